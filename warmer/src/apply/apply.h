@@ -10,9 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Buffers of a block each: for blocks on their way to the device, and for what is read back. */
-#define APPLY_WRITES 40u
-#define APPLY_READS 16u
+/**
+ * Buffers of a block each: for blocks on their way to the device, and for what is read back. As many of
+ * each, so that reading keeps up with writing, and both are in flight at all times.
+ */
+#define APPLY_WRITES 28u
+#define APPLY_READS 28u
 #define APPLY_BUFFERS (APPLY_WRITES + APPLY_READS)
 #define APPLY_PROBE_BYTES 4096u
 #define APPLY_BUFFER_BYTES (APPLY_BUFFERS * BLOCK_BYTES + APPLY_PROBE_BYTES)
