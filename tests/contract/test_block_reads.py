@@ -103,6 +103,20 @@ def test_a_volume_is_listed_in_ranges_and_no_block_twice(monkeypatch: pytest.Mon
     assert [one["StartingBlockIndex"] for one in ebs.params("ListSnapshotBlocks")] == [0, 10, 20]
 
 
+def test_each_place_of_a_sample_is_one_small_request() -> None:
+    def page(params: Json) -> Json:
+        start = params["StartingBlockIndex"]
+        block = {"BlockIndex": start + 1, "BlockToken": "t"}
+        return {"Blocks": [block], "NextToken": "n", "ExpiryTime": NOW, "VolumeSize": 1, "BlockSize": BLOCK}
+
+    ebs = Aws("ebs").on("ListSnapshotBlocks", page)
+    lists: Any = EbsBlockLists(lambda _region: ebs.client, lambda _region: None, Pacer(1e9))  # type: ignore[arg-type, return-value]
+    found = list(lists.some(GOOD, [40, 10], region="us-east-1"))
+    assert len(found) == 2
+    asked = [(one["StartingBlockIndex"], one["MaxResults"]) for one in ebs.params("ListSnapshotBlocks")]
+    assert sorted(asked) == [(10, 100), (40, 100)]
+
+
 def test_rates_are_the_quotas_or_the_usual_ones() -> None:
     def rates(quotas: Aws) -> ReadRates:
         lists = EbsBlockLists(lambda _region: None, lambda _region: quotas.client)  # type: ignore[arg-type, return-value]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rewarm.adapters.aws_errors import naming_errors
@@ -117,10 +117,16 @@ class EbsBlockLists:
         starts = range(start_block, -(-volume_bytes // BLOCK_BYTES), RANGE_BLOCKS)
         return in_order(read, starts, threads=THREADS, look_ahead=_LOOK_AHEAD)
 
-    def some(self, snapshot_id: str, *, start_block: int, region: str) -> list[ChangedBlock]:
+    def some(
+        self, snapshot_id: str, start_blocks: Iterable[int], *, region: str
+    ) -> Iterator[list[ChangedBlock]]:
         blocks = EbsSnapshotBlocks(self._ebs(region), self._pacer)
-        pages = blocks.written(snapshot_id, start_block=start_block, page_blocks=SMALLEST_PAGE_BLOCKS)
-        return next(pages).blocks
+
+        def first(start: int, _ended: threading.Event) -> list[ChangedBlock]:
+            pages = blocks.written(snapshot_id, start_block=start, page_blocks=SMALLEST_PAGE_BLOCKS)
+            return next(pages).blocks
+
+        return in_order(first, start_blocks, threads=THREADS, look_ahead=_LOOK_AHEAD)
 
     def rates(self, region: str) -> ReadRates:
         usual = ReadRates()

@@ -39,9 +39,11 @@ class BlockLists(Protocol):
         AccessDeniedError, ThrottledError.
         """
 
-    def some(self, snapshot_id: str, *, start_block: int, region: str) -> list[ChangedBlock]:
-        """Returns up to a hundred written blocks from `start_block` on, by one request. Raises as `listed`
-        does.
+    def some(
+        self, snapshot_id: str, start_blocks: Iterable[int], *, region: str
+    ) -> Iterator[list[ChangedBlock]]:
+        """Yields up to a hundred written blocks from each of `start_blocks` on, by one request each, several
+        at once. Raises as `listed` does.
         """
 
     def rates(self, region: str) -> ReadRates:

@@ -82,14 +82,10 @@ def cut(blocks: Iterator[ChangedBlock]) -> Iterator[list[ChangedBlock]]:
 
 
 def sample_places(count: int, volume_blocks: int, chance: int) -> Iterator[int]:
-    """The blocks from which to look for some that are compared: evenly over the volume, and then its first.
-
-    What lies behind the last written block has none, and most volumes are filled from the front.
-    """
+    """The blocks from which to look for some that are compared, evenly over the volume."""
     looks = -(-count // SAMPLES_OF_A_LOOK)
     for look in range(looks):
         yield (chance + look * volume_blocks // looks) % volume_blocks
-    yield 0
 
 
 def unchanged(blocks: Iterable[ChangedBlock], *changed: Runs) -> list[ChangedBlock]:

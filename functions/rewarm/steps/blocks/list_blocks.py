@@ -7,7 +7,7 @@ shard's part can be written without knowing how many there are. Zeros and the ma
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from rewarm.contracts.copying import Delta, DeltaRates, ListBlocksEvent, ListBlocksResult, Shard
@@ -111,17 +111,23 @@ def _line(delta: Delta, lists: _Lists, blocks: list[ChangedBlock], *, samples: b
 
 
 def _samples(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> list[ChangedBlock]:
-    """Some blocks of the snapshot that are in neither list, from all over the volume."""
+    """Some blocks of the snapshot that are in neither list, from all over the volume.
+
+    What lies behind the last written block has none, and most volumes are filled from the front: what is
+    missing is taken from there.
+    """
     delta, found = event.delta, dict[int, ChangedBlock]()
+
+    def look(places: Iterable[int], wanted: int) -> None:
+        for listed in ports.lists.some(delta.snapshot_id, places, region=delta.region or ports.region):
+            lists.own.requests += 1
+            same = unchanged(listed, lists.own.changed, lists.earlier.changed)
+            found.update({block.index: block for block in same[:: max(1, len(same) // wanted)][:wanted]})
+
     chance = int(hashlib.sha256(f"{event.restore_id}/{delta.index}".encode()).hexdigest()[:8], 16)
-    for place in sample_places(delta.samples, delta.volume_bytes // BLOCK_BYTES, chance):
-        wanted = delta.samples - len(found) if place == 0 else SAMPLES_OF_A_LOOK
-        if len(found) >= delta.samples:
-            break
-        listed = ports.lists.some(delta.snapshot_id, start_block=place, region=delta.region or ports.region)
-        lists.own.requests += 1
-        same = unchanged(listed, lists.own.changed, lists.earlier.changed)
-        found.update({block.index: block for block in same[:: max(1, len(same) // wanted)][:wanted]})
+    look(sample_places(delta.samples, delta.volume_bytes // BLOCK_BYTES, chance), SAMPLES_OF_A_LOOK)
+    if len(found) < delta.samples:
+        look([0], delta.samples - len(found))
     return [found[index] for index in sorted(found)][: delta.samples]
 
 

@@ -31,8 +31,9 @@ class FakeLists:
         for index, token in sorted(self._changed[against].items()):
             yield ListedRange([ChangedBlock(index, token, None)], 1)
 
-    def some(self, _snapshot_id: str, *, start_block: int, **_place: Any) -> list[ChangedBlock]:
-        return [ChangedBlock(one, f"t{one}", None) for one in self._written if one >= start_block][:100]
+    def some(self, _snapshot_id: str, places: Iterable[int], **_region: Any) -> Iterator[list[ChangedBlock]]:
+        for place in places:
+            yield [ChangedBlock(one, f"t{one}", None) for one in self._written if one >= place][:100]
 
 
 class FakePacks:
@@ -101,6 +102,13 @@ def test_samples_are_blocks_that_are_in_no_list() -> None:
     assert len(indexes) == found.samples > 0
     assert not {*indexes} & {0, 1, 2}
     assert found.blocks == 3
+
+
+def test_where_most_of_the_volume_is_empty_samples_are_those_at_its_front() -> None:
+    found, texts, _ = listed(FakeLists({AGAINST: tokens(1)}, written=range(30)), samples=16)
+    (_, sampled) = texts[found.items_key]
+    assert found.samples == len(sampled["blocks"]) == 16
+    assert found.list_calls == 1 + 2 + 1
 
 
 def test_where_nothing_differs_the_manifest_is_its_end() -> None:
