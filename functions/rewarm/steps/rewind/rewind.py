@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType
 
@@ -69,7 +69,10 @@ ARM_PATIENCE = timedelta(minutes=10)
 """SSM delivers within five minutes, and the agent waits a minute for the device."""
 EVIDENCE_PATIENCE = timedelta(minutes=30)
 """From the agent's command on. EC2 shows a snapshot within seconds."""
-LOOK_SECONDS, PENDING_SECONDS, WRITE_SECONDS = 3, (5, 60), (2, 30)
+FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, LONGEST_WRITE_SECONDS = 1, 60, 30
+WAIT_FRACTION = 1 / 20
+"""Waits grow with the time spent: a snapshot is pending for seconds or hours, and each look writes nine of
+the 25,000 events of an execution's history."""
 SAMPLES = 256
 """Blocks that are not written, and are compared with the snapshot: 128 MiB to read."""
 
@@ -91,7 +94,7 @@ def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
     Raises RestoreCancelledError, VolumeInUseError, TargetNotUsableError, AgentUnreachableError,
     AgentFailedError, SnapshotNotUsableError and, after the first write, RewindIncompleteError.
     """
-    pending = event.pending or RewindResult(wait_seconds=LOOK_SECONDS, phase="look")
+    pending = event.pending or RewindResult(wait_seconds=FIRST_WAIT_SECONDS, phase="look")
     try:
         if event.failure is not None:
             why = explain(event.failure.error, event.failure.cause).sentence
@@ -136,7 +139,7 @@ def _look(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
     look = Look(pending.look_id, instance_id, volume_id, pending.asked_at)
     use = reply(look, now=event.now, commands=ports.look.commands)
     if use is None:
-        return pending
+        return pending.model_copy(update={"wait_seconds": _until_next_look(pending.asked_at, event.now)})
     if not use.is_free:
         hint = "" if unmounts or use.others else "; target.unmount true lets Rewarm unmount it"
         raise VolumeInUseError(
@@ -158,19 +161,21 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
     writer = _writer(pending, ports)
     if writer.ended is not None:
         return _again(event, pending, writer)
+    since = pending.dispatch.started_at if pending.dispatch else event.now
+    waits = pending.model_copy(update={"wait_seconds": _until_next_look(since, event.now)})
     if not writer.has_taken:
-        if pending.dispatch is not None and event.now - pending.dispatch.started_at > ARM_PATIENCE:
+        if event.now - since > ARM_PATIENCE:
             raise AgentUnreachableError(f"the agent on {event.volume.instance_id} has not begun")
-        return pending.model_copy(update={"wait_seconds": LOOK_SECONDS})
+        return waits
     if event.is_direct:
         return _copying(event, pending.model_copy(update={"phase": "write"}), ports, against=None)
     made = _snapshot(event, pending, ports)
     if made is None:
-        if pending.dispatch is not None and event.now - pending.dispatch.started_at > EVIDENCE_PATIENCE:
+        if event.now - since > EVIDENCE_PATIENCE:
             raise SnapshotNotUsableError(
                 f"EC2 shows no snapshot of {event.volume.rewinds}, though it was asked to make one"
             )
-        return pending.model_copy(update={"wait_seconds": PENDING_SECONDS[0]})
+        return waits
     newest = _newest_before(event, made, ports) if pending.attempt == 0 else None
     taken = pending.model_copy(
         update={
@@ -178,7 +183,7 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
             "evidence_id": pending.evidence_id or made.snapshot_id,
             "compared_id": made.snapshot_id,
             "newest_id": newest,
-            "wait_seconds": PENDING_SECONDS[0],
+            "wait_seconds": FIRST_WAIT_SECONDS,
         }
     )
     return taken if newest is None else _copying(event, taken, ports, against=newest)
@@ -197,9 +202,8 @@ def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
     if made is None or made.state != "completed":
         percent = made.progress_percent if made is not None else 0
         reason = f"{pending.compared_id}, the volume as it was, is {percent} % done"
-        low, high = PENDING_SECONDS
-        wait = max(low, min(high, round((event.now - since).total_seconds() / 10)))
-        return _progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
+        told = _progress(event, pending, writer, [reason])
+        return told.model_copy(update={"wait_seconds": _until_next_look(since, event.now)})
     return _copying(event, pending.model_copy(update={"phase": "write"}), ports, against=made.snapshot_id)
 
 
@@ -220,9 +224,15 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
         )
     total = pending.counts.blocks
     reason = f"{count_text(total, 'block')} of {event.volume.snapshot_id} are being written and read back"
-    (low, high), left = WRITE_SECONDS, agent_output.whole_number(writer.account, "etaSeconds") or 0
-    wait = max(low, min(high, left // 2))
+    left = agent_output.whole_number(writer.account, "etaSeconds") or 0
+    wait = min(LONGEST_WRITE_SECONDS, max(left // 2, _until_next_look(last, event.now)))
     return _progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
+
+
+def _until_next_look(since: datetime, now: datetime) -> int:
+    """Seconds until the next look, by how long it has taken so far."""
+    spent = (now - since).total_seconds() * WAIT_FRACTION
+    return max(FIRST_WAIT_SECONDS, min(LONGEST_WAIT_SECONDS, int(spent)))
 
 
 def _done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
@@ -274,7 +284,7 @@ def _again(event: RewindEvent, pending: RewindResult, writer: Writer) -> RewindR
     if pending.attempt + 1 >= MOST_ATTEMPTS:
         raise AgentFailedError(f"{MOST_ATTEMPTS} times: {error}") from error
     return RewindResult(
-        wait_seconds=PENDING_SECONDS[0],
+        wait_seconds=FIRST_WAIT_SECONDS,
         phase="look",
         attempt=pending.attempt + 1,
         writing=pending.writing,
@@ -305,7 +315,7 @@ def _copying(
         samples=SAMPLES if is_last and not event.is_direct else 0,
     )
     writing = not event.is_direct
-    return pending.model_copy(update={"delta": delta, "writing": writing, "wait_seconds": LOOK_SECONDS})
+    return pending.model_copy(update={"delta": delta, "writing": writing, "wait_seconds": FIRST_WAIT_SECONDS})
 
 
 def _mark(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> None:
@@ -358,7 +368,7 @@ def _progress(
     moved = earlier is None or done != earlier.bytes_done or ready
     told = PollInitializationResult(
         ready=ready,
-        wait_seconds=WRITE_SECONDS[0],
+        wait_seconds=FIRST_WAIT_SECONDS,
         progress_percent=100.0 if ready else round(99.9 * done / total, 1) if total else 0.0,
         bytes_done=done,
         bytes_total=total,

@@ -34,7 +34,7 @@ from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.lost_instance import check_not_terminated
 
-WAIT_SECONDS = 2
+WAIT_SECONDS = 1
 LONGEST_WAIT_SECONDS = 60
 WAIT_FRACTION = 1 / 20
 """Waits grow with the time spent: 10,000 reads of a cold volume may take half a day, and each look writes
