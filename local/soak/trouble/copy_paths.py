@@ -37,14 +37,14 @@ def _copy_blocks(lab: FastLab) -> Ending:
 
 @path("rewind")
 def _rewind(lab: FastLab) -> Ending:
-    """A volume with a snapshot of half an hour ago goes back to an older one."""
+    """A volume with a snapshot of half an hour ago is unmounted, and goes back to an older one."""
     instance_id = lab.region.add_instance()
     volume_id = lab.region.add_volume(size_gib=8, attach_to=instance_id, device="/dev/sdf")
     good = lab.region.add_snapshot(size_gib=8, extents=((0, 150),), volume_id=volume_id)
     lab.pass_time(3_600)
     lab.region.add_snapshot(size_gib=8, extents=((0, 180),), volume_id=volume_id)
     lab.pass_time(1_800)
-    target = {"instanceId": instance_id, "mode": "rewind"}
+    target = {"instanceId": instance_id, "mode": "rewind", "unmount": True}
     ending = restored(lab, {"source": {"snapshotId": good}, "target": target, "verify": {"samples": 100}})
     error, cause = _of_shard(lab, ending.error, ending.cause)
     return replace(ending, error=error, cause=cause)

@@ -73,7 +73,7 @@ def _rewind(answer: Any) -> str:
     if answer.get("delta"):
         return "the agent has the volume; blocks are copied"
     told = {
-        "look": "the instance is asked what uses the volume",
+        "look": "the instance unmounts the volume",
         "arm": "the agent takes the volume",
         "wait": f"{answer['comparedId']}, the volume as it is, is pending",
         "write": f"{answer['counts']['blocks']:,} blocks to write and read back",

@@ -37,7 +37,6 @@ from rewarm.domain.errors import (
     RewindIncompleteError,
     SnapshotNotUsableError,
     TargetNotUsableError,
-    VolumeInUseError,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Snapshot
 from rewarm.domain.plan import cost
@@ -59,7 +58,7 @@ from rewarm.steps.record.records import (
 )
 from rewarm.steps.replace.device_look import Look, LookPorts, ask, reply
 from rewarm.steps.rewind.evidence import Wanted, evidence
-from rewarm.steps.rewind.writer import Writer, failure, send, was_refused, watch
+from rewarm.steps.rewind.writer import Writer, failure, in_use, send, was_refused, watch
 from rewarm.steps.warm.agent_command import AgentPorts
 from rewarm.steps.warm.lost_instance import check_not_terminated, check_silent_agent, stall_patience
 
@@ -123,30 +122,24 @@ def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
 
 
 def _look(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
-    """Asks the instance what uses the volume, and sends the agent where nothing does."""
+    """Sends the agent, which refuses a volume in use; the instance unmounts it before where that is asked."""
     stop_if_cancelled(ports.table, event.restore_id)
     volume_id, instance_id = event.written_id, event.volume.instance_id or ""
     if event.is_direct:
         return _sent(event, pending, ports)
     if attached_to(ports.volumes.get(volume_id)) != instance_id:
         raise TargetNotUsableError(f"{volume_id} is not attached to {instance_id} alone any more")
-    unmounts = bool(event.request.target.unmount)
+    if not event.request.target.unmount:
+        return _sent(event, pending, ports)
     if pending.look_id is None or pending.asked_at is None:
-        asked = ask(
-            volume_id, instance_id, "unmount" if unmounts else "check", now=event.now, ports=ports.look
-        )
+        asked = ask(volume_id, instance_id, "unmount", now=event.now, ports=ports.look)
         return pending.model_copy(update={"look_id": asked.command_id, "asked_at": event.now})
     look = Look(pending.look_id, instance_id, volume_id, pending.asked_at)
     use = reply(look, now=event.now, commands=ports.look.commands)
     if use is None:
         return pending.model_copy(update={"wait_seconds": _until_next_look(pending.asked_at, event.now)})
     if not use.is_free:
-        hint = "" if unmounts or use.others else "; target.unmount true lets Rewarm unmount it"
-        raise VolumeInUseError(
-            f"{volume_id} on {instance_id} is {use.in_words}. Stop what uses it, unmount it, and send the "
-            f"request again{hint}",
-            field="target.unmount",
-        )
+        raise in_use(event, f"is {use.in_words}")
     return _sent(event, pending, ports)
 
 

@@ -35,7 +35,7 @@ WAIT_SECONDS = 86_400
 """The agent waits so long for each part: a snapshot of a busy volume is pending for hours."""
 REFUSALS = range(80, 89)
 """Exit statuses of an agent that wrote nothing (warmer.1.md)."""
-IN_USE = range(83, 86)
+MOUNTED, IN_USE = 83, range(83, 86)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +120,21 @@ def failure(writer: Writer, event: RewindEvent) -> RestoreError:
     if agent_output.is_unreachable(status):
         return AgentUnreachableError(f"the command never reached {instance_id}: {ending}")
     if status.exit_code in IN_USE:
-        return VolumeInUseError(
-            f"{event.written_id} on {instance_id} cannot be taken: {ending}. Stop what uses it, unmount it, "
-            "and send the request again; nothing was written"
-        )
+        return in_use(event, f"cannot be taken: {ending}", is_mounted=status.exit_code == MOUNTED)
     if agent_output.is_interrupted(status):
         return AgentInterruptedError(f"the agent on {instance_id} was interrupted: {ending}")
     return AgentFailedError(f"the agent on {instance_id} did not write {event.written_id}: {ending}")
+
+
+def in_use(event: RewindEvent, why: str, *, is_mounted: bool = False) -> VolumeInUseError:
+    """The agent was not sent, or refused the volume; with what helps."""
+    can_unmount = is_mounted and not event.request.target.unmount
+    hint = "; target.unmount true lets Rewarm unmount it" if can_unmount else ""
+    return VolumeInUseError(
+        f"{event.written_id} on {event.volume.instance_id} {why}. Nothing was written. Stop what uses it, "
+        f"unmount it, and send the request again{hint}",
+        field="target.unmount",
+    )
 
 
 def was_refused(writer: Writer) -> bool:

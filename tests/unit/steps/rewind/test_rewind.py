@@ -87,10 +87,7 @@ class Rewinding(ReplacingWorld):
     def armed(self) -> RewindResult:
         """Up to the agent that has the volume, and its snapshot."""
         self.go()
-        self.say()
-        self.go()
         self.report({"event": "armed"})
-        self.go()
         return self.go()
 
     def end(self, code: int = 0, **result: object) -> None:
@@ -149,6 +146,15 @@ def test_without_a_newer_snapshot_the_evidence_is_waited_for(world: Rewinding) -
     assert world.table.get_volume(RESTORE_ID, 0)["rewind0"]["state"] == "done"
 
 
+def test_looks_follow_each_other_at_once_at_first_and_slower_later(world: Rewinding) -> None:
+    first = world.armed()
+    assert first.wait_seconds == world.go().wait_seconds == 1
+    world.minute += 10
+    assert world.go().wait_seconds == 30
+    world.minute += 120
+    assert world.go().wait_seconds == 60
+
+
 def test_while_the_evidence_is_pending_the_newest_snapshots_blocks_are_copied(world: Rewinding) -> None:
     asked = with_newest(world).armed()
     assert asked.delta is not None
@@ -180,16 +186,36 @@ def test_a_cancel_comes_too_late_once_blocks_are_written(world: Rewinding) -> No
 
 def test_a_mounted_volume_is_left_alone(world: Rewinding) -> None:
     world.go()
-    world.say("/var/lib/data")
-    with pytest.raises(VolumeInUseError, match=r"mounted at /var/lib/data.*target\.unmount"):
+    world.end(83)
+    with pytest.raises(VolumeInUseError, match=r"Nothing was written.*target\.unmount"):
         world.go()
     assert len(world.commands.sent) == 1
+    assert not world.evidence.made
+
+
+def test_one_that_is_used_in_another_way_cannot_be_unmounted(world: Rewinding) -> None:
+    world.go()
+    world.end(84)
+    with pytest.raises(VolumeInUseError, match=r"send the request again$"):
+        world.go()
 
 
 def test_it_is_unmounted_where_that_is_asked_for(world: Rewinding) -> None:
     world.unmount = True
     world.go()
     assert world.commands.sent[-1][2]["action"] == "unmount"
+    world.say()
+    assert world.go().phase == "arm"
+    assert len(world.commands.sent) == 2
+
+
+def test_the_agent_is_not_sent_where_it_cannot_be_unmounted(world: Rewinding) -> None:
+    world.unmount = True
+    world.go()
+    world.say("/var/lib/data")
+    with pytest.raises(VolumeInUseError, match=r"mounted at /var/lib/data.*Nothing was written"):
+        world.go()
+    assert len(world.commands.sent) == 1
 
 
 def test_a_volume_that_has_left_its_instance_is_not_touched(world: Rewinding) -> None:
@@ -198,26 +224,14 @@ def test_a_volume_that_has_left_its_instance_is_not_touched(world: Rewinding) ->
         world.go()
 
 
-def test_an_agent_that_refuses_has_written_nothing(world: Rewinding) -> None:
-    world.go()
-    world.say()
-    world.go()
-    world.end(83)
-    with pytest.raises(VolumeInUseError, match="nothing was written"):
-        world.go()
-    assert not world.evidence.made
-
-
 def test_what_a_refused_agent_says_last_is_not_taken_for_an_armed_one(world: Rewinding) -> None:
     """The agent uploads its refusal seconds before Run Command says that the command has ended."""
     with_newest(world).go()
-    world.say()
-    world.go()
     world.report({"event": "result", "verdict": "refused", "error": "it is mounted at /data"})
     assert world.go().phase == "arm"
     assert not world.evidence.made
     world.end(83)
-    with pytest.raises(VolumeInUseError, match="nothing was written"):
+    with pytest.raises(VolumeInUseError, match="Nothing was written"):
         world.go()
     assert REWINDING_TAG not in world.volumes.volumes[OLD].settings.tags
 
@@ -271,8 +285,6 @@ def test_a_failed_evidence_ends_it_before_anything_is_written(world: Rewinding) 
 
 
 def test_a_snapshot_whose_answer_was_lost_is_found(world: Rewinding) -> None:
-    world.go()
-    world.say()
     world.go()
     world.report({"event": "armed"})
     world.evidence.lost_answers = 1
