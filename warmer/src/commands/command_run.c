@@ -19,7 +19,9 @@
 
 /** An attached volume shows within seconds. */
 #define DEVICE_SECONDS 60u
-#define PUBLISH_SECONDS 2u
+#define PUBLISH_NS (2 * NS_PER_SECOND)
+/** Until the agent has said something: that it has the device is what somebody waits for. */
+#define FIRST_PUBLISH_NS (200 * NS_PER_MILLISECOND)
 #define RETRY_SECONDS 5u
 #define MOST_RESTARTS 3u
 /** Reads in flight of a slow volume complete before the agent ends. */
@@ -123,14 +125,17 @@ static int start_agent(struct run *run, struct diag *diag) {
 
 /** Until the agent has ended, or was asked to because this program was. */
 static void follow(struct run *run) {
-    while (!process_wait(run->agent, clock_now_ns() + PUBLISH_SECONDS * NS_PER_SECOND)) {
+    uint64_t pause_ns = FIRST_PUBLISH_NS;
+    while (!process_wait(run->agent, clock_now_ns() + pause_ns)) {
         if (interrupt_requested()) {
             process_stop(run->agent, STOP_SECONDS);
             return;
         }
+        const char *line = process_line(run->agent);
         if (has_progress(run)) {
-            run_files_publish(&run->files, process_line(run->agent));
+            run_files_publish(&run->files, line);
         }
+        pause_ns = line[0] != '\0' ? PUBLISH_NS : FIRST_PUBLISH_NS;
     }
 }
 
