@@ -77,7 +77,8 @@ def _add_restore_options(parser: Parser, default: Options) -> None:
         choices=STRATEGIES,
         default=default.strategy,
         help="of the restore after the alarm (%(default)s); the second one is always provisioned-rate. "
-        "For volume-clone the source volume stays alive, for boosted-warm-up the instance is a larger one.",
+        "With --scenario rewind, of the restore beside it. For volume-clone the source volume stays alive, "
+        "for boosted-warm-up the instance is a larger one.",
     )
     parser.add_argument(
         "--size-gib",

@@ -1,0 +1,60 @@
+"""`make run ARGS="--scenario rewind"`: what it reads of the new volume, and what it says at the end."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+from local.aws.machines.dataplane import BLOCK_BYTES, SnapshotImage
+from local.tools.run.options import Options
+from local.tools.run.recording import RestoreRecord, StateVisit
+from local.tools.run.rewinds import PIECE_BYTES, RewindStory, _pieces
+from local.tools.run.view import View
+
+
+def visit(state: str, at: float, payload: Any) -> StateVisit:
+    return StateVisit(
+        execution="volume 0", state=state, kind="Task", entered_at=at, left_at=at + 1, payload=payload
+    )
+
+
+def record(seconds: int, *visits: StateVisit) -> RestoreRecord:
+    report = visit("Report", 99, {"verdict": "ready", "slowestSeconds": seconds})
+    made = RestoreRecord(title="", trigger="", restore_id="restore-1", request={}, started_at=0)
+    made.visits, made.metered_usd = [*visits, report], "0.001"
+    return made
+
+
+def test_both_times_are_said_with_the_proof_and_how_often_the_one_is_in_the_other() -> None:
+    text = io.StringIO()
+    counts = {"blocks": 166}
+    back = record(
+        45,
+        visit("Rewind", 5, {"phase": "wait", "counts": counts}),
+        visit("Rewind", 6, {"phase": "wait", "counts": counts}),
+        visit("Rewind", 36, {"phase": "write", "counts": counts}),
+    )
+    RewindStory(Options(), View(text))._compare(record(80), 10.0, back)
+    said = " ".join(text.getvalue().split())
+    assert "replace 80 s" in said
+    assert "90 s and every block of it read" in said
+    assert "rewind 45 s USD 0.001 166 blocks (83 MiB) written and read back" in said
+    assert "took 2.0 times as long as the rewind. 31 s of the rewind are the wait" in said
+
+
+def test_every_block_that_the_snapshot_has_is_in_one_piece(tmp_path: Path) -> None:
+    path, blocks = tmp_path / "image", 2 * PIECE_BYTES // BLOCK_BYTES
+    path.write_bytes(b"a" * BLOCK_BYTES)
+    with path.open("r+b") as file:
+        file.truncate((blocks + 4) * BLOCK_BYTES)
+    image = SnapshotImage("snap-1", 1, ((0, 1), (3, blocks + 1)), path)
+    pieces = list(_pieces(image))
+    assert [(offset // BLOCK_BYTES, length // BLOCK_BYTES) for offset, length, _ in pieces] == [
+        (0, 1),
+        (3, 128),
+        (131, 128),
+        (259, 1),
+    ]
+    assert pieces[0][2] == hashlib.sha256(b"a" * BLOCK_BYTES).hexdigest()
