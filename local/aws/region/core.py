@@ -8,7 +8,7 @@ import logging
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -52,6 +52,11 @@ class Core:
     def now(self) -> float:
         """Seconds since the epoch, in lab time."""
         return self.clock.now()
+
+    def busy(self) -> AbstractContextManager[None]:
+        """Lab time keeps to real time meanwhile, where it is a clock that could run ahead."""
+        hold: Callable[[], AbstractContextManager[None]] = getattr(self.clock, "busy", nullcontext)
+        return hold()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

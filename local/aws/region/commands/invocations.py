@@ -130,9 +130,7 @@ class Runner:
 
     def _hold(self, one: Invocation) -> None:
         """Lab time runs at the speed of real time from now on, if the clock can run faster at all."""
-        busy = getattr(self._core.clock, "busy", None)
-        if busy is not None:
-            one.busy.enter_context(busy())
+        one.busy.enter_context(self._core.busy())
 
     def _deliver(self, one: Invocation, due: float) -> None:
         if one.status != "Pending":

@@ -167,9 +167,10 @@ class Volumes:
         return all(key is None or key.usable for key in keys)
 
     def _make(self, volume: Volume) -> None:
-        """Outside the lock: the data plane may take its time."""
+        """Outside the lock: the data plane may take its time, which nobody's waits may run ahead of."""
         try:
-            _fill(self._core.dataplane, volume)
+            with self._core.busy():
+                _fill(self._core.dataplane, volume)
         except DataPlaneError:
             LOG.exception("the data plane could not make %s", volume.volume_id)
             with self._core.transaction():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -33,6 +35,20 @@ def test_a_volume_is_created_then_available_and_announced() -> None:
     assert (kind, source) == ("EBS Volume Notification", "aws.ec2")
     assert (detail["event"], detail["result"]) == ("createVolume", "available")
     assert resources == [f"arn:aws:ec2:us-east-1:123456789012:volume/{created['VolumeId']}"]
+
+
+def test_nobodys_waits_run_ahead_while_the_bytes_are_made() -> None:
+    lab, busy = Lab(), []
+
+    @contextmanager
+    def hold() -> Iterator[None]:
+        busy.append(len(lab.plane.volumes))
+        yield
+        busy.append(len(lab.plane.volumes))
+
+    lab.clock.busy = hold  # type: ignore[attr-defined]
+    lab.ec2("CreateVolume", AvailabilityZone=ZONE, SnapshotId=lab.snapshot(size_gib=8))
+    assert busy == [0, 1]
 
 
 def test_the_same_token_makes_one_volume() -> None:
