@@ -131,13 +131,17 @@ def _look(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
         raise TargetNotUsableError(f"{volume_id} is not attached to {instance_id} alone any more")
     if not event.request.target.unmount:
         return _sent(event, pending, ports)
-    if pending.look_id is None or pending.asked_at is None:
+    if pending.look_id is None:
         asked = ask(volume_id, instance_id, "unmount", now=event.now, ports=ports.look)
-        return pending.model_copy(update={"look_id": asked.command_id, "asked_at": event.now})
-    look = Look(pending.look_id, instance_id, volume_id, pending.asked_at)
-    use = reply(look, now=event.now, commands=ports.look.commands)
+        return pending.model_copy(update={"look_id": asked.command_id})
+    # The step may have been throttled for minutes before it asked.
+    asked_at = pending.asked_at or event.now
+    use = reply(
+        Look(pending.look_id, instance_id, volume_id, asked_at), now=event.now, commands=ports.look.commands
+    )
     if use is None:
-        return pending.model_copy(update={"wait_seconds": _until_next_look(pending.asked_at, event.now)})
+        wait = _until_next_look(asked_at, event.now)
+        return pending.model_copy(update={"asked_at": asked_at, "wait_seconds": wait})
     if not use.is_free:
         raise in_use(event, f"is {use.in_words}")
     return _sent(event, pending, ports)

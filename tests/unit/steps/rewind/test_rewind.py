@@ -11,6 +11,7 @@ from rewarm.contracts import JoinPartsResult, RewindEvent, RewindResult
 from rewarm.contracts.values import Failure
 from rewarm.domain.errors import (
     AgentFailedError,
+    AgentUnreachableError,
     RestoreCancelledError,
     RewindIncompleteError,
     SnapshotNotUsableError,
@@ -209,6 +210,17 @@ def test_it_is_unmounted_where_that_is_asked_for(world: Rewinding) -> None:
     assert len(world.commands.sent) == 2
 
 
+def test_the_patience_with_an_answer_begins_when_it_is_asked_for(world: Rewinding) -> None:
+    """The step that sends the command may have been throttled: its time is when the state was entered."""
+    world.unmount = True
+    world.go()
+    world.minute += 7
+    assert world.go().phase == "look"
+    world.minute += 7
+    with pytest.raises(AgentUnreachableError, match="no answer came"):
+        world.go()
+
+
 def test_the_agent_is_not_sent_where_it_cannot_be_unmounted(world: Rewinding) -> None:
     world.unmount = True
     world.go()
@@ -296,8 +308,6 @@ def test_a_snapshot_whose_answer_was_lost_is_found(world: Rewinding) -> None:
 
 def test_an_evidence_is_noted_before_ec2_shows_it(world: Rewinding, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever cancels in that moment hears of it."""
-    world.go()
-    world.say()
     world.go()
     world.report({"event": "armed"})
     monkeypatch.setattr(world.evidence, "of_restore", lambda *_place: [])
