@@ -9,7 +9,6 @@ import pytest
 from local import Json
 from local.soak.lab.endings import RESTORE, Ending
 from local.soak.lab.lab import FastLab
-from local.soak.lab.services import backend
 from local.soak.trouble.paths import awaiting, request, restored
 
 HOUR = 3_600.0
@@ -140,9 +139,7 @@ def test_a_record_that_is_lost_while_it_waits_is_made_again(lab: FastLab) -> Non
     def lose(restore_id: str) -> None:
         awaiting(lab, restore_id)
         lab.pass_time(60)
-        backend("dynamodb").delete_item(
-            lab.stack.names["RestoresTable"], {"pk": {"S": f"restore#{restore_id}"}}
-        )
+        lab.table("RestoresTable").delete({"pk": {"S": f"restore#{restore_id}"}})
         lab.pass_time(16 * 60)
         assert lab.api("POST", f"/restores/{restore_id}/approve")[0] == 202
 

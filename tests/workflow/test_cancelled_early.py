@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from local.soak.lab.endings import RESTORE, VOLUME
 from local.soak.lab.lab import FastLab
-from local.soak.lab.services import backend
 from local.soak.trouble.paths import request, restored
 
 AHEAD_SECONDS = 600
@@ -14,8 +13,7 @@ AHEAD_SECONDS = 600
 def test_nothing_is_looked_for_and_no_volume_begins() -> None:
     with FastLab(1) as lab:
         until = {"N": str(round((lab.scheduler.now + AHEAD_SECONDS) * 1_000))}
-        table = lab.stack.names["RestoresTable"]
-        backend("dynamodb").put_item(table, {"pk": {"S": "pace#describe"}, "givenUntil": until})
+        lab.table("RestoresTable").put({"pk": {"S": "pace#describe"}, "givenUntil": until})
 
         def cancel(restore_id: str) -> None:
             main = lab.execution(RESTORE, restore_id)

@@ -20,7 +20,6 @@ from local.aws.region.faults import FaultRule
 from local.soak.lab.execution import Execution
 from local.soak.lab.lab import FastLab
 from local.soak.lab.scheduler import FiberEnded
-from local.soak.lab.services import backend
 from local.soak.lab.transport import Call, NoInterference, Refusal
 from rewarm.domain.words.failures import explain
 from tests.support.tree import ROOT
@@ -105,11 +104,11 @@ def succeeded(lab: FastLab, name: str, **changes: Any) -> Json:
 @pytest.fixture
 def bucket(lab: FastLab) -> Iterator[str]:
     """The bucket on loopback; the address of its objects."""
-    name, objects = lab.stack.buckets[0], backend("s3")
+    objects = lab.buckets[lab.stack.buckets[0]]
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            found = objects.get_object(name, self.path.split("?")[0].lstrip("/"))
+            found = objects.get(self.path.split("?")[0].lstrip("/"))
             self.send_response(200 if found else 404)
             self.end_headers()
             self.wfile.write(found.value if found else b"")
@@ -126,14 +125,14 @@ def bucket(lab: FastLab) -> Iterator[str]:
 
 def on_loopback(lab: FastLab, address: str) -> None:
     """Presigned addresses lead to the bucket's host on AWS; the manifest's are changed, and its checksums."""
-    name, objects = lab.stack.buckets[0], backend("s3")
-    for key in list(objects.get_bucket(name).keys.values()):
-        if "/part-" not in key.name:
+    bucket = lab.stack.buckets[0]
+    for key, stored in list(lab.buckets[bucket].items()):
+        if "/part-" not in key:
             continue
-        *lines, end = re.sub(r"https://[^/]+", address, key.value.decode()).splitlines()
+        *lines, end = re.sub(r"https://[^/]+", address, stored.value.decode()).splitlines()
         text = "".join(f"{line}\n" for line in lines)
         last = {**json.loads(end), "sha256": hashlib.sha256(text.encode()).hexdigest()}
-        objects.put_object(name, key.name, f"{text}{json.dumps(last)}\n".encode())
+        lab.buckets.put(bucket, key, f"{text}{json.dumps(last)}\n".encode())
 
 
 def applied(volume: Path, manifest: str, folder: Path) -> Json:
@@ -240,13 +239,13 @@ def with_bucket(folder: Path, interference: NoInterference) -> tuple[Json, int]:
     with FastLab(seed=3, interference=interference) as lab:
         snapshots(lab, folder)
         result = succeeded(lab, "once", against=NEWEST, samples=16)
-        keys = backend("s3").get_bucket(lab.stack.buckets[0]).keys.values()
-        found: Json = {key.name: key.value for key in keys if key.name.startswith(f"deltas/{GOOD}/")}
-        for key in keys:
-            if "/part-" in key.name:
-                *lines, end = key.value.decode().splitlines()
+        objects = lab.buckets[lab.stack.buckets[0]]
+        found: Json = {key: one.value for key, one in objects.items() if key.startswith(f"deltas/{GOOD}/")}
+        for key, stored in objects.items():
+            if "/part-" in key:
+                *lines, end = stored.value.decode().splitlines()
                 text = "\n".join([*lines, json.dumps(json.loads(end) | {"sha256": ""})])
-                found[key.name] = re.sub(r'\?[^"]+', "", text)
+                found[key] = re.sub(r'\?[^"]+', "", text)
         return {**found, **result, "seconds": 0}, lab.calls["Copy Shard", "ebs", "GetSnapshotBlock"]
 
 

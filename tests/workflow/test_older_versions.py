@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from local.soak.lab.lab import FastLab
-from local.soak.lab.services import backend
 from rewarm.contracts import events, parse_restore_request
 from rewarm.contracts.benchmarks import BenchmarkRequest
 from rewarm.contracts.performance import parse_performance_request
@@ -30,9 +29,8 @@ READY, LOADING, ALARM = "restore-ae66267594c94950", "restore-dfdd2e7ec9464ec7", 
 def lab():
     """A stack of this version with the table of that one."""
     with FastLab(2) as lab:
-        table = backend("dynamodb").tables[lab.stack.names["RestoresTable"]]
         for item in ITEMS:
-            table.put_item(item)
+            lab.table("RestoresTable").put(item)
         yield lab
 
 

@@ -8,7 +8,6 @@ import re
 import pytest
 
 from local.soak.lab.lab import FastLab
-from local.soak.lab.services import backend
 from local.soak.trouble.paths import request, restored
 from rewarm.domain.units import elapsed_text
 from rewarm.page import render
@@ -21,7 +20,7 @@ def test_full_speed_is_after_the_same_time_everywhere(strategy: str) -> None:
     with FastLab() as lab:
         (restore_id,) = restored(lab, request(lab, strategy)).restore_ids
         record = lab.api("GET", f"/restores/{restore_id}")[1]
-        report = json.loads(backend("s3").get_object(BUCKET, record["reportKey"]).value)
+        report = json.loads(lab.buckets[BUCKET][record["reportKey"]].value)
         messages = {sent["detail"]["event"]: sent["detail"] for sent in lab.events.sent}
         slack = json.dumps(lab.slack)
     took = elapsed_text(report["slowestSeconds"])

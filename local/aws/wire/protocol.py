@@ -15,11 +15,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import cache
-from typing import Any
+from typing import Any, cast
+from urllib.parse import parse_qsl
 
+from botocore.awsrequest import AWSPreparedRequest
 from moto.core.model import OperationModel, ServiceModel
 from moto.core.parse import PROTOCOL_PARSERS
-from moto.core.request import Request, determine_request_protocol
+from moto.core.request import Request, determine_request_protocol, normalize_request
 from moto.core.routing import ServiceOperationRouter
 from moto.core.serialize import SerializationContext, get_serializer_class
 from moto.core.utils import get_service_model
@@ -45,6 +47,10 @@ SERVICES = {
 
 CBOR_PATH = re.compile(r"/service/[^/]+/operation/(\w+)")
 """Smithy RPC v2 CBOR, in which CloudWatch is called; no permission depends on its parameters."""
+IN_THE_BODY = ("ec2", "json")
+"""Protocols that need neither path nor query."""
+Answer = tuple[int, dict[str, str], bytes]
+"""Status, headers, body."""
 SCOPE = re.compile(r"Credential=[^/]+/\d{8}/([^/]+)/([^/]+)/aws4_request")
 
 
@@ -56,17 +62,38 @@ class Protocol:
 
     def answer(self, request: Request) -> Response:
         """The response to one signed AWS request, errors included."""
-        service = SERVICES.get(_signing_name(request))
+        region, signing_name = _scope(request)
+        service = SERVICES.get(signing_name)
         if service is None:
-            return Response(f"no modelled service signs as {_signing_name(request)!r}\n", 400)
+            return Response(f"no modelled service signs as {signing_name!r}\n", 400)
         request_id = str(uuid.uuid4())
         model, router = _service(service)
         try:
             operation, path_parameters = router.match(request)
         except NotFound:
-            return self._error(_any_operation(model), _unknown(request, service), request_id)
+            status, headers, body = self._error(_any_operation(model), _unknown(request, service), request_id)
+        else:
+            parts = _parts(request, path_parameters)
+            status, headers, body = self._answered(region, operation, parts, request_id)
+        return Response(body, status, headers)
+
+    def reply(self, region: str, service: str, name: str, request: AWSPreparedRequest) -> Answer:
+        """The same for a client in this process, which says what it asks for."""
+        request_id = str(uuid.uuid4())
+        operation = _service(service)[0].operation_model(name)
+        if str(operation.service_model.protocol) in IN_THE_BODY:
+            parts = _body(request)
+        else:
+            normalized = normalize_request(request)
+            parts = _parts(normalized, _service(service)[1].match(normalized)[1])
+        return self._answered(region, operation, parts, request_id)
+
+    def _answered(
+        self, region: str, operation: OperationModel, parts: dict[str, Any], request_id: str
+    ) -> Answer:
+        service = operation.service_model.service_name
         try:
-            result = self._call(service, operation, path_parameters, request)
+            result = self._call(region, operation, parts)
         except ApiError as error:
             return self._error(operation, error, request_id)
         except Exception as error:
@@ -74,19 +101,18 @@ class Protocol:
             return self._error(operation, _internal(service, error), request_id)
         return self._respond(_serialized(operation, result, request_id), request_id)
 
-    def _call(
-        self, service: str, operation: OperationModel, path: dict[str, Any], request: Request
-    ) -> dict[str, Any]:
-        params = _parse(operation, path, request)
+    def _call(self, region: str, operation: OperationModel, parts: dict[str, Any]) -> dict[str, Any]:
+        service = operation.service_model.service_name
+        params = _parse(operation, parts)
         if (service, operation.name) not in self._region.operations:
             raise ApiError(
                 _unknown_code(service), f"{service} {operation.name} is not modelled by this Region"
             )
         check(operation, params)
-        region = self._region.neighbours.get(_scope(request)[0], self._region)
-        return region.call(service, operation.name, params)
+        called = self._region.neighbours.get(region, self._region)
+        return called.call(service, operation.name, params)
 
-    def _error(self, operation: OperationModel, error: ApiError, request_id: str) -> Response:
+    def _error(self, operation: OperationModel, error: ApiError, request_id: str) -> Answer:
         with warnings.catch_warnings():
             # A code such as ThrottlingException is in no service model, and yet AWS sends it.
             warnings.simplefilter("ignore")
@@ -94,9 +120,10 @@ class Protocol:
         serialized["status_code"] = error.status
         return self._respond(serialized, request_id)
 
-    def _respond(self, serialized: dict[str, Any], request_id: str) -> Response:
+    def _respond(self, serialized: dict[str, Any], request_id: str) -> Answer:
         headers = {**serialized["headers"], "x-amzn-RequestId": request_id, "Date": self._date()}
-        return Response(serialized["body"], serialized["status_code"], headers)
+        body = serialized["body"]
+        return serialized["status_code"], headers, body.encode() if isinstance(body, str) else body
 
     def _date(self) -> str:
         return format_datetime(datetime.fromtimestamp(self._region.now(), UTC), usegmt=True)
@@ -118,7 +145,7 @@ def called(signing_name: str, request: Request) -> tuple[str, str, dict[str, Any
     except NotFound:
         return None
     wire_protocol = determine_request_protocol(_service(service)[0], request.content_type)
-    return service, operation.name, _parse(operation, path_parameters, request, wire_protocol)
+    return service, operation.name, _parse(operation, _parts(request, path_parameters), wire_protocol)
 
 
 @cache
@@ -138,21 +165,37 @@ def _with_buckets(description: dict[str, Any]) -> dict[str, Any]:
     return published
 
 
-def _parse(
-    operation: OperationModel, path: dict[str, Any], request: Request, wire_protocol: str = ""
-) -> dict[str, Any]:
+def _parts(request: Request, path: dict[str, Any]) -> dict[str, Any]:
+    """What a parser reads."""
+    return {
+        "body": request.get_data(),
+        "headers": request.headers,
+        "method": request.method,
+        "url_params": path,
+        "url_path": request.path,
+        "values": request.values,
+    }
+
+
+def _body(request: AWSPreparedRequest) -> dict[str, Any]:
+    """The same of a protocol that has everything in the body."""
+    given: Any = request.body or b""
+    body = given.encode() if isinstance(given, str) else given
+    values = dict(parse_qsl(body.decode(), keep_blank_values=True)) if not body.startswith(b"{") else {}
+    return {
+        "body": body,
+        "headers": request.headers,
+        "method": request.method,
+        "url_params": {},
+        "url_path": "/",
+        "values": values,
+    }
+
+
+def _parse(operation: OperationModel, parts: dict[str, Any], wire_protocol: str = "") -> dict[str, Any]:
     parser = PROTOCOL_PARSERS[wire_protocol or str(operation.service_model.protocol)](operation)
     try:
-        parsed = parser.parse(
-            {
-                "body": request.get_data(),
-                "headers": request.headers,
-                "method": request.method,
-                "url_params": path,
-                "url_path": request.path,
-                "values": request.values,
-            }
-        )
+        parsed = parser.parse(cast("Any", parts))
     except (ValueError, TypeError, AttributeError) as error:
         if operation.service_model.protocol == "ec2":
             raise ApiError("InvalidParameterValue", f"The request is not well-formed: {error}") from error
@@ -184,10 +227,6 @@ def _serializer(operation: OperationModel, request_id: str) -> Callable[[Any], d
         return dict(serializer.serialize(result))
 
     return serialize
-
-
-def _signing_name(request: Request) -> str:
-    return _scope(request)[1]
 
 
 def _scope(request: Request) -> tuple[str, str]:

@@ -9,7 +9,6 @@ from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.audit.table_items import TableItems, records
 from local.soak.lab.endings import FLEET, RESTORE, Ending
 from local.soak.lab.lab import FastLab
-from local.soak.lab.services import backend
 from rewarm.domain.volume.leftovers import DRILL_TAG, REWINDING_TAG
 from rewarm.domain.volume.performance import Performance, parse_performance
 from rewarm.domain.volume.replacing import STARTED_TAG
@@ -127,7 +126,7 @@ class Auditor:
         return [f"command {command} runs" for command in self._lab.region.inventory()["commands"]]
 
     def _objects(self, ending: Ending) -> list[str]:
-        names = backend("s3").buckets[self._lab.stack.buckets[0]].keys
+        names = self._lab.buckets[self._lab.stack.buckets[0]]
         begun = [execution.name for execution in self._lab.executions(RESTORE)]
         fleets = [one.input["fleetId"] for one in self._lab.executions(FLEET) if not one.is_child]
         restores = (*ending.restore_ids, *begun, *fleets, *records(self._lab))

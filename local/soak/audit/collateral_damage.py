@@ -15,7 +15,6 @@ from local.aws.region.audit import billed_settings
 from local.aws.region.resources import Volume
 from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.lab.endings import RESTORE, stopped_when_ready
-from local.soak.lab.services import backend
 from rewarm.adapters.table_items import from_item
 from rewarm.domain.volume.leftovers import DRILL_TAG
 from rewarm.domain.volume.performance import Performance
@@ -129,5 +128,4 @@ def _parts(target: str) -> set[str]:
 
 
 def _rows(lab: Any) -> list[Json]:
-    items = backend("dynamodb").tables[lab.stack.names["RestoresTable"]].all_items()
-    return [item.to_json()["Attributes"] for item in items]
+    return list(lab.table("RestoresTable").items())

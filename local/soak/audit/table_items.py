@@ -14,7 +14,6 @@ from typing import Any
 
 from local import Json
 from local.soak.lab.endings import RESTORE
-from local.soak.lab.services import backend
 from rewarm.adapters.table_items import from_item
 
 API_SECONDS = 30
@@ -94,8 +93,7 @@ def records(lab: Any) -> dict[str, Json]:
 
 
 def _rows(lab: Any, table: str) -> list[Json]:
-    items = backend("dynamodb").tables[lab.stack.names[table]].all_items()
-    return [dict(from_item(item.to_json()["Attributes"])) for item in items]
+    return [from_item(item) for item in lab.table(table).items()]
 
 
 def _text(row: Json) -> str:

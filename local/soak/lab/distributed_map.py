@@ -12,16 +12,14 @@ from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from moto.backends import get_backend
-
 from local import Json
 from local.soak.lab.errors import StateError
 from local.soak.lab.scheduler import Future
-from local.soak.lab.template import ACCOUNT
 
 if TYPE_CHECKING:
     from local.soak.lab.execution import Execution, Visit
     from local.soak.lab.machines import StepFunctions
+    from local.soak.lab.objects import Buckets
 
 Steps = Generator[Future, Any, Any]
 TOO_MANY = "States.ExceedToleratedFailureThreshold"
@@ -39,7 +37,7 @@ def run_map(service: StepFunctions, execution: Execution, visit: Visit, value: C
     results = f"{writer['Prefix']}/{run}"
     places = (f"{reader['Bucket']}/{reader['Key']}", f"{writer['Bucket']}/{results}")
     service.may_map(execution.machine.arn, *places)
-    waiting = [_selected(visit, value, item) for item in _items(reader, state["ItemReader"]["ReaderConfig"])]
+    waiting = [_selected(visit, value, item) for item in _items(service.buckets, reader, state)]
     children = _Children()
     machine = replace(execution.machine, definition={**state["ItemProcessor"], "QueryLanguage": "JSONata"})
     try:
@@ -52,7 +50,7 @@ def run_map(service: StepFunctions, execution: Execution, visit: Visit, value: C
     finally:
         for child in list(children.running.values()):
             service.end_child(child)
-        _write(writer["Bucket"], results, children.all)
+        _write(service.buckets, writer["Bucket"], results, children.all)
     details = {"Bucket": writer["Bucket"], "Key": f"{results}/manifest.json"}
     return {"MapRunArn": _map_run(execution, state["Label"], run), "ResultWriterDetails": details}
 
@@ -96,11 +94,11 @@ def _selected(visit: Visit, value: Callable[..., Any], item: Any) -> Any:
     return item
 
 
-def _items(reader: Json, config: Json) -> list[Any]:
-    found = _bucket().get_object(reader["Bucket"], reader["Key"])
+def _items(buckets: Buckets, reader: Json, state: Json) -> list[Any]:
+    found = buckets[reader["Bucket"]].get(reader["Key"])
     if found is None:
         raise StateError("States.ItemReaderFailed", f"there is no object {reader['Key']}")
-    if config["InputType"] == "JSONL":
+    if state["ItemReader"]["ReaderConfig"]["InputType"] == "JSONL":
         return [json.loads(line) for line in found.value.splitlines()]
     return list(json.loads(found.value))
 
@@ -114,7 +112,7 @@ def _is_exceeded(failed: int, total: int, percentage: float | None, count: int |
     )
 
 
-def _write(bucket: str, prefix: str, children: list[Execution]) -> None:
+def _write(buckets: Buckets, bucket: str, prefix: str, children: list[Execution]) -> None:
     """A file for each status that any child has, and the manifest that names them."""
     files: dict[str, list[Json]] = {"FAILED": [], "PENDING": [], "SUCCEEDED": []}
     for status in ("FAILED", "SUCCEEDED"):
@@ -122,10 +120,10 @@ def _write(bucket: str, prefix: str, children: list[Execution]) -> None:
         if of_status:
             key = f"{prefix}/{status}_0.json"
             text = json.dumps(of_status)
-            _bucket().put_object(bucket, key, text.encode())
+            buckets.put(bucket, key, text.encode())
             files[status].append({"Key": key, "Size": len(text)})
     manifest = {"DestinationBucket": bucket, "ResultFiles": files}
-    _bucket().put_object(bucket, f"{prefix}/manifest.json", json.dumps(manifest).encode())
+    buckets.put(bucket, f"{prefix}/manifest.json", json.dumps(manifest).encode())
 
 
 def _described(child: Execution) -> Json:
@@ -142,8 +140,3 @@ def _file(child: Execution) -> str:
 def _map_run(execution: Execution, label: str, run: str) -> str:
     machine = execution.machine.arn.replace(":stateMachine:", ":mapRun:", 1)
     return f"{machine}/{label}:{run}"
-
-
-def _bucket() -> Any:
-    backends: Any = get_backend("s3")
-    return backends[ACCOUNT]["aws"]

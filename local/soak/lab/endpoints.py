@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from local import Json
-from local.soak.lab.services import backend
+from local.soak.lab.objects import Buckets
 
 
 class Posted:
@@ -24,22 +24,20 @@ class Posted:
 class Objects:
     """The bucket, by presigned addresses; `allowed` says what S3 does with one: (method, address)."""
 
-    def __init__(self, bucket: str) -> None:
+    def __init__(self, buckets: Buckets, bucket: str) -> None:
         self.allowed: Callable[[str, str], bool] = lambda _method, _url: True
+        self._buckets = buckets
         self._bucket = bucket
 
     def get(self, url: str) -> bytes | None:
         """None where S3 has no such object for the address."""
-        found = backend("s3").get_object(self._bucket, self._key(url)) if self.allowed("GET", url) else None
-        return None if found is None else bytes(found.value)
+        found = self._buckets[self._bucket].get(self._key(url)) if self.allowed("GET", url) else None
+        return None if found is None else found.value
 
     def put(self, url: str, body: bytes) -> None:
         """Write it, where S3 takes it."""
         if self.allowed("PUT", url):
-            self._put(url, body)
-
-    def _put(self, url: str, body: bytes) -> None:
-        backend("s3").put_object(self._bucket, self._key(url), body)
+            self._buckets.put(self._bucket, self._key(url), body)
 
     def _key(self, url: str) -> str:
         path = unquote(urlsplit(url).path).lstrip("/")

@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from botocore.awsrequest import AWSPreparedRequest
-from moto.core.request import normalize_request
 
 from local import Json
 from local.aws.clock import ManualClock
@@ -25,6 +24,7 @@ from local.soak.lab.endpoints import Objects, Posted, http_event
 from local.soak.lab.execution import Execution
 from local.soak.lab.functions import SWITCHBOARD, Functions, Mishap, lambda_environment
 from local.soak.lab.machines import Machine, StepFunctions
+from local.soak.lab.objects import Buckets
 from local.soak.lab.permissions import Permissions
 from local.soak.lab.scheduler import Fiber, Future, Scheduler
 from local.soak.lab.services import (
@@ -34,9 +34,9 @@ from local.soak.lab.services import (
     Moto,
     StepFunctionsApi,
     json_answer,
-    plain_tables,
 )
 from local.soak.lab.services import backend as moto_backend
+from local.soak.lab.tables import Table, Tables
 from local.soak.lab.template import Rule, stack
 from local.soak.lab.transport import Call, Interference, NoInterference, Refusal, Removals
 from rewarm.adapters.executions import execution_arn
@@ -114,12 +114,13 @@ class FastLab:
 
     def _open(self) -> None:
         self._close.enter_context(lambda_environment(random.Random(self.seed + 1)))
-        self._close.enter_context(plain_tables())
         SWITCHBOARD.desk = self
         self._close.callback(self._leave)
         self.cloudwatch = CloudWatch()
-        self.moto = Moto(self.stack)
-        store = Objects(self.stack.buckets[0])
+        self.moto = Moto()
+        self.tables = Tables(self.stack.tables)
+        self.buckets = Buckets(self.stack.buckets, lambda: self.scheduler.now)
+        store = Objects(self.buckets, self.stack.buckets[0])
         self.data_plane = MemoryDataPlane(self.scheduler, store, random.Random(self.seed + 2), self._nudge)
         self.events = EventBridge(self.scheduler, self.stack.rules, self._deliver)
         self.region = Region(
@@ -174,21 +175,26 @@ class FastLab:
         """A call did not get its own answer."""
         self.functions.note_trouble(self.scheduler.current, service)
 
-    def respond(self, service: str, request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:
+    def respond(
+        self, region: str, service: str, operation: str, request: AWSPreparedRequest
+    ) -> tuple[int, dict[str, str], bytes]:
         """The service's answer."""
+        if service == "s3":
+            return self.buckets.answer(operation, request)
+        if service == "dynamodb":
+            return self.tables.answer(operation, request)
         if service in MOTO:
             return self.moto.respond(service, request)
         if service == "stepfunctions":
-            return json_answer(request, self._states_api.answer)
+            return json_answer(operation, request, self._states_api.answer)
         if service == "events":
-            return json_answer(request, self.events.answer)
+            return json_answer(operation, request, self.events.answer)
         if service == "cloudwatch":
             self.region.tick()
-            return json_answer(request, self.cloudwatch.answer)
+            return json_answer(operation, request, self.cloudwatch.answer)
         if service == "ec2":
             self.removals.note(request.body)
-        response = self.protocol.answer(normalize_request(request))
-        return response.status_code, dict(response.headers), response.get_data()
+        return self.protocol.reply(region, service, operation, request)
 
     def sleep(self, seconds: float) -> None:
         """The function that runs pauses."""
@@ -249,6 +255,10 @@ class FastLab:
         """A state machine's ARN."""
         return self.stack.names[logical_id]
 
+    def table(self, logical_id: str) -> Table:
+        """A table of the stack."""
+        return self.tables.tables[self.stack.names[logical_id]]
+
     def execution(self, logical_id: str, name: str) -> Execution | None:
         """An execution, if it was ever started."""
         return self.states.executions.get(execution_arn(self.machine(logical_id), name))
@@ -305,9 +315,7 @@ class FastLab:
 
     # ------------------------------------------------------------------------------------------- deployment
     def _deploy(self) -> None:
-        s3, sns, secrets = (moto_backend(name) for name in ("s3", "sns", "secretsmanager"))
-        for bucket in self.stack.buckets:
-            s3.create_bucket(bucket, "us-east-1")
+        sns, secrets = (moto_backend(name) for name in ("sns", "secretsmanager"))
         for topic in self.stack.topics:
             sns.create_topic(topic)
         for name, text in self.stack.secrets.items():
@@ -331,9 +339,9 @@ class FastLab:
         sha256 = hashlib.sha256(AGENT_BINARY).hexdigest()
         key = f"agents/{sha256}/warmer"
         index = {name: {"key": key, "sha256": sha256} for name in AGENTS}
-        bucket, s3 = self.stack.buckets[0], moto_backend("s3")
-        s3.put_object(bucket, key, AGENT_BINARY)
-        s3.put_object(bucket, "agents/index.json", json.dumps(index).encode())
+        bucket = self.stack.buckets[0]
+        self.buckets.put(bucket, key, AGENT_BINARY)
+        self.buckets.put(bucket, "agents/index.json", json.dumps(index).encode())
 
     def _schedule(self, rule: Rule, seconds: float) -> None:
         def beat() -> None:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from local import Json
 from local.soak.lab.errors import START, START_SILENT, TIMEOUT, StateError, of_start
 from local.soak.lab.execution import EVENTS, Execution, Interpreter, Visit, limit, stamp
+from local.soak.lab.objects import Buckets
 from local.soak.lab.scheduler import Fiber, Future, Process, Scheduler
 from local.soak.lab.transport import Call, Interference
 from rewarm.adapters.executions import execution_arn
@@ -48,6 +49,7 @@ class Account(Protocol):
     """The open lab, as Step Functions sees it."""
 
     interference: Interference
+    buckets: Buckets
 
     @property
     def permissions(self) -> Roles:
@@ -106,6 +108,11 @@ class StepFunctions:
         self._tell = tell
         self._account = account
         self._tokens: dict[str, Future] = {}
+
+    @property
+    def buckets(self) -> Buckets:
+        """Where a Distributed Map has its items from."""
+        return self._account.buckets
 
     def start(self, machine_arn: str, name: str, data: Any) -> Execution:
         """Start an execution. Raises ValueError where the name is taken."""

@@ -1,4 +1,4 @@
-"""The services beside the Region: moto's DynamoDB, S3, SNS and Secrets Manager, and three of our own.
+"""The small services beside the Region: moto's SNS and Secrets Manager, and three of our own.
 
 Step Functions is the interpreter, EventBridge matches the template's rules with moto's pattern matcher, and
 CloudWatch shows what the Region publishes.
@@ -6,63 +6,41 @@ CloudWatch shows what the Region publishes.
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 import uuid
-from base64 import b64decode
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 from botocore.awsrequest import AWSPreparedRequest
 from moto.backends import get_backend
 from moto.core.request import normalize_request
-from moto.dynamodb.models.dynamo_type import DynamoType, Item
-from moto.dynamodb.responses import DynamoHandler
 from moto.events.models import EventPattern
 from werkzeug.exceptions import HTTPException
 
 from local import Json
 from local.aws.region.core import iso
 from local.soak.lab.machines import StepFunctions
-from local.soak.lab.template import ACCOUNT, REGION, Rule, Stack
+from local.soak.lab.template import ACCOUNT, REGION, Rule
 from local.soak.lab.transport import Refusal
 
 if TYPE_CHECKING:
     from local.soak.lab.scheduler import Scheduler
 
 Answer = tuple[int, dict[str, str], bytes]
-MOTO = ("dynamodb", "s3", "sns", "secretsmanager")
+MOTO = ("sns", "secretsmanager")
 _JSON = {"Content-Type": "application/x-amz-json-1.1"}
 
 
 class Moto:
-    """Tables, buckets, topics and secrets, of one lab."""
+    """Topics and secrets, of one lab."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self) -> None:
         for name in MOTO:
             get_backend(name).reset()  # type: ignore[call-overload]
-        dynamodb = backend("dynamodb")
-        for name, properties in stack.tables.items():
-            dynamodb.create_table(
-                name,
-                schema=properties["KeySchema"],
-                throughput=None,
-                attr=properties["AttributeDefinitions"],
-                global_indexes=properties.get("GlobalSecondaryIndexes"),
-                indexes=None,
-                streams=None,
-                billing_mode="PAY_PER_REQUEST",
-                sse_specification=None,
-                tags=[],
-                deletion_protection_enabled=False,
-                warm_throughput=None,
-            )
 
     def respond(self, service: str, request: AWSPreparedRequest) -> Answer:
         """Whatever moto says; which service is asked need not be found out from the address."""
@@ -81,54 +59,9 @@ def _methods(service: str) -> list[tuple[re.Pattern[str], Any]]:
     return [(re.compile(url), method) for url, method in backend(service).urls.items()]
 
 
-@contextmanager
-def plain_tables() -> Iterator[None]:
-    """Spares work that moto does and nobody needs: half of what a call of DynamoDB takes.
-
-    Moto looks for each member of an answer under a dozen names, and those of DynamoDB have only one. It
-    copies each level of a value before it writes it anew, and writes a whole item to read one attribute.
-    """
-    serialize: Any = DynamoHandler.serialized
-    project: Any = Item.project
-
-    def serialized(self: Any, action_result: Any) -> Any:
-        try:
-            body = json.dumps(action_result.result)
-        except TypeError:
-            return serialize(self, action_result)
-        return 200, {**_JSON, **self.response_headers}, body
-
-    def projected(self: Any, expressions: list[list[str]]) -> Any:
-        narrow = copy.copy(self)
-        wanted = {expression[0] for expression in expressions}
-        narrow.attrs = {name: value for name, value in self.attrs.items() if name in wanted}
-        return project(narrow, expressions)
-
-    with (
-        mock.patch.object(DynamoHandler, "serialized", serialized),
-        mock.patch.object(DynamoType, "to_regular_json", _written),
-        mock.patch.object(Item, "project", projected),
-    ):
-        yield
-
-
-def _written(value: Any) -> Any:
-    """An attribute's value as JSON, as DynamoType.to_regular_json has it."""
-    if not isinstance(value, DynamoType):
-        return value
-    inner = value.value
-    if isinstance(inner, dict):
-        inner = {name: _written(one) for name, one in inner.items()}
-    elif isinstance(inner, list):
-        inner = [_written(one) for one in inner]
-    elif value.is_binary() and isinstance(inner, str):
-        inner = b64decode(inner)
-    return {value.type: inner}
-
-
 def backend(name: str) -> Any:
     backends: Any = get_backend(name)  # type: ignore[call-overload]
-    return backends[ACCOUNT]["aws" if name == "s3" else REGION]
+    return backends[ACCOUNT][REGION]
 
 
 class CloudWatch:
@@ -285,10 +218,8 @@ class StepFunctionsApi:
         return {"executionArn": made.arn, "startDate": made.started}
 
 
-def json_answer(request: AWSPreparedRequest, answer: Callable[[str, Json], Json]) -> Answer:
+def json_answer(operation: str, request: AWSPreparedRequest, answer: Callable[[str, Json], Json]) -> Answer:
     """One call of a JSON service."""
-    target: Any = request.headers["X-Amz-Target"]
-    operation = (target.decode() if isinstance(target, bytes) else target).rpartition(".")[2]
     body: Any = request.body
     try:
         told = answer(operation, json.loads(body or b"{}"))

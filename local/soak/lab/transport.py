@@ -1,4 +1,4 @@
-"""boto3 clients whose requests end in the process: the Region, moto's tables, buckets and topics, and ours.
+"""boto3 clients whose requests end in the process: the Region, tables and buckets, and small services.
 
 A client is made once, at the import of a handler, and serves whichever lab is open. Faults of AWS's calls are
 put in here, as answers on the wire or as connections that say nothing, so that botocore itself meets them.
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, Protocol
 from unittest import mock
 from urllib.parse import parse_qs
@@ -109,7 +111,9 @@ class Desk(Protocol):
     def note_trouble(self, service: str) -> None:
         """Something was injected into the caller's call."""
 
-    def respond(self, service: str, request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:
+    def respond(
+        self, region: str, service: str, operation: str, request: AWSPreparedRequest
+    ) -> tuple[int, dict[str, str], bytes]:
         """(status, headers, body)."""
 
     def sleep(self, seconds: float) -> None:
@@ -134,14 +138,17 @@ class Switchboard:
         # Regions and credentials are the lab's; S3 and DynamoDB are told apart by their names alone.
         made = _MAKE(service, **{**options, **settings, "endpoint_url": _endpoint(service)})
         made._request_signer._credentials = _OwnCredentials(self)
+        _spare(made)
         made.meta.events.register("provide-client-params", self._note)
-        made.meta.events.register("before-send", self._answer)
+        made.meta.events.register("before-send", partial(self._answer, made.meta.region_name))
         return made
 
     def _note(self, params: Json, **_kwargs: Any) -> None:
         self._asked.set(params)
 
-    def _answer(self, request: AWSPreparedRequest, event_name: str, **_kwargs: Any) -> AWSResponse:
+    def _answer(
+        self, region: str, request: AWSPreparedRequest, event_name: str, **_kwargs: Any
+    ) -> AWSResponse:
         desk = self.desk
         assert desk is not None, f"{event_name} while no lab is open"
         _, identifier, operation = event_name.split(".")
@@ -153,7 +160,7 @@ class Switchboard:
             return _response(request, refusal.status, *_refused(service, refusal))
         refusal = desk.denied(call, self._asked.get())
         if refusal is None:
-            status, headers, body = desk.respond(service, request)
+            status, headers, body = desk.respond(region, service, operation, request)
             refusal = desk.unlisted(call, self._asked.get()) if status == 404 else None
         if refusal is not None:
             return _response(request, refusal.status, *_refused(service, refusal))
@@ -175,6 +182,18 @@ class Switchboard:
             mock.patch.object(botocore.retries.quota, "RetryQuota", _quota_class(self)),
         ):
             yield
+
+
+def _spare(client: Any) -> None:
+    """Requests that never leave the process need no signature, and no account of who sends them.
+
+    Both take as long as the rest of botocore's work. Addresses are still signed (generate_presigned_url).
+    """
+    agent = client._user_agent_creator
+    event = f"request-created.{client.meta.service_model.service_id.hyphenize()}"
+    client.meta.events.unregister(event, client._request_signer.handler)
+    client.meta.events.unregister(event, agent.rebuild_and_replace_user_agent_handler)
+    client._user_agent_creator = SimpleNamespace(to_string=lambda: "fast-lab")
 
 
 class _OwnCredentials(Credentials):

@@ -10,7 +10,6 @@ from local.aws.region import FaultRule
 from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, VOLUME, Ending
 from local.soak.lab.lab import FastLab
-from local.soak.lab.services import backend
 from local.soak.trouble.paths import FAST_INSTANCE, PATHS, in_state, path, request, restored
 from local.soak.trouble.paths import snapshot as made_snapshot
 from local.soak.trouble.volume_user import MOVE_SECONDS, use
@@ -296,17 +295,15 @@ def _stopped_unnoted(lab: FastLab) -> Ending:
 @path("report-out-of-reach")
 def _unreported(lab: FastLab) -> Ending:
     """What the report needs is not in the bucket while it is to be written."""
-    objects, taken = backend("s3").buckets[lab.stack.buckets[0]].keys, {}
+    objects, taken = lab.buckets[lab.stack.buckets[0]], {}
 
     def take(restore_id: str) -> None:
         if in_state(lab, restore_id, "Announce Ready"):
             key = f"restores/{restore_id}/plans.json"
-            taken[key] = objects.getlist(key)
-            dict.pop(objects, key)
+            taken[key] = objects.pop(key)
 
     ending = restored(lab, request(lab, "provisioned-rate"), take)
-    for key, plans in taken.items():
-        objects.setlist(key, plans)
+    objects.update(taken)
     lab.pass_time(TWO_SWEEPS_SECONDS)
     return ending
 

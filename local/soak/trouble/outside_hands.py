@@ -15,7 +15,6 @@ from local import Json
 from local.aws.region import ApiError
 from local.soak.lab.lab import ClockSkew, FastLab
 from local.soak.lab.scheduler import Future
-from local.soak.lab.services import backend
 from local.soak.trouble.scenarios import Plan
 
 SKEWS_SECONDS = (-10.0, -3.0, 0.0, 3.0, 10.0)
@@ -119,14 +118,14 @@ def _lose(hands: OutsideHands, lab: FastLab, _plan: Plan) -> bool:
 
 def _lost(hands: OutsideHands, lab: FastLab, kind: str) -> str | None:
     """The key of the item that is gone."""
-    table = backend("dynamodb").tables[lab.stack.names["RestoresTable"]]
-    keys = sorted(item.to_json()["Attributes"]["pk"]["S"] for item in table.all_items())
+    table = lab.table("RestoresTable")
+    keys = sorted(item["pk"]["S"] for item in table.items())
     fitting = [key for key in keys if key.startswith(kind)]
     if not fitting:
         return None
     key = str(hands.chance.choice(fitting))
     lab.outside.lost.add(key)
-    backend("dynamodb").delete_item(table.name, {"pk": {"S": key}})
+    table.delete({"pk": {"S": key}})
     return key
 
 

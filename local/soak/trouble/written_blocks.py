@@ -13,7 +13,6 @@ from local.aws.region import ApiError, FaultRule
 from local.soak.lab.agent import Trouble
 from local.soak.lab.applying import APPLY
 from local.soak.lab.lab import FastLab
-from local.soak.lab.services import backend
 
 if TYPE_CHECKING:
     from local.soak.trouble.scenarios import Plan
@@ -106,6 +105,6 @@ class WrittenBlocks:
                 if target in volume.attached_to and volume.reader is None:
                     lab.data_plane.mounted.setdefault(volume.volume_id, ["/data"])
         else:
-            keys = backend("s3").buckets[lab.stack.buckets[0]].keys
-            for key in [one for one in keys if one.startswith("deltas/snap-")]:
-                keys.pop(key)
+            objects = lab.buckets[lab.stack.buckets[0]]
+            for key in [one for one in objects if one.startswith("deltas/snap-")]:
+                objects.pop(key)

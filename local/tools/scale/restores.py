@@ -15,7 +15,6 @@ from typing import Any
 from local.aws.region import RegionSettings
 from local.soak.lab.execution import Execution
 from local.soak.lab.lab import FastLab
-from local.soak.lab.services import backend as moto_backend
 from local.soak.trouble.matrix import SWEPT_SECONDS
 from local.soak.trouble.random_faults import CallFault, RandomFaults
 from local.soak.trouble.scenarios import START
@@ -134,19 +133,17 @@ def _account(lab: FastLab, started: list[Execution]) -> Crowd:
         calls=round(asked.total() / len(started), 2),
         ec2_calls=round(sum(asked[service] for service in EC2) / len(started), 2),
         throttled_states=failures.count("ThrottledError"),
-        held_afterwards=len(_held()),
+        held_afterwards=len(_held(lab)),
         told=len(told),
         most_functions=lab.functions.most_running,
         refused_functions=failures.count("Lambda.TooManyRequestsException"),
     )
 
 
-def _held() -> list[str]:
+def _held(lab: FastLab) -> list[str]:
     """Rows of the table that hold something."""
-    rows = [item for table in moto_backend("dynamodb").tables.values() for item in table.all_items()]
     held = []
-    for row in rows:
-        attributes = row.to_json()["Attributes"]
+    for attributes in lab.table("RestoresTable").items():
         key = str(attributes.get("pk", {}).get("S", ""))
         held += [key] if key.startswith("target#") else []
         held += [name for name in attributes if key.startswith("running#") and ":" in name]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from moto.core.request import normalize_request
 
 from local.aws.wire.protocol import Protocol
 from local.soak.lab.transport import Call, Switchboard
@@ -40,9 +39,10 @@ class Desk:
     def note_trouble(self, service: str) -> None:
         """Nobody asks for it."""
 
-    def respond(self, _service: str, request: Any) -> tuple[int, dict[str, str], bytes]:
-        response = self._protocol.answer(normalize_request(request))
-        return response.status_code, dict(response.headers), response.get_data()
+    def respond(
+        self, region: str, service: str, operation: str, request: Any
+    ) -> tuple[int, dict[str, str], bytes]:
+        return self._protocol.reply(region, service, operation, request)
 
 
 def read(ebs: Any, **block: Any) -> str:

@@ -13,7 +13,6 @@ from local.aws.region.resources import ImageDevice
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
-from local.soak.lab.services import backend as moto_backend
 
 Json = dict[str, Any]
 VOLUMES = 32
@@ -62,13 +61,11 @@ def image(lab: FastLab, count: int) -> str:
     return lab.region.add_image(name="many", devices=devices)
 
 
-def item_bytes() -> dict[str, int]:
+def item_bytes(lab: FastLab) -> dict[str, int]:
     """Of each item of the record, as DynamoDB gets it; with the types, so a little more than it counts."""
-    (table,) = [one for name, one in moto_backend("dynamodb").tables.items() if "estores" in name]
-    rows = [row.to_json()["Attributes"] for row in table.all_items()]
     return {
         row["pk"]["S"]: len(json.dumps(row))
-        for row in rows
+        for row in lab.table("RestoresTable").items()
         if row["pk"]["S"].startswith(("restore#", "restore-"))
     }
 
@@ -91,7 +88,7 @@ def test_many_volumes_are_restored_and_nothing_is_too_large(
     volumes = [one["volume"]["volumeId"] for one in record["volumes"]]
     assert len(set(volumes)) == count
     assert max(largest.values()) < MOST_BYTES / 2, largest
-    sizes = item_bytes()
+    sizes = item_bytes(lab)
     assert sorted(sizes) == sorted(["restore#many", *(f"restore-volume#many#{one}" for one in range(count))])
     assert max(sizes.values()) < ITEM_BYTES, sizes
     assert done.events < MOST_EVENTS
