@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,6 +115,15 @@ class Initialization:
     reported_completed: bool = False
     reported_at: float = 0.0
     applied_fraction: float = 0.0
+    look_at: float = math.inf
+    """When the Region looks at it next."""
+
+    def reaches(self, fraction: float) -> float:
+        """When so much is loaded, if nothing is read; infinity where that never comes."""
+        if fraction > 1.0 or self.rate_mib_s <= 0 or self.completed is not None:
+            return math.inf
+        at = self.start + fraction * self.total_bytes / (self.rate_mib_s * 1024**2)
+        return at if self.frozen_at is None or at <= self.frozen_at else math.inf
 
     def fraction(self, now: float) -> float:
         """The share of the written blocks that is local, 0 to 1."""

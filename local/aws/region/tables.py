@@ -16,6 +16,8 @@ class Tables:
     """Every table of the Region; read and written only inside a transaction."""
 
     volumes: dict[str, Volume] = field(default_factory=dict)
+    attachment_changes: int = 0
+    """How often a volume was attached or detached."""
     gone_volumes: dict[str, Volume] = field(default_factory=dict)
     """Deleted volumes: they cost money while they lived."""
     snapshots: dict[str, Snapshot] = field(default_factory=dict)

@@ -102,6 +102,13 @@ class Command:
         self.stdout = self.stderr = ""
         self.process: Process | None = None
         self._ended = ended
+        self._listener: Callable[[], None] | None = None
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """It hears of the end, now or later."""
+        self._listener = listener
+        if self.code is not None:
+            listener()
 
     def poll(self) -> int | None:
         """The exit status, or None while it runs."""
@@ -122,6 +129,8 @@ class Command:
         self.code, self.stdout, self.stderr = code, stdout, stderr
         if self.process is not None and code == 143:
             self.process.stop()
+        if self._listener is not None:
+            self._listener()
         self._ended()
 
 

@@ -49,6 +49,8 @@ class Metrics:
         self._fast_restores = fast_restores
         self._publish = publish
         self._seen: dict[str, _Seen] = {}
+        self._followed = 0, 0
+        """The minute, and how often something had been attached or detached, when it looked last."""
         self._credits_minute = math.floor(core.now() / MINUTE_SECONDS)
         self._held: list[tuple[float, int, Json]] = []
         """Datapoints that CloudWatch does not have yet: time of arrival, a number, the entry."""
@@ -59,15 +61,21 @@ class Metrics:
         if self._publish is None:
             return
         minute = math.floor(self._core.now() / MINUTE_SECONDS)
-        data: list[Json] = []
+        followed = minute, self._tables.attachment_changes
+        if followed != self._followed:
+            self._followed = followed
+            self._measure(minute)
+        data = self._arrived()
+        for start in range(0, len(data), MAX_DATA_PER_CALL):
+            self._publish(NAMESPACE, data[start : start + MAX_DATA_PER_CALL])
+
+    def _measure(self, minute: int) -> None:
         self._follow(minute)
+        data: list[Json] = []
         for volume_id, seen in list(self._seen.items()):
             data.extend(self._volume(volume_id, seen, minute))
         data.extend(self._credits(minute))
         self._hold(data)
-        data = self._arrived()
-        for start in range(0, len(data), MAX_DATA_PER_CALL):
-            self._publish(NAMESPACE, data[start : start + MAX_DATA_PER_CALL])
 
     def _hold(self, data: list[Json]) -> None:
         dues = [_minute_end(entry) + self._delay(entry) for entry in data]

@@ -106,8 +106,9 @@ class CommandReads:
 
     def _selected(self, params: Json) -> list[Command]:
         wanted = params.get("CommandId")
-        rows = [one for one in self._commands.known.values() if self._commands.visible(one)]
-        rows = [row for row in rows if wanted in (None, row.command_id)]
+        known = self._commands.known
+        rows = list(known.values()) if wanted is None else [known[wanted]] if wanted in known else []
+        rows = [row for row in rows if self._commands.visible(row)]
         for test in params.get("Filters") or ():
             rows = [row for row in rows if _passes(row, test["key"], test["value"])]
         return sorted(rows, key=lambda one: one.requested, reverse=True)

@@ -107,9 +107,7 @@ class Commands:
         if not self._polling.acquire(blocking=False):
             return
         try:
-            for command in list(self.known.values()):
-                for invocation in command.invocations:
-                    self._runner.poll(invocation)
+            self._runner.poll()
         finally:
             self._polling.release()
 

@@ -212,6 +212,7 @@ class Instances:
                     )
                 )
             volume.attachments.pop(instance.instance_id)
+            self._tables.attachment_changes += 1
             self._volumes.delete(volume)
         return answer
 

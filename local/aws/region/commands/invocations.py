@@ -5,6 +5,8 @@ A running invocation holds lab time at the speed of real time, for its reads are
 
 from __future__ import annotations
 
+import heapq
+import itertools
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -66,6 +68,8 @@ class Invocation:
     reruns: int = 0
     """How often the SSM agent has run the document again after a restart of its instance."""
     busy: ExitStack = field(default_factory=ExitStack)
+    number: int = -1
+    """Among all of the Region."""
 
     @property
     def over(self) -> bool:
@@ -79,7 +83,11 @@ class Invocation:
 
 
 class Runner:
-    """Runs invocations on the data plane; everything that takes time happens outside the lock."""
+    """Runs invocations on the data plane; everything that takes time happens outside the lock.
+
+    A handle that can be listened to (`listen`) is looked at when it has something to tell, or its time is
+    over; any other one again and again.
+    """
 
     def __init__(
         self, core: Core, changed: Callable[[Invocation], None], log: Callable[[Invocation, StepRun], None]
@@ -87,9 +95,16 @@ class Runner:
         self._core = core
         self._changed = changed
         self._log = log
+        self._order = itertools.count()
+        self._polled: dict[int, Invocation] = {}
+        """By their numbers, which say in which order they are looked at."""
+        self._news: dict[int, Invocation] = {}
+        self._ends: list[tuple[float, int, Invocation, CommandHandle]] = []
+        """When the time limits of running steps are over."""
 
     def accept(self, one: Invocation, delivery_timeout_seconds: float, *, lost: bool) -> None:
         """Deliver soon, or time out when the instance does not listen."""
+        one.number = next(self._order)
         self._core.at(one.requested + delivery_timeout_seconds, lambda due: self._undelivered(one, due))
         longest = sum(run.step.timeout_seconds for run in one.runs)
         expires = one.requested + delivery_timeout_seconds + longest
@@ -113,10 +128,21 @@ class Runner:
         if handle is not None:
             self._core.later(handle.cancel)
 
-    def poll(self, one: Invocation) -> None:
-        """Look after a running step; called outside the lock."""
+    def poll(self) -> None:
+        """Look after running steps; called outside the lock."""
+        now = self._core.now()
+        while self._ends and self._ends[0][0] < now:
+            _, number, one, handle = heapq.heappop(self._ends)
+            if one.handle is handle:
+                self._news[number] = one
+        looked_at, self._news = {**self._polled, **self._news}, {}
+        for number in sorted(looked_at):
+            self._poll(looked_at[number])
+
+    def _poll(self, one: Invocation) -> None:
         handle = one.handle
         if handle is None:
+            self._polled.pop(one.number, None)
             return
         run = one.runs[one.current]
         code = handle.poll()
@@ -220,6 +246,16 @@ class Runner:
             if one.cancel_asked or one.over:
                 self._core.later(handle.cancel)
             one.handle = handle
+            self._watch(one, run, handle)
+
+    def _watch(self, one: Invocation, run: StepRun, handle: CommandHandle) -> None:
+        listen = getattr(handle, "listen", None)
+        if listen is None:
+            self._polled[one.number] = one
+            return
+        listen(lambda: self._news.__setitem__(one.number, one))
+        due = (run.start or self._core.now()) + run.step.timeout_seconds
+        heapq.heappush(self._ends, (due, one.number, one, handle))
 
     def _judge(self, one: Invocation, run: StepRun, handle: CommandHandle, code: int | None) -> None:
         if code is None:

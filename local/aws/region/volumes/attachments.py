@@ -50,6 +50,7 @@ class Attachments:
         """Make the attachment; the instance sees the volume before it becomes `attached`."""
         attachment = Attachment(instance.instance_id, device, self._core.now())
         volume.attachments[instance.instance_id] = attachment
+        self._tables.attachment_changes += 1
         volume.state = "in-use"
         if at_once:
             attachment.state = "attached"
@@ -182,5 +183,6 @@ class Attachments:
     def _undo(self, volume: Volume, attachment: Attachment) -> None:
         attachment.state = "detached"
         volume.attachments.pop(attachment.instance_id, None)
+        self._tables.attachment_changes += 1
         if not volume.attachments and volume.state == "in-use":
             volume.state = "available"

@@ -6,6 +6,8 @@ InitializationStatusDetails.
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import math
 
 from local import Json
@@ -21,6 +23,7 @@ APPLY_STEP = 0.005
 """The data plane hears of progress in steps of half a per cent: every step costs it work."""
 
 READ_POLL_SECONDS = 1.0
+LOOK_AHEAD_SECONDS = 1e-5
 
 VOLUME_COPY = "volume-copy"
 """InitializationType of a volume copy (botocore shape InitializationType)."""
@@ -34,6 +37,9 @@ class Initializations:
         self._tables = tables
         self._faults = faults
         self._read_at = 0.0
+        self._looks: list[tuple[float, int, Volume]] = []
+        """When something of a volume may change next: there may be thousands."""
+        self._order = itertools.count()
 
     def begin(self, volume: Volume, now: float) -> None:
         """Start when the volume becomes active; empty volumes need none."""
@@ -48,18 +54,18 @@ class Initializations:
             return
         self._stall(state)
         self._plan_end(volume, state)
+        self._look(volume, state, now)
 
     def advance(self) -> None:
         """Bring reads, reports and the data plane up to date; called outside the lock."""
         with self._core.transaction():
             now = self._core.now()
-            volumes = [one for one in self._tables.volumes.values() if _under_way(one)]
             if now - self._read_at >= READ_POLL_SECONDS:
                 self._read_at = now
-                for volume in volumes:
+                for volume in filter(_under_way, self._tables.volumes.values()):
                     self._core.later(lambda volume=volume: self._take_reads(volume))  # type: ignore[misc]
-            for volume in volumes:
-                self._apply(volume, now)
+            for volume, state in self._to_look_at(now):
+                self._apply(volume, state, now)
 
     def concurrent_rate_mib_s(self) -> int:
         """The sum of the rates of all volumes that are still being initialised."""
@@ -136,6 +142,7 @@ class Initializations:
         if state is None or state.completed is not None or volume.volume_id not in self._tables.volumes:
             return
         state.completed = now
+        self._look(volume, state, now)
         self._core.later(lambda: self._push(volume, 1.0))
         self._lift_ceiling(volume)
         delay = self._core.settings.volume.initialize_event_delay_seconds
@@ -153,14 +160,31 @@ class Initializations:
         }
         self._core.emit("EBS Volume Notification", detail, [self._core.arn(f"volume/{volume.volume_id}")])
 
-    def _apply(self, volume: Volume, now: float) -> None:
-        state = volume.initialization
-        if state is None:
-            return
+    def _look(self, volume: Volume, state: Initialization, due: float) -> None:
+        if due < state.look_at:
+            state.look_at = due
+            heapq.heappush(self._looks, (due, next(self._order), volume))
+
+    def _to_look_at(self, now: float) -> list[tuple[Volume, Initialization]]:
+        found = []
+        while self._looks and self._looks[0][0] <= now:
+            due, _, volume = heapq.heappop(self._looks)
+            state = volume.initialization
+            if state is not None and state.look_at == due:
+                state.look_at = math.inf
+                found += [(volume, state)] if _under_way(volume) else []
+        return found
+
+    def _apply(self, volume: Volume, state: Initialization, now: float) -> None:
         self._report(state, now)
-        fraction = state.fraction(now)
-        if fraction - state.applied_fraction >= APPLY_STEP:
+        fraction, applied = state.fraction(now), state.applied_fraction
+        if fraction - applied >= APPLY_STEP:
             self._core.later(lambda: self._push(volume, fraction))
+            applied = fraction
+        lag = self._core.settings.volume.status_lag_seconds
+        refresh = state.start + (math.floor((now - state.start) / lag) + 1) * lag if lag else math.inf
+        # A moment before, because floating point may have it late; then it is looked at once more.
+        self._look(volume, state, min(refresh, state.reaches(applied + APPLY_STEP)) - LOOK_AHEAD_SECONDS)
 
     def _push(self, volume: Volume, fraction: float) -> None:
         state = volume.initialization
@@ -188,6 +212,7 @@ class Initializations:
             if state.kind == VOLUME_COPY:  # its blocks can be read at once, wherever they are
                 return
             state.read_fraction = max(state.read_fraction, counters.fetched_blocks / counters.written_blocks)
+            self._look(volume, state, self._core.now())
             if state.read_fraction >= 1.0:
                 self._complete(volume, self._core.now())
 
