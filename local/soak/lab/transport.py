@@ -188,12 +188,24 @@ def _spare(client: Any) -> None:
     """Requests that never leave the process need no signature, and no account of who sends them.
 
     Both take as long as the rest of botocore's work. Addresses are still signed (generate_presigned_url).
+    A call's endpoint depends on nothing but its operation and bucket, so it is found out once for each.
     """
     agent = client._user_agent_creator
     event = f"request-created.{client.meta.service_model.service_id.hyphenize()}"
     client.meta.events.unregister(event, client._request_signer.handler)
     client.meta.events.unregister(event, agent.rebuild_and_replace_user_agent_handler)
     client._user_agent_creator = SimpleNamespace(to_string=lambda: "fast-lab")
+    resolve, known = client._resolve_endpoint_ruleset, {}
+
+    def resolved(operation: Any, params: Json, *context: Any, **options: Any) -> Any:
+        if options:
+            return resolve(operation, params, *context, **options)
+        key = operation.name, params.get("Bucket")
+        if key not in known:
+            known[key] = resolve(operation, params, *context)
+        return known[key]
+
+    client._resolve_endpoint_ruleset = resolved
 
 
 class _OwnCredentials(Credentials):
