@@ -8,6 +8,10 @@ uint64_t fake_now_ns(void) {
     return now_ns;
 }
 
+void fake_pass(uint64_t passed_ns) {
+    now_ns += passed_ns;
+}
+
 static int fake_submit(struct engine *base, const struct engine_read *read) {
     struct fake_engine *fake = (struct fake_engine *)base;
     if (fake->submit_failures > 0) {

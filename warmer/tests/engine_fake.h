@@ -19,7 +19,7 @@ struct fake_reply {
 /** Decides the answer; `nth` counts the reads of this block from 0. */
 typedef struct fake_reply fake_script(const struct engine_read *read, unsigned nth);
 
-/** An engine without a device, with time of its own: time passes only in reap. */
+/** An engine without a device, with time of its own: time passes in reap and fake_pass. */
 struct fake_engine {
     struct engine base;
     fake_script *script;
@@ -47,5 +47,8 @@ void fake_reset(struct fake_engine *fake, fake_script *script);
 
 /** The fake's time; every test uses one fake at a time. */
 uint64_t fake_now_ns(void);
+
+/** Let time pass outside of reap. */
+void fake_pass(uint64_t passed_ns);
 
 #endif

@@ -328,12 +328,12 @@ static void reap(struct run *run) {
     struct engine_completion done[COMPLETIONS];
     if (run->writing + run->reading == 0 && !run->polite.is_probing) {
         monitor_enter(board->monitor);
-        monitor_wait_until(board->monitor, FOR_MAIN, clock_now_ns() + 10 * LOOK_NS);
+        monitor_wait_until(board->monitor, FOR_MAIN, board->settings->now_ns() + 10 * LOOK_NS);
         monitor_leave(board->monitor);
         return;
     }
     int count = engine->ops->reap(engine, done, COMPLETIONS, LOOK_NS);
-    uint64_t now_ns = clock_now_ns();
+    uint64_t now_ns = board->settings->now_ns();
     monitor_enter(board->monitor);
     if (count < 0) {
         board_fail(board, WARMER_UNREADABLE, "the engine %s gave up: %s", engine->ops->name,
@@ -372,7 +372,7 @@ static void transfer_all(struct run *run) {
     const struct apply_settings *settings = board->settings;
     bool is_done = false;
     while (!is_done) {
-        uint64_t now_ns = clock_now_ns();
+        uint64_t now_ns = settings->now_ns();
         monitor_enter(board->monitor);
         is_done = turn(run, now_ns);
         struct warm_progress progress = board->result->progress;
@@ -453,7 +453,7 @@ int apply_run(const struct apply_settings *settings, struct apply_result *result
         struct run run = {.board = board,
                           .filled = &board->batches[0],
                           .read = &board->batches[1],
-                          .began_ns = clock_now_ns()};
+                          .began_ns = settings->now_ns()};
         pace_init(&run.pace, settings->max_mib_s, run.began_ns);
         polite_init(&run.polite, settings->polite_latency_ms, APPLY_BUFFERS, run.began_ns);
         start_all(&run);

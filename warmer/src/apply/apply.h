@@ -33,6 +33,7 @@ struct apply_settings {
     uint64_t volume_bytes;
     double max_mib_s;
     double polite_latency_ms;
+    uint64_t (*now_ns)(void);
     bool (*is_interrupted)(void);
     int (*confirm)(void *context, struct diag *diag); /**< Called once, just before the first write. */
     void *confirm_context;

@@ -205,6 +205,7 @@ static int run(struct job *job, struct diag *diag) {
         .volume_bytes = device_bytes(job->device),
         .max_mib_s = job->options->max_mib_s,
         .polite_latency_ms = job->options->polite_latency_ms,
+        .now_ns = clock_now_ns,
         .is_interrupted = interrupt_requested,
         .confirm = confirm,
         .confirm_context = job,

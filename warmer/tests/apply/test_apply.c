@@ -1,0 +1,160 @@
+/**
+ * The limits of an application, in virtual time: what is written and read back keeps a rate, and a small read
+ * beside it keeps its latency. The threads that fetch blocks take real time, and where they are slow the
+ * device only has less to do: what is checked here are limits from above.
+ */
+#include "apply/apply.h"
+#include "check.h"
+#include "device/device.h"
+#include "engine_fake.h"
+#include "system/clock.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BLOCKS 160u
+#define VOLUME_BYTES (BLOCKS * (uint64_t)BLOCK_BYTES)
+#define WINDOW_NS (5 * NS_PER_SECOND)
+#define MS NS_PER_MILLISECOND
+#define MIB 1048576.0
+
+static struct fake_engine fake;
+static double bytes_per_ns, moved_ns;
+static uint64_t idle_ns;
+
+static struct fake_reply quick(const struct engine_read *transfer, unsigned nth) {
+    (void)nth;
+    return (struct fake_reply){(int32_t)transfer->length_bytes, MS};
+}
+
+/** First in, first out, at a fixed rate, and half a millisecond to get there. */
+static struct fake_reply throttled(const struct engine_read *transfer, unsigned nth) {
+    (void)nth;
+    double now_ns = (double)fake_now_ns();
+    moved_ns = (moved_ns > now_ns ? moved_ns : now_ns) + transfer->length_bytes / bytes_per_ns;
+    return (struct fake_reply){(int32_t)transfer->length_bytes, (uint64_t)(moved_ns - now_ns) + MS / 2};
+}
+
+static bool is_interrupted(void) {
+    return false;
+}
+
+/** Virtual time passes while the device has nothing to do, too; the other threads get a moment of real time.
+ */
+static void between_turns(void *context, const struct warm_progress *progress) {
+    const struct timespec moment = {0, 50000};
+    (void)context;
+    (void)progress;
+    if (fake.in_flight == 0) {
+        fake_pass(idle_ns);
+    }
+    nanosleep(&moment, NULL);
+}
+
+static void write_manifest(int descriptor) {
+    char text[1000];
+    char sum[SHA256_TEXT];
+    uint8_t digest[SHA256_BYTES];
+    int length = snprintf(text, sizeof text,
+                          "{\"format\":\"rewarm-delta-1\",\"part\":0,\"volumeId\":\"vol-0123456789abcdef0\","
+                          "\"snapshotId\":\"snap-0123456789abcdef0\",\"volumeBytes\":%llu,"
+                          "\"blockBytes\":%u}\n{\"zeros\":0,\"count\":%u}\n",
+                          (unsigned long long)VOLUME_BYTES, BLOCK_BYTES, BLOCKS);
+    sha256(text, (size_t)length, digest);
+    sha256_print(digest, sum);
+    length +=
+        snprintf(text + length, sizeof text - (size_t)length,
+                 "{\"end\":true,\"packs\":0,\"blocks\":%u,\"sha256\":\"%s\",\"next\":null}\n", BLOCKS, sum);
+    CHECK_EQ(write(descriptor, text, (size_t)length), length);
+}
+
+/** Write zeros to each block of the scripted device; what it is read back is zeros, too. */
+static struct apply_result run(double max_mib_s, double polite_latency_ms) {
+    char path[] = "/tmp/warmer-apply-XXXXXX";
+    struct apply_result result = {.blocks_written = 0};
+    struct diag diag = {{0}};
+    struct parts parts;
+    struct device *device = NULL;
+    int descriptor = mkstemp(path);
+    write_manifest(descriptor);
+    close(descriptor);
+    uint8_t *buffer = device_alloc_buffer(APPLY_BUFFER_BYTES);
+    memset(buffer, 0, APPLY_BUFFER_BYTES);
+    CHECK_EQ(device_open(path, &device, &diag), 0);
+    CHECK_EQ(parts_open(&parts, path, 0, &diag), 0);
+    CHECK_EQ(parts_load(&parts, &diag), 0);
+    struct apply_settings settings = {.device = device,
+                                      .engine = &fake.base,
+                                      .buffer = buffer,
+                                      .parts = &parts,
+                                      .volume_bytes = VOLUME_BYTES,
+                                      .max_mib_s = max_mib_s,
+                                      .polite_latency_ms = polite_latency_ms,
+                                      .now_ns = fake_now_ns,
+                                      .is_interrupted = is_interrupted,
+                                      .observe = between_turns};
+    CHECK_EQ(apply_run(&settings, &result, &diag), 0);
+    CHECK_TEXT(diag.text, "");
+    CHECK_EQ(result.bytes_written, VOLUME_BYTES);
+    CHECK_EQ(result.bytes_read_back, VOLUME_BYTES);
+    CHECK_EQ(result.progress.blocks_done, BLOCKS);
+    parts_close(&parts);
+    device_close(device);
+    device_free_buffer(buffer);
+    unlink(path);
+    return result;
+}
+
+/** The most bytes that began in any five seconds. */
+static double most_in_a_window(void) {
+    uint64_t end = 0, bytes = 0, most = 0;
+    for (uint64_t begin = 0; begin < fake.submitted; begin++) {
+        while (end < fake.submitted && fake.at_ns[end] < fake.at_ns[begin] + WINDOW_NS) {
+            bytes += fake.lengths[end++];
+        }
+        most = bytes > most ? bytes : most;
+        bytes -= fake.lengths[begin];
+    }
+    return (double)most;
+}
+
+static void writes_and_what_is_read_back_keep_a_rate_together(void) {
+    fake_reset(&fake, quick);
+    idle_ns = MS;
+    run(16, 0);
+    CHECK_EQ(fake.submitted, 2 * BLOCKS);
+    CHECK_BETWEEN(most_in_a_window(), BLOCK_BYTES, 1.02 * 16 * 5 * MIB);
+    /* 160 MiB at 16 MiB a second. */
+    CHECK_BETWEEN(fake_now_ns(), 9.8e9, 1e12);
+}
+
+static void small_reads_stay_under_the_limit_while_blocks_are_written(void) {
+    fake_reset(&fake, throttled);
+    idle_ns = MS;
+    moved_ns = 0;
+    bytes_per_ns = 50 * MIB / 1e9;
+    struct apply_result result = run(0, 40);
+    struct latency_summary probes = latency_summarise(&result.progress.probes);
+    CHECK_BETWEEN(result.progress.probes.count, 10, 1000);
+    CHECK_BETWEEN(probes.p90_ms, 0.5, 40);
+}
+
+static void where_one_block_is_too_much_pauses_come_between(void) {
+    fake_reset(&fake, throttled);
+    idle_ns = 5 * MS;
+    moved_ns = 0;
+    /* A block takes 20 ms to move: with one in flight, most small reads meet more than 5 ms. */
+    bytes_per_ns = 25 * MIB / 1e9;
+    struct apply_result result = run(0, 5);
+    struct latency_summary probes = latency_summarise(&result.progress.probes);
+    CHECK_BETWEEN(probes.p50_ms, 0.5, 5);
+    CHECK_BETWEEN(fake_now_ns(), 6.4e9 * 1.5, 1e13);
+}
+
+int main(void) {
+    RUN(writes_and_what_is_read_back_keep_a_rate_together);
+    RUN(small_reads_stay_under_the_limit_while_blocks_are_written);
+    RUN(where_one_block_is_too_much_pauses_come_between);
+    return CHECK_RESULT();
+}
