@@ -140,7 +140,8 @@ class Delta:
 
 
 @contextmanager
-def _delta(session: Session, spec: VolumeSpec) -> Iterator[Delta]:
+def delta_of(session: Session, spec: VolumeSpec) -> Iterator[Delta]:
+    """What is to be written to a volume of this kind; nothing of it is left afterwards."""
     folder = session.state_dir / "delta"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -157,7 +158,7 @@ def check_apply(
     found: list[Applied] = []
     for spec in specs:
         tell(f"{spec.name}: {spec.text}; {spec.written_blocks * BLOCK_BYTES / MIB:,.0f} MiB to write")
-        with _delta(session, spec) as delta:
+        with delta_of(session, spec) as delta:
             tools = [AGENT, WRITTEN, COMPARED]
             for number in range(rounds):
                 for tool in tools[number % 3 :] + tools[: number % 3]:

@@ -1,4 +1,7 @@
-"""What a warm-up leaves to an application that reads 4 KiB at a time from blocks that are warm already."""
+"""What the agent leaves to an application that reads 4 KiB at a time from blocks that are warm already.
+
+It reads the other blocks of a cold volume, or writes blocks of a snapshot to a warm one.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,11 @@ from pathlib import Path
 
 from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES, DataPlaneError
+from local.tools.bench.applying import AGENT, apply_spec, delta_of
 from local.tools.bench.cold_volume import ColdVolume, cold_volume
 from local.tools.bench.measure import Running, run
 from local.tools.bench.session import Session
-from local.tools.bench.specs import FIO_AWS, IO_URING, MIB, SPECS, VolumeSpec
+from local.tools.bench.specs import COMMON, FIO_AWS, IO_URING, MIB, SPECS, VolumeSpec
 from local.tools.bench.tools import tool_settings
 
 WARM_BLOCKS = 64
@@ -23,13 +27,14 @@ LEAD_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Politeness:
-    """What the application and the warm-up got of the volume."""
+    """What the application and the other reader or writer got of the volume."""
 
     case: str
     iops: float
     mean_ms: float
     p99_ms: float
-    warm_mib_s: float
+    other_mib_s: float
+    """What was fetched of a cold volume, or written and read back of a warm one."""
 
 
 def check_politeness(
@@ -39,7 +44,9 @@ def check_politeness(
     seconds: float,
     tell: Callable[[str], None],
 ) -> list[Politeness]:
-    """The application alone, beside AWS's fio command, and beside the agent without and with politeness."""
+    """The application alone, beside AWS's fio command, and beside the agent without and with politeness:
+    while it warms a volume, and while it writes to one.
+    """
     spec = SPECS[0].sized(max(size_gib or 0.0, SPECS[0].size_gib))
     agent = tool_settings(IO_URING, session.agent)[0].commands
     aws = tool_settings(FIO_AWS)[0].commands
@@ -54,14 +61,28 @@ def check_politeness(
     for name, warm_up in cases:
         found.append(_measure(session, spec, name, warm_up, seconds))
         tell(politeness_line(found[-1]))
+    for more in ([], polite):
+        found.append(_while_written(session, more, seconds))
+        tell(politeness_line(found[-1]))
     return found
+
+
+def _while_written(session: Session, more: list[str], seconds: float) -> Politeness:
+    spec = apply_spec(COMMON)
+    with delta_of(session, spec) as delta:
+        name = " ".join(["beside", AGENT, *more])
+
+        def write(volume: ColdVolume) -> list[str]:
+            return delta.commands(AGENT, session.agent, volume)[0] + more
+
+        return _measure(session, spec, name, write, seconds)
 
 
 def politeness_line(found: Politeness) -> str:
     """One line."""
     return (
-        f"application {found.case:<40} {found.iops:8.0f} IOPS  mean {found.mean_ms:8.2f} ms  "
-        f"p99 {found.p99_ms:8.2f} ms  warm-up {found.warm_mib_s:6.1f} MiB/s"
+        f"application {found.case:<44} {found.iops:8.0f} IOPS  mean {found.mean_ms:8.2f} ms  "
+        f"p99 {found.p99_ms:8.2f} ms  beside it {found.other_mib_s:6.1f} MiB/s"
     )
 
 
@@ -69,30 +90,35 @@ def _measure(
     session: Session,
     spec: VolumeSpec,
     name: str,
-    warm_up: Callable[[ColdVolume], list[str]] | None,
+    busy: Callable[[ColdVolume], list[str]] | None,
     seconds: float,
 ) -> Politeness:
     with cold_volume(session.volumes, spec, "vol-polite", session.backing) as volume:
-        volume.initialize(WARM_BLOCKS / spec.written_blocks)
-        folders = [volume.folder / part for part in ("application", "warm-up")]
+        volume.initialize(1.0 if spec.on_file else WARM_BLOCKS / spec.written_blocks)
+        folders = [volume.folder / part for part in ("application", "beside-it")]
         for folder in folders:
             folder.mkdir()
-        warm_mib_s = 0.0
-        warming = Running([warm_up(volume)], folders[1]) if warm_up else None
+        other_mib_s = 0.0
+        running = Running([busy(volume)], folders[1]) if busy else None
         try:
             # The beginning is left out: what counts is how the two live together.
             time.sleep(LEAD_SECONDS)
-            before, began = volume.stats()["fetched_blocks"], time.monotonic()
+            before, began = _moved(volume), time.monotonic()
             report = _application(volume, folders[0], seconds)
-            blocks = volume.stats()["fetched_blocks"] - before
-            warm_mib_s = blocks * BLOCK_BYTES / MIB / (time.monotonic() - began)
+            other_mib_s = (_moved(volume) - before) / MIB / (time.monotonic() - began)
         finally:
-            if warming:
-                warming.kill()
+            if running:
+                running.kill()
         read = report["jobs"][0]["read"]
         latency = read["clat_ns"]
         p99_ms = latency.get("percentile", {}).get("99.000000", 0) / 1e6
-        return Politeness(name, read["iops"], latency["mean"] / 1e6, p99_ms, warm_mib_s)
+        return Politeness(name, read["iops"], latency["mean"] / 1e6, p99_ms, other_mib_s)
+
+
+def _moved(volume: ColdVolume) -> int:
+    """Fetched and written so far, in bytes; each block that is written is read back, too."""
+    stats = volume.stats()
+    return int(stats["fetched_blocks"]) * BLOCK_BYTES + 2 * int(stats["write_bytes"])
 
 
 def _application(volume: ColdVolume, folder: Path, seconds: float) -> Json:

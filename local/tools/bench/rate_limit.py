@@ -1,7 +1,8 @@
 """How closely `--max-mib-s` is kept, by the volume's own count.
 
 The volume counts what it is asked for, which is what the agent can hold even, and what it gives: the first
-read of a block takes a tenth of a second more or less, so of a cold volume that comes less evenly.
+read of a block takes a tenth of a second more or less, so of a cold volume that comes less evenly. `warmer
+apply` writes and reads back; both count.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from local.aws.machines.dataplane import DataPlaneError
+from local.tools.bench.applying import AGENT, apply_spec, delta_of
 from local.tools.bench.cold_volume import ColdVolume, cold_volume
 from local.tools.bench.measure import Running
 from local.tools.bench.session import Session
-from local.tools.bench.specs import MIB, SPECS
+from local.tools.bench.specs import COMMON, MIB, SPECS, VolumeSpec
 from local.tools.bench.tools import tool_settings
 
 WINDOW_SECONDS = 5.0
@@ -74,12 +76,14 @@ def check_rate_limit(
     tell: Callable[[str], None],
     timing: Timing | None = None,
 ) -> list[RateResult]:
-    """Every engine, on a cold volume and on a warm one."""
+    """Every engine, on a cold volume, on a warm one, and where blocks are written."""
     found = []
     for tool in tools:
         for volume in ("cold", "warm"):
-            found.append(_measure(session, tool, volume, limit_mib_s, timing or Timing()))
+            found.append(_while_read(session, tool, volume, limit_mib_s, timing or Timing()))
             tell(rate_line(found[-1]))
+        found.append(_while_written(session, tool, limit_mib_s, timing or Timing()))
+        tell(rate_line(found[-1]))
     return found
 
 
@@ -110,21 +114,54 @@ def rates_of(samples: Sequence[Sample], window_seconds: float) -> Rates:
     return Rates((after - before) / MIB / (ended - began), min(rates), max(rates))
 
 
-def _measure(session: Session, tool: str, name: str, limit_mib_s: float, timing: Timing) -> RateResult:
-    seconds = timing.lead_seconds + timing.measured_seconds
-    spec = SPECS[0].sized(max(SPECS[0].size_gib, limit_mib_s * seconds * SPARE / 1024))
-    with cold_volume(session.volumes, spec, "vol-rate", session.backing) as volume:
-        if name == "warm":
+def _while_read(session: Session, tool: str, name: str, limit_mib_s: float, timing: Timing) -> RateResult:
+    spec = SPECS[0].sized(max(SPECS[0].size_gib, _needed_mib(limit_mib_s, timing) / 1024))
+
+    def command(volume: ColdVolume) -> list[str]:
+        return tool_settings(tool, session.agent)[0].commands(volume, spec)[0]
+
+    return _measure(session, RateRun(tool, name, spec, command, limit_mib_s), timing)
+
+
+def _while_written(session: Session, tool: str, limit_mib_s: float, timing: Timing) -> RateResult:
+    """Each block is written and read back, and a quarter of the volume is written."""
+    spec = apply_spec(COMMON, _needed_mib(limit_mib_s, timing) * 4 / 2 / 1024)
+    with delta_of(session, spec) as delta:
+
+        def command(volume: ColdVolume) -> list[str]:
+            return [*delta.commands(AGENT, session.agent, volume)[0], "--engine", tool.removeprefix("agent-")]
+
+        return _measure(session, RateRun(tool, "written", spec, command, limit_mib_s), timing)
+
+
+def _needed_mib(limit_mib_s: float, timing: Timing) -> float:
+    return limit_mib_s * (timing.lead_seconds + timing.measured_seconds) * SPARE
+
+
+@dataclass(frozen=True, slots=True)
+class RateRun:
+    """What is run, and on which volume."""
+
+    tool: str
+    name: str
+    spec: VolumeSpec
+    command: Callable[[ColdVolume], list[str]]
+    limit_mib_s: float
+
+
+def _measure(session: Session, rate: RateRun, timing: Timing) -> RateResult:
+    with cold_volume(session.volumes, rate.spec, "vol-rate", session.backing) as volume:
+        if rate.name != "cold":
             volume.initialize(1.0)
-        command = tool_settings(tool, session.agent)[0].commands(volume, spec)[0]
-        running = Running([[*command, "--max-mib-s", f"{limit_mib_s:g}"]], volume.folder)
+        command = [*rate.command(volume), "--max-mib-s", f"{rate.limit_mib_s:g}"]
+        running = Running([command], volume.folder)
         try:
             time.sleep(timing.lead_seconds)
             asked, given = _sample(volume, timing.measured_seconds)
         finally:
             running.kill()
-    window = timing.window_seconds
-    return RateResult(tool, name, limit_mib_s, rates_of(asked, window), rates_of(given, window))
+    rates = (rates_of(samples, timing.window_seconds) for samples in (asked, given))
+    return RateResult(rate.tool, rate.name, rate.limit_mib_s, *rates)
 
 
 def _sample(volume: ColdVolume, seconds: float) -> tuple[list[Sample], list[Sample]]:
@@ -134,6 +171,6 @@ def _sample(volume: ColdVolume, seconds: float) -> tuple[list[Sample], list[Samp
     while (now := time.monotonic()) < end:
         stats = volume.stats()
         asked.append((now, int(stats["asked_bytes"])))
-        given.append((now, int(stats["read_bytes"])))
+        given.append((now, int(stats["read_bytes"]) + int(stats["write_bytes"])))
         time.sleep(SAMPLE_SECONDS)
     return asked, given

@@ -211,6 +211,7 @@ void volume_read(struct volume *volume, void *handle, uint64_t offset, size_t le
 void volume_write(struct volume *volume, void *handle, const char *data, uint64_t offset, size_t length) {
     struct request *request = create_request(volume, handle, offset, length);
 
+    volume->asked_bytes += length;
     request->is_write = true;
     request->error = backing_write(&volume->backing, data, length, offset);
     /* A page that is only partly overwritten keeps its first-touch cost: the rest of it is still in S3. */

@@ -31,7 +31,7 @@ struct volume {
     struct streams streams;
     struct traffic reads;
     struct traffic writes;
-    /* Of all reads that have come, answered or not. */
+    /* Of all reads and writes that have come, answered or not. */
     uint64_t asked_bytes;
     /* Every request that is not answered yet. */
     struct request *pending;

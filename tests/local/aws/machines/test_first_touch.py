@@ -208,6 +208,8 @@ def test_what_is_asked_for_counts_before_it_is_given(make: Make) -> None:
         assert (stats["asked_bytes"], stats["read_bytes"]) in {(64 * KIB, 0), (64 * KIB, 64 * KIB)}
         reading.result()
     assert volume.counters.read_bytes == 64 * KIB
+    volume.write(0, bytes(64 * KIB))
+    assert volume.made.first_touch.ask("stats")["asked_bytes"] == 128 * KIB
 
 
 def test_half_a_page_does_not_count_as_read(make: Make) -> None:
