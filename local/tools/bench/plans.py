@@ -55,6 +55,7 @@ def _volume(draw: random.Random, number: int, limits: InstanceEbsLimits) -> Volu
         instance_limits=limits if has_instance else None,
         instance_id=f"i-{number // PER_INSTANCE}" if has_instance else None,
         agent_available=has_instance,
+        agent_writes=has_instance,
         verified=True,
         snapshot_id=f"snap-{number}",
         availability_zone="us-east-1a",

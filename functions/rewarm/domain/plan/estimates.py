@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from rewarm.domain.model import BoostSettings, PriceBook, Strategy
@@ -51,16 +51,17 @@ class Estimate:
     """What volume, instance and the user allow the agent; S3 aside."""
     note: str = ""
     """What else one must know of it; a clause."""
+    decidable_usd: Decimal = field(init=False, repr=False, compare=False)
+    """Without what is spent whatever is chosen; this is what a budget can be held against."""
+
+    def __post_init__(self) -> None:
+        usd = cost.total(part for part in self.parts if not part.sunk)
+        object.__setattr__(self, "decidable_usd", usd)
 
     @property
     def cost_usd(self) -> Decimal:
         """Everything."""
         return cost.total(self.parts)
-
-    @property
-    def decidable_usd(self) -> Decimal:
-        """Without what is spent whatever is chosen; this is what a budget can be held against."""
-        return cost.total(part for part in self.parts if not part.sunk)
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,16 +248,28 @@ class _Seeker:
 
     def _written(self, indices: Sequence[int], roads: Roads) -> Roads:
         """With the volumes of a snapshot written where they have no road, or where that is cheaper."""
-        for members in self._able_to_write(indices).values():
+        able = self._able_to_write(indices)
+        paid = self._paid_now(roads) if able else {}
+        for members in able.values():
             for wanted in (
                 [index for index in members if index not in roads],
-                [index for index in members if index not in roads or self._paid(index, roads[index], 0.0)],
+                [index for index in members if paid.get(index, WITHOUT_A_ROAD_USD)],
             ):
+                saved = sum((paid.get(index, WITHOUT_A_ROAD_USD) for index in wanted), ZERO)
+                if saved <= self._volumes[members[0]].solo[Road.WRITE].decidable_usd:
+                    continue
                 tried = {**roads, **dict.fromkeys(wanted, Road.WRITE)}
                 found, now = self._mixes.apart_usd(tried), self._mixes.apart_usd(roads)
                 if found is not None and (len(tried) > len(roads) or now is None or found < now):
-                    roads = tried
+                    roads, paid = tried, self._paid_now(tried)
         return roads
+
+    def _paid_now(self, roads: Roads) -> dict[int, Decimal]:
+        """Of volumes that are in time; a volume that leaves fast snapshot restore saves nothing."""
+        return {
+            index: ZERO if roads[index] is Road.FAST else one.decidable_usd
+            for index, one in self._mixes.apart(roads).items()
+        }
 
     def _able_to_write(self, indices: Iterable[int]) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}

@@ -219,15 +219,16 @@ class PricedVolume:
     limit: float
     shares_blocks: bool
     """Another volume is of the same snapshot."""
+    facts: VolumeFacts = field(init=False)
+    """As if it were alone."""
     solo: dict[Road, Estimate] = field(init=False)
+    loads: dict[Road, int] = field(init=False)
+    """Bytes that go through the instance."""
 
     def __post_init__(self) -> None:
+        self.facts = self.ways.facts
         self.solo = self.ways.solo(self.limit)
-
-    @property
-    def facts(self) -> VolumeFacts:
-        """As if it were alone."""
-        return self.ways.facts
+        self.loads = {Road.AGENT: self.facts.read_bytes, Road.WRITE: instance_bytes(self.facts)}
 
     @property
     def least_usd(self) -> Decimal:
@@ -251,6 +252,7 @@ class Mixes:
     def __init__(self, volumes: Sequence[PricedVolume], quotas: SharedQuotas) -> None:
         self.volumes = volumes
         self.quotas = quotas
+        self._known_readers_usd: dict[tuple[int, ...], Decimal | None] = {}
         self._known_turns: dict[tuple[int, ...], list[Turn] | None] = {}
         self._do_not_fit: list[frozenset[int]] = []
 
@@ -320,8 +322,11 @@ class Mixes:
 
     def readers_usd(self, readers: Sequence[int]) -> Decimal | None:
         """What the boosts of volumes that an instance reads together cost; None where one is late."""
-        estimates = self._on_instance(dict.fromkeys(readers, Road.AGENT), {})
-        return None if estimates is None else _sum(estimates.values())
+        key = tuple(readers)
+        if key not in self._known_readers_usd:
+            estimates = self._on_instance(dict.fromkeys(readers, Road.AGENT), {})
+            self._known_readers_usd[key] = None if estimates is None else _sum(estimates.values())
+        return self._known_readers_usd[key]
 
     def members_usd(self, members: Sequence[int]) -> Decimal | None:
         """What fast snapshot restore of one snapshot in one zone costs; None where a volume is late."""
@@ -348,7 +353,7 @@ class Mixes:
         self, busy: Mapping[int, Road], writers: Mapping[str, Sequence[int]]
     ) -> dict[int, Estimate] | None:
         """Of the volumes of one instance; `writers` are all volumes of each snapshot that are written."""
-        loads = {index: self._load(index, road) for index, road in busy.items()}
+        loads = {index: self.volumes[index].loads[road] for index, road in busy.items()}
         sizes = sorted(loads.values())
         found = {}
         for index, road in busy.items():
@@ -364,11 +369,6 @@ class Mixes:
                 estimate = _sharing(estimate, volume, len(others), others.index(index))
             found[index] = estimate
         return found
-
-    def _load(self, index: int, road: Road) -> int:
-        """Bytes that go through the instance."""
-        facts = self.volumes[index].facts
-        return instance_bytes(facts) if road is Road.WRITE else facts.read_bytes
 
     def _fast(self, members: Sequence[int]) -> dict[int, Estimate] | None:
         """With one price in parts that add up, whatever the order of the volumes."""
