@@ -76,6 +76,32 @@ def test_volumes_of_one_snapshot_pay_its_blocks_once(fast: FastLab) -> None:
     assert abs(sum(float(part["usd"]) for part in lines) - 0.003 * BLOCKS / 1_000) < 1e-6
 
 
+def test_a_fleet_of_one_snapshot_fetches_its_blocks_once_for_all_instances(fast: FastLab) -> None:
+    """Also where the agent of one of them is killed."""
+    snapshot_id = fast.region.add_snapshot(size_gib=8, extents=((0, BLOCKS),))
+    fast.data_plane.troubles.append(Trouble("killed", action="apply"))
+    targets = [{"instanceId": fast.region.add_instance()} for _ in range(4)]
+    items = [{"source": {"snapshotId": snapshot_id}, "target": target} for target in targets]
+    objective = {"strategy": "direct-write"}
+    status, body = fast.api("POST", "/fleets", {"source": {"items": items}, "objective": objective})
+    assert status == 202, body
+    fleet = fast.execution("FleetStateMachine", body["fleetId"])
+    assert fleet is not None
+    fast.finish(fleet)
+    record = fast.api("GET", f"/fleets/{body['fleetId']}")[1]
+    assert (record["status"], record["progress"]["counts"]) == ("ready", {"ready": 4}), record
+    plans = [shown(fast, one.name)["plans"][0]["plan"] for one in fast.executions("RestoreStateMachine")]
+    assert [one["strategy"] for one in plans] == ["direct-write"] * 4
+    assert BLOCKS <= fetched(fast) <= 1.05 * BLOCKS
+    paid = sum(
+        float(part["usd"])
+        for one in plans
+        for part in one["costParts"]
+        if part["item"] == "GetSnapshotBlock requests"
+    )
+    assert abs(paid - 0.003 * BLOCKS / 1_000) < 1e-5
+
+
 def test_an_agent_that_is_killed_writes_all_of_it_again_and_the_volume_is_encrypted(fast: FastLab) -> None:
     fast.data_plane.troubles.append(Trouble("killed", action="apply"))
     ending = ended(fast, fast.start(asked(fast, encrypted=True, kms_key_id=KEY)))

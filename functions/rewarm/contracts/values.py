@@ -233,12 +233,22 @@ class FleetShare(Contract):
     cost_usd: Usd
     sharers: Annotated[
         int,
-        Field(description="Volumes of the fleet with fast snapshot restore of the same snapshot and zone."),
+        Field(
+            description="Volumes of the fleet with fast snapshot restore of the same snapshot and zone, or "
+            "to which the blocks of the same snapshot are written."
+        ),
     ] = 1
-    fast_restore_usd: Annotated[Usd, Field(description="Its part of that price.")] = Decimal(0)
+    fast_restore_usd: Annotated[Usd, Field(description="Its part of the price of fast snapshot restore.")] = (
+        Decimal(0)
+    )
+    blocks_usd: Annotated[
+        Usd,
+        Field(description="Its part of the price of the blocks, which are fetched once for all of these."),
+    ] = Decimal(0)
+    snapshots_read: Annotated[int, Field(description="Snapshots of which the fleet fetches the blocks.")] = 1
     read_beside: Annotated[
         list[int],
-        Field(description="Bytes that the agent reads of each volume that other restores make there."),
+        Field(description="Bytes that the agent moves of each volume that other restores make there."),
     ] = Field(default_factory=list)
 
 

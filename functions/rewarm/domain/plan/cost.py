@@ -135,8 +135,11 @@ def _down(amount: Decimal) -> Decimal:
 def shared_fast_restore(usd: Decimal, sharers: int, enabled_seconds: float) -> CostLine:
     """A volume's part of a price that volumes of several restores of a fleet share."""
     minutes = max(FSR_MINIMUM_MINUTES, math.ceil(enabled_seconds / 60))
-    arithmetic = f"its part of the fleet's plan, for {count_text(sharers, 'volume')} of the same snapshot"
-    return CostLine("Fast snapshot restore", usd, arithmetic, seconds=minutes * 60.0)
+    return CostLine("Fast snapshot restore", usd, _part_of_fleet(sharers), seconds=minutes * 60.0)
+
+
+def _part_of_fleet(sharers: int) -> str:
+    return f"its part of the fleet's plan, for {count_text(sharers, 'volume')} of the same snapshot"
 
 
 def already_enabled_elsewhere() -> CostLine:
@@ -214,6 +217,16 @@ def packs(blocks: int) -> CostLine:
 def blocks(count: int, book: PriceBook) -> tuple[CostLine, ...]:
     """Of all volumes of a snapshot to which so many blocks are written: the requests and the packs."""
     return (fetched_blocks(count, book.get_blocks_usd_per_thousand), packs(count))
+
+
+def shared_blocks(usd: Decimal, count: int, sharers: int, book: PriceBook) -> tuple[CostLine, ...]:
+    """A volume's part of the price of so many blocks, which volumes of several restores of a fleet share."""
+    requests, kept = blocks(count, book)
+    kept_usd, arithmetic = _down(kept.usd / sharers), _part_of_fleet(sharers)
+    return (
+        replace(requests, usd=max(Decimal(0), usd - kept_usd), arithmetic=arithmetic),
+        replace(kept, usd=min(usd, kept_usd), arithmetic=arithmetic),
+    )
 
 
 def volume_clone(book: PriceBook, size_gib: int) -> CostLine:

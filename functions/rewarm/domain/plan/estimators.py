@@ -288,6 +288,13 @@ def instance_bytes(facts: VolumeFacts) -> int:
     return 2 * facts.written_bytes
 
 
+def moved_by_agent(facts: VolumeFacts, strategy: Strategy) -> int:
+    """What the agent reads and writes through the instance by this strategy, in bytes."""
+    if strategy.writes_with_agent:
+        return instance_bytes(facts)
+    return facts.read_bytes if strategy.reads_with_agent else 0
+
+
 def _writing(facts: VolumeFacts) -> Quantiles:
     """Limited by what EBS hands out of the snapshot, or by volume and instance.
 

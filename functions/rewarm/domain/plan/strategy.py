@@ -23,7 +23,7 @@ from rewarm.domain.plan.estimates import (
     is_late,
     over_budget,
 )
-from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
+from rewarm.domain.plan.estimators import ESTIMATORS, at_rate, moved_by_agent
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
 from rewarm.domain.plan.mixes import Mix, rank
 from rewarm.domain.time.timings import Quantiles
@@ -32,10 +32,6 @@ __all__ = [
     "Considered", "Decision", "PlanObjective", "PlannedEstimate", "Share",
     "carry_out", "choose", "choose_all", "choose_briefly",
 ]  # fmt: skip
-
-
-NOT_IN_FLEETS = frozenset({Strategy.DIRECT_WRITE})
-"""A fleet's plan gives each restore its share, and copied blocks are shared within a restore only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +79,15 @@ class Share:
     is_late: bool = False
     """The plan of the fleet has it later than the deadline."""
     sharers: int = 1
-    """Volumes of the fleet that take fast snapshot restore of this snapshot in this zone."""
+    """Volumes of the fleet that share fast snapshot restore of its snapshot in its zone, or its blocks."""
     fast_restore_usd: Decimal = Decimal(0)
     """Its part of the price of fast snapshot restore."""
+    blocks_usd: Decimal = Decimal(0)
+    """Its part of the price of the snapshot's blocks, which are fetched once for all that write them."""
+    snapshots_read: int = 1
+    """Snapshots whose blocks the fleet fetches."""
     read_beside: tuple[int, ...] = ()
-    """What the agent reads on its instance for other restores of the fleet, in bytes."""
+    """What goes through its instance for other restores of the fleet, in bytes."""
 
 
 def choose(facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> Decision:
@@ -107,7 +107,6 @@ def choose_briefly(
 
     Raises NoStrategyFitsError.
     """
-    objective = replace(objective, without=NOT_IN_FLEETS)
     mix = _mix(volumes, objective, book)
     could_save = mix.usd - mix.least_usd
     decisions = []
@@ -160,9 +159,9 @@ def _as_given(
     if share.strategy is Strategy.PROVISIONED_RATE and share.rate_mib_s is not None:
         return _queued(facts, share, book, share.rate_mib_s)
     others = [
-        volume.read_bytes
+        moved
         for place, (volume, other) in enumerate(zip(volumes, shares, strict=True))
-        if place != index and other.strategy.reads_with_agent
+        if place != index and (moved := moved_by_agent(volume, other.strategy))
     ]
     enabled = {
         volume.place
@@ -174,12 +173,25 @@ def _as_given(
         read_beside=tuple(sorted([*others, *share.read_beside])),
         volumes_of_snapshot=share.sharers,
         snapshots_of_restore=len(enabled),
+        snapshots_read=share.snapshots_read,
     )
     outcome = ESTIMATORS[share.strategy](given, book, EstimateLimits(objective.deadline_seconds))
-    if isinstance(outcome, Infeasible) or not share.fast_restore_usd:
+    if isinstance(outcome, Infeasible):
         return outcome
-    line = cost.shared_fast_restore(share.fast_restore_usd, share.sharers, outcome.times.ready_p90)
-    return replace(outcome, parts=(*(part for part in outcome.parts if part.sunk), line))
+    return _paid_together(outcome, facts, share, book)
+
+
+def _paid_together(estimate: Estimate, facts: VolumeFacts, share: Share, book: PriceBook) -> Estimate:
+    """With the volume's part of what several volumes of the fleet pay together."""
+    lines: tuple[cost.CostLine, ...]
+    if share.fast_restore_usd:
+        seconds = estimate.times.ready_p90
+        lines = (cost.shared_fast_restore(share.fast_restore_usd, share.sharers, seconds),)
+    elif share.blocks_usd:
+        lines = cost.shared_blocks(share.blocks_usd, facts.written_blocks, share.sharers, book)
+    else:
+        return estimate
+    return replace(estimate, parts=(*(part for part in estimate.parts if part.sunk), *lines))
 
 
 def _queued(facts: VolumeFacts, share: Share, book: PriceBook, rate_mib_s: int) -> Estimate:

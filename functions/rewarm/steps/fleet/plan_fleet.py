@@ -219,48 +219,62 @@ class _Course:
     def planned(self, deadline_at: datetime | None, now: datetime) -> list[PlannedRestore]:
         """Each restore with its shares."""
         everything = [plan for _, plans in self.restores for plan in plans]
-        sharers = Counter(_place(plan) for plan in everything if _is_fast(plan))
-        read = _bytes_read(self.restores)
+        sharers = Counter(map(_shared, everything))
+        written = max(1, len({plan.volume.snapshot_id for plan in everything if _is_written(plan)}))
+        moved = _bytes_moved(self.restores)
         found = []
         for (restore, plans), begins, end in zip(self.restores, self.begins, self.ends, strict=True):
             late = deadline_at is not None and now + timedelta(seconds=end) > deadline_at
             beside = [
                 size
-                for name, size in read.get(plans[0].volume.instance_id or "", ())
+                for name, size in moved.get(plans[0].volume.instance_id or "", ())
                 if name != restore.restore_id
             ]
             turn = now + timedelta(seconds=begins)
-            shares = [_share(plan, sharers[_place(plan)], beside, turn, is_late=late) for plan in plans]
+            shares = [
+                _share(plan, beside, turn, is_late=late).model_copy(
+                    update={"sharers": sharers[_shared(plan)], "snapshots_read": written}
+                )
+                for plan in plans
+            ]
             found.append(PlannedRestore(restore, plans, shares, begins))
         return found
-
-
-def _place(plan: VolumePlan) -> tuple[str, str]:
-    return plan.volume.snapshot_id, plan.volume.availability_zone
 
 
 def _is_fast(plan: VolumePlan) -> bool:
     return plan.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE
 
 
-def _bytes_read(
+def _is_written(plan: VolumePlan) -> bool:
+    return plan.plan.strategy is Strategy.DIRECT_WRITE
+
+
+def _shared(plan: VolumePlan) -> tuple[str, ...]:
+    """The same for volumes that pay something together: fast snapshot restore in a zone, or the blocks."""
+    if _is_fast(plan):
+        return plan.volume.snapshot_id, plan.volume.availability_zone
+    return (plan.volume.snapshot_id,) if _is_written(plan) else ()
+
+
+def _bytes_moved(
     restores: Iterable[tuple[FleetRestore, Sequence[VolumePlan]]],
 ) -> dict[str, list[tuple[str, int]]]:
-    """By instance: what the agent reads there, and for which restore."""
+    """By instance: what goes through it for an agent, and for which restore."""
     found: dict[str, list[tuple[str, int]]] = {}
     for restore, plans in restores:
         for plan in plans:
-            if plan.plan.strategy.reads_with_agent and plan.volume.instance_id is not None:
-                size = plan.volume.written_blocks * BLOCK_BYTES
+            if _uses_agent(plan) and plan.volume.instance_id is not None:
+                size = plan.volume.written_blocks * BLOCK_BYTES * (2 if _is_written(plan) else 1)
                 found.setdefault(plan.volume.instance_id, []).append((restore.restore_id, size))
     return found
 
 
-def _share(
-    planned_volume: VolumePlan, sharers: int, beside: list[int], turn: datetime, *, is_late: bool
-) -> FleetShare:
-    plan = planned_volume.plan
-    is_fast = _is_fast(planned_volume)
+def _uses_agent(plan: VolumePlan) -> bool:
+    return plan.plan.strategy.reads_with_agent or plan.plan.strategy.writes_with_agent
+
+
+def _share(planned_volume: VolumePlan, beside: list[int], turn: datetime, *, is_late: bool) -> FleetShare:
+    plan, nothing = planned_volume.plan, Decimal(0)
     return FleetShare(
         strategy=plan.strategy,
         initialization_rate_mib_s=plan.initialization_rate_mib_s,
@@ -269,9 +283,9 @@ def _share(
         ready_p90_at=turn + timedelta(seconds=plan.ready_p90_seconds),
         deadline_missed=is_late or plan.deadline_missed,
         cost_usd=plan.cost_usd,
-        sharers=sharers if is_fast else 1,
-        fast_restore_usd=plan.decidable_usd if is_fast else Decimal(0),
-        read_beside=beside if plan.strategy.reads_with_agent else [],
+        fast_restore_usd=plan.decidable_usd if _is_fast(planned_volume) else nothing,
+        blocks_usd=plan.decidable_usd if _is_written(planned_volume) else nothing,
+        read_beside=beside if _uses_agent(planned_volume) else [],
     )
 
 

@@ -147,6 +147,8 @@ def _share(share: FleetShare, now: datetime) -> Share:
         is_late=share.deadline_missed,
         sharers=share.sharers,
         fast_restore_usd=share.fast_restore_usd,
+        blocks_usd=share.blocks_usd,
+        snapshots_read=share.snapshots_read,
         read_beside=tuple(share.read_beside),
     )
 

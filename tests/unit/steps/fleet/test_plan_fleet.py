@@ -14,7 +14,9 @@ from rewarm.contracts import ChooseStrategyEvent, VolumePlan, parse_restore_requ
 from rewarm.contracts.fleets import FleetPlanResult
 from rewarm.domain.errors import InvalidRequestError, NoStrategyFitsError
 from rewarm.domain.fleets import ends_of
-from rewarm.domain.model import GIB, FastSnapshotRestore
+from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits
+from rewarm.domain.plan import cost
+from rewarm.domain.plan.estimators import BLOCKS_PER_SECOND
 from rewarm.domain.plan.facts import UnusedQuotas
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import PRIORS
@@ -75,7 +77,7 @@ class Fleet:
 
     def plan(self) -> FleetPlan:
         request = parse_fleet_request(self.request)
-        items = [{"snapshot": one["source"], "target": one["target"], "volume": {}} for one in self.items]
+        items = [{"volume": {}, **one, "snapshot": one["source"]} for one in self.items]
         restores = restores_of("fleet-1", items, request, run=1)
         minutes = request.objective.ready_within_minutes
         deadline_at = None if minutes is None else at(minutes)
@@ -184,6 +186,36 @@ def test_volumes_of_one_snapshot_share_the_price_of_its_fast_snapshot_restore_ov
         "enabling", NOW
     )
     assert [one.plan.decidable_usd for one in fleet.restores(plan)] == prices
+
+
+@pytest.mark.parametrize("strategy", ["direct-write", "auto"])
+def test_volumes_of_one_snapshot_are_written_from_blocks_that_are_paid_once_over_restores(strategy):
+    fleet = Fleet(objective={"readyWithinMinutes": 20, "strategy": strategy})
+    fleet.world.quotas.quotas = replace(QUOTAS, fast_snapshot_restores=0, initialization_rate_mib_s=0)
+    fleet.world.instances.limits = InstanceEbsLimits(2_500.0, 2_500.0, 80_000, 80_000)
+    for number in range(4):
+        fleet.add(100, f"i-{number % 3 + 1:08x}", same=number > 0)
+        fleet.items[-1]["volume"] = {"volumeType": "gp3", "iops": 16_000, "throughputMibS": 1_000}
+    plan = fleet.plan()
+    shares, plans = plan.answer.volumes, fleet.restores(plan)
+    assert {one.strategy for one in shares} == {"direct-write"}
+    assert [(one.sharers, one.snapshots_read) for one in shares] == [(4, 1)] * 4
+    book = fleet.world.prices.book(now=NOW)
+    blocks_usd = cost.total(cost.blocks(100 * 2_048, book))
+    assert sum(one.blocks_usd for one in shares) == blocks_usd
+    assert [one.plan.cost_usd for one in plans] == [one.cost_usd for one in shares]
+    assert sum(one.plan.cost_usd for one in plans) == plan.answer.summary.total_cost_usd
+    assert all(one.plan.ready_p90_seconds <= 20 * 60 for one in plans)
+
+
+def test_a_fleet_that_writes_many_snapshots_has_the_accounts_limit_once():
+    fleet = Fleet(objective={"strategy": "direct-write"})
+    for number in range(10):
+        fleet.add(20, f"i-{number:08x}")
+    plan = fleet.plan()
+    assert [one.snapshots_read for one in plan.answer.volumes] == [10] * 10
+    least = 10 * 20 * 2_048 / BLOCKS_PER_SECOND
+    assert all(one.plan.ready_p90_seconds >= least for one in fleet.restores(plan))
 
 
 def test_the_budget_of_the_fleet_is_parted_among_its_restores_and_never_passed():
