@@ -120,6 +120,24 @@ def test_cancel_deletes_what_is_half_written(fast: FastLab) -> None:
     assert made(fast) == []
 
 
+def test_a_volume_that_is_kept_half_written_is_named_and_tagged_as_that(fast: FastLab) -> None:
+    request = {**asked(fast), "onFailure": "keep"}
+    restore_id = fast.start(request)
+    fast.run(lambda: shown(fast, restore_id).get("status") == "initializing", most_seconds=3_600)
+    assert fast.api("DELETE", f"/restores/{restore_id}", {})[0] == 202
+    assert ended(fast, restore_id).status == "failed"
+    (volume,) = made(fast)
+    snapshot_id = request["source"]["volumes"][0]["snapshotId"]
+    tags = {tag["Key"]: tag["Value"] for tag in volume["Tags"]}
+    assert (tags["rewarm:failed"], tags["rewarm:incomplete"]) == (restore_id, snapshot_id)
+    (told,) = [
+        sent["detail"]["text"]
+        for sent in fast.events.sent
+        if (sent["detail"]["kind"], sent["detail"]["event"]) == ("Restore", "failed")
+    ]
+    assert f"it is written in part only, and does not hold all of {snapshot_id}" in told
+
+
 def test_blocks_of_another_region_are_read_there_and_no_copy_is_made(fast: FastLab) -> None:
     neighbour = fast.region.neighbour(REGION)
     snapshot_id = neighbour.add_snapshot(size_gib=8, extents=[(0, BLOCKS)])

@@ -13,6 +13,8 @@ from rewarm.domain.model import Volume
 STACK_TAG, RESTORE_TAG, INDEX_TAG = "rewarm:stack", "rewarm:restore-id", "rewarm:volume-index"
 FAILED_TAG = "rewarm:failed"
 """On a volume that stays though its restore failed; nothing removes it any more but its owner."""
+INCOMPLETE_TAG = "rewarm:incomplete"
+"""On such a volume where not all blocks of the snapshot in its value were written to it."""
 REPLACED_TAG = "rewarm:replaced-by-restore"
 """On a volume whose place a restored one has taken; it is somebody's data, and never deleted."""
 SNAPSHOT_TAG, SOURCE_TAG = "rewarm:snapshot-id", "rewarm:source-volume-id"
@@ -165,6 +167,14 @@ def is_made_by_us(volume: Volume) -> bool:
     if SOURCE_TAG in tags:
         return volume.source_volume_id == tags[SOURCE_TAG]
     return volume.snapshot_id is not None and volume.snapshot_id == tags.get(SNAPSHOT_TAG)
+
+
+def is_written_in_part(volume: Volume, *, announced: bool) -> bool:
+    """Whether it is the empty volume of a direct write, whose blocks were not all written and read back.
+
+    EC2 made it of nothing, and it is announced when it has all of them.
+    """
+    return not announced and volume.snapshot_id is None and volume.source_volume_id is None
 
 
 def own_volumes(tagged: Iterable[Volume], made: Mapping[str, str]) -> list[Volume]:

@@ -24,9 +24,12 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.volume.leftovers import (
     FAILED_TAG,
+    INCOMPLETE_TAG,
     INDEX_TAG,
     REWINDING_TAG,
+    SNAPSHOT_TAG,
     STACK_TAG,
+    is_written_in_part,
     own_volumes,
     untouchable,
 )
@@ -298,8 +301,9 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
         elif event.fallback or reason == KEPT_BEFORE:
             account.keep(volume, reason)
         else:
-            volumes.tag(volume.volume_id, {FAILED_TAG: event.restore_id})
-            account.keep(volume, f"{reason}; tagged {FAILED_TAG}", tagged=True)
+            tags, told = _marks(event, volume)
+            volumes.tag(volume.volume_id, tags)
+            account.keep(volume, f"{reason}; {told}tagged {' and '.join(tags)}", tagged=True)
     except VolumeNotFoundError:
         account.removed.append(f"volume {volume.volume_id}")
     except (*TEMPORARY, RequestRefusedError, DeviceInUseError) as error:
@@ -312,6 +316,16 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
         else:
             account.left.append(f"{name}: {error}")
     return reason is None
+
+
+def _marks(event: Remains, volume: Volume) -> tuple[dict[str, str], str]:
+    """The tags of a volume that stays, and what it lacks; nobody may take it for a whole one."""
+    tags = {FAILED_TAG: event.restore_id}
+    if not is_written_in_part(volume, announced=event.announced):
+        return tags, ""
+    snapshot_id = volume.settings.tags.get(SNAPSHOT_TAG, "its snapshot")
+    told = f"it is written in part only, and does not hold all of {snapshot_id}; "
+    return {**tags, INCOMPLETE_TAG: snapshot_id}, told
 
 
 def _is_gone(volume_id: str, volumes: VolumeStore) -> bool:

@@ -134,6 +134,19 @@ class TestCleanUp:
         assert "the request says onFailure keep" in result.kept[0]
         assert VOLUME_ID in world.volumes.volumes
 
+    @pytest.mark.parametrize(
+        ("made_of", "announced", "is_incomplete"),
+        [({}, False, True), ({}, True, False), ({"source_volume_id": "vol-1"}, False, False)],
+        ids=["empty", "written", "clone"],
+    )
+    def test_says_and_tags_what_is_written_in_part(self, world, made_of, announced, is_incomplete):
+        world.volumes.change(VOLUME_ID, snapshot_id=None, **made_of)
+        (kept,) = clean(world, onFailure="keep", announced=announced).kept
+        assert ("it is written in part only" in kept) == is_incomplete
+        tags = world.volumes.volumes[VOLUME_ID].settings.tags
+        assert tags["rewarm:failed"] == RESTORE_ID
+        assert ("rewarm:incomplete" in tags) == is_incomplete
+
     def test_keeps_none_that_ec2_could_not_make(self, world):
         """Nothing is in it, and EC2 changes its settings no more: its boost would be billed for ever."""
         world.volumes.change(VOLUME_ID, state="error")
