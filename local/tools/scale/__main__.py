@@ -5,7 +5,7 @@ or, with --fleet, how near fleets of growing size come to the least time that th
 The snapshot is listed by the stack's own function, at the pace that AWS's quota allows (the Region simulator
 refuses what goes faster), and its map is read back and compared with what was written. Restores run in one
 process and in virtual time, with EC2's request limits; a thousand take some twenty minutes of real time, and
-a fleet of a thousand volumes about ten.
+a fleet of a thousand volumes about three.
 Exit status 0 when every listing holds its limits, 1 when not, 2 for options that make no sense.
 """
 
