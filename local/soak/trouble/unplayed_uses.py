@@ -122,7 +122,6 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      (("ebs:ListChangedBlocks", _SNAPSHOT), ("ebs:ListSnapshotBlocks", _SNAPSHOT))),
     ("the agent waits for parts of manifests at addresses that it signs", "ListBlocksFunctionRole",
      (("s3:ListBucket", _BUCKET),)),
-    ("the agent has not said anything yet", "RewindFunctionRole", (("s3:ListBucket", _BUCKET),)),
     (SHARED_POLICY, "RewindFunctionRole", (("ssm:CancelCommand", "*"), ("ssm:ListCommands", "*"))),
     ("others need the policy whole; a rewind lists just the blocks that differ", "ChooseStrategyFunctionRole",
      (("ebs:ListSnapshotBlocks", _SNAPSHOT),)),
