@@ -117,6 +117,7 @@ mv late/manifest late/manifest.soon
 mv late/part-1 late/part-1.soon
 cp old disk
 rm -f state
+: >out
 "$WARMER" apply disk --image --volume $volume --state state --manifest late/manifest --wait-seconds 30 >out 2>err &
 pid=$!
 until grep -q '"event":"armed"' out || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
@@ -135,6 +136,7 @@ expect_true it_said_first_that_it_was_armed sh -c "head -n 1 out | grep -q '\"ev
 mv late/manifest late/manifest.soon
 cp old disk
 rm -f state state.taken
+: >out
 "$WARMER" apply disk --image --volume $volume --state state --manifest late/manifest --wait-seconds 30 >out 2>err &
 pid=$!
 until grep -q '"event":"armed"' out || ! kill -0 $pid 2>/dev/null; do sleep 0.05; done
