@@ -35,6 +35,17 @@ static void both_ways_agree_at_every_length_and_alignment(void) {
     }
 }
 
+/** Two blocks at once have the digests that the portable code gives each alone. */
+static void check_two(const uint8_t *const data[2], const size_t lengths[2]) {
+    uint8_t digests[SHA256_STREAMS][SHA256_BYTES];
+    uint8_t alone[SHA256_BYTES];
+    sha256_each(2, data, lengths, digests);
+    for (unsigned s = 0; s < SHA256_STREAMS; s++) {
+        sha256_portable(data[s], lengths[s], alone);
+        CHECK(memcmp(digests[s], alone, sizeof alone) == 0);
+    }
+}
+
 static void two_streams_of_any_lengths_are_as_each_alone(void) {
     static uint8_t bytes[1024];
     for (unsigned i = 0; i < sizeof bytes; i++) {
@@ -44,13 +55,7 @@ static void two_streams_of_any_lengths_are_as_each_alone(void) {
         for (unsigned second = 0; second < 200; second++) {
             const uint8_t *const data[] = {bytes + second % 17, bytes + 512 + first % 15};
             const size_t lengths[] = {first, second};
-            uint8_t digests[SHA256_STREAMS][SHA256_BYTES];
-            uint8_t alone[SHA256_BYTES];
-            sha256_each(2, data, lengths, digests);
-            for (unsigned s = 0; s < SHA256_STREAMS; s++) {
-                sha256_portable(data[s], lengths[s], alone);
-                CHECK(memcmp(digests[s], alone, sizeof alone) == 0);
-            }
+            check_two(data, lengths);
         }
     }
 }
@@ -64,13 +69,7 @@ static void two_whole_blocks_are_as_each_alone(void) {
     for (size_t last = sizeof blocks[0] - 8192; last <= sizeof blocks[0]; last += 4096) {
         const uint8_t *const data[] = {blocks[0], blocks[1]};
         const size_t lengths[] = {sizeof blocks[0], last};
-        uint8_t digests[SHA256_STREAMS][SHA256_BYTES];
-        uint8_t alone[SHA256_BYTES];
-        sha256_each(2, data, lengths, digests);
-        for (unsigned s = 0; s < SHA256_STREAMS; s++) {
-            sha256_portable(data[s], lengths[s], alone);
-            CHECK(memcmp(digests[s], alone, sizeof alone) == 0);
-        }
+        check_two(data, lengths);
     }
 }
 
