@@ -25,6 +25,7 @@ from rewarm.steps.report.report import ReportPorts, report
 from rewarm.steps.request.routes import GetRestorePorts, get_restore
 from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, at
+from tests.support.holds import FakePace
 from tests.support.hundred import VOLUMES, Restore
 from tests.support.wired import wired
 
@@ -104,7 +105,7 @@ def carry_out(restore: Restore, index: int) -> JsonObject:
             began_at=NOW,
             spent_usd=Decimal(0),
         )
-        choose_fallback(takeover, table=world.table)
+        choose_fallback(takeover, table=world.table, rate_requests=FakePace())
         told = {**details, "failure": failure.to_json()}
         announce(
             AnnounceEvent(**common, now=at(3 + number), event="fallback", details=told),

@@ -289,7 +289,7 @@ class TestPermissions:
             "evidence_snapshots": "ec2:CreateSnapshot",
             "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
-            "page_links": "dynamodb:",
+            "page_links": "dynamodb:", "rate_requests": "dynamodb:",
             "slack_requests": "secretsmanager:",
         }  # fmt: skip
         for name, properties in functions().items():

@@ -8,9 +8,10 @@ from rewarm.observability import step_handler
 from rewarm.steps.plan.choose_fallback import choose_fallback
 
 _TABLE = wiring.table()
+_RATE_REQUESTS = wiring.rate_requests()
 
 
 @step_handler(ChooseFallbackEvent)
 def lambda_handler(event: ChooseFallbackEvent) -> ChooseFallbackResult:
     """Which plan takes over."""
-    return choose_fallback(event, table=_TABLE)
+    return choose_fallback(event, table=_TABLE, rate_requests=_RATE_REQUESTS)

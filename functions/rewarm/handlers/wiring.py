@@ -236,6 +236,15 @@ def pace() -> DynamoPace:
     return DynamoPace(_client("dynamodb"), settings.restores_table, settings.describe_calls_per_second)
 
 
+def rate_requests() -> DynamoPace:
+    """Port Pace: CreateVolume requests of volumes that were refused the Region's rate before.
+
+    EC2 takes five a second, and saves up 100 (EC2 developer guide, "Request throttling"). A fleet begins up
+    to 4.4 volumes a second; 30 requests may come at once.
+    """
+    return DynamoPace(_client("dynamodb"), settings.restores_table, 0.6, name="rate", burst_seconds=50)
+
+
 def keeper() -> Keeper:
     """Who holds devices, for steps of the state machine."""
     return Keeper(holds(), table(), settings.limits)

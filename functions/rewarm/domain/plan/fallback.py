@@ -5,7 +5,8 @@ volume. A volume that was announced as usable is never given up, so only what wo
 
 A rate that EC2 refuses is held by other volumes, and free again when these are loaded. A volume that waits
 for its turn asks again until the plan has it free at the latest. After that, the same rate is asked for again
-as long as that can be in time, what is in time otherwise is dearer, and is not lost by the wait.
+as long as that can be in time, what is in time otherwise is dearer, and is not lost by the wait. Many volumes
+may wait, and EC2 takes few CreateVolume requests a second: each asks when it is its turn.
 """
 
 from __future__ import annotations
@@ -101,6 +102,13 @@ class Situation:
     """Its price."""
     queue_seconds_left: float = 0.0
     """Until the plan has the rate free for the volume at the latest."""
+    turn_seconds: float = 0.0
+    """Until it is the volume's turn to ask for the rate again, among all that wait for it."""
+
+    @property
+    def waits_for_rate(self) -> bool:
+        """The Region's rate is held by other volumes."""
+        return self.error == RATE_REFUSED and self.failed is Strategy.PROVISIONED_RATE
 
     @property
     def without_agent(self) -> bool:
@@ -157,14 +165,15 @@ def take_over(situation: Situation, options: Sequence[Option]) -> Takeover:
 
 def _wait_seconds(situation: Situation, possible: Sequence[Option]) -> float | None:
     """After how long the same rate is asked for again; None where it is not."""
-    if situation.error != RATE_REFUSED or situation.failed is not Strategy.PROVISIONED_RATE:
+    if not situation.waits_for_rate:
         return None
     if situation.queue_seconds_left > 0:
-        return max(LEAST_WAIT_SECONDS, SHARE_OF_QUEUE * situation.queue_seconds_left)
+        wait = max(LEAST_WAIT_SECONDS, SHARE_OF_QUEUE * situation.queue_seconds_left)
+        return max(wait, situation.turn_seconds)
     left = situation.seconds_left
     if left is None:
         return None
-    pause = max(LEAST_PAUSE_SECONDS, SHARE_OF_TIME * left)
+    pause = max(LEAST_PAUSE_SECONDS, SHARE_OF_TIME * left, situation.turn_seconds)
     later = replace(situation, seconds_left=left - pause)
     in_time = [option for option in possible if not situation.is_late(option)]
     is_better = any(option.cost_usd <= situation.failed_usd for option in in_time)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -19,16 +20,20 @@ from rewarm.domain.plan.fallback import (
 )
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import iso, round_usd
+from rewarm.ports.holds import Pace
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import fallback_attribute
 
 
-def choose_fallback(event: ChooseFallbackEvent, *, table: RestoreTable) -> ChooseFallbackResult:
+def choose_fallback(
+    event: ChooseFallbackEvent, *, table: RestoreTable, rate_requests: Pace
+) -> ChooseFallbackResult:
     """Returns the next plan, or why there is none, and records the decision.
 
-    The state that follows gives back what the failed plan took.
+    `rate_requests` is the pace at which all who wait ask for the Region's rate again. The state that follows
+    gives back what the failed plan took.
     """
-    result = _decided(event)
+    result = _decided(event, rate_requests)
     noted = {
         "at": iso(event.now),
         "failed": event.plan.strategy.value,
@@ -42,10 +47,14 @@ def choose_fallback(event: ChooseFallbackEvent, *, table: RestoreTable) -> Choos
     return result
 
 
-def _decided(event: ChooseFallbackEvent) -> ChooseFallbackResult:
+def _decided(event: ChooseFallbackEvent, rate_requests: Pace) -> ChooseFallbackResult:
     spent = event.spent_usd + _spent(event)
     options = [_option(plan) for plan in event.fallbacks]
-    found = take_over(_situation(event, spent), options)
+    situation = _situation(event, spent)
+    if situation.waits_for_rate:
+        turn = rate_requests.due(1, now=event.now)
+        situation = replace(situation, turn_seconds=(turn - event.now).total_seconds())
+    found = take_over(situation, options)
     chosen = event.plan if found.option is None else _adjusted(event.fallbacks[found.option], found)
     if found.how is How.SAME_PLAN_LATER:
         chosen = chosen.model_copy(update={"start_at": event.now + timedelta(seconds=found.wait_seconds)})

@@ -11,6 +11,7 @@ from rewarm.domain.plan.fallback import How
 from rewarm.steps.plan.choose_fallback import choose_fallback
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, assignment, at, plan, request
 from tests.support.fakes import FakeTable
+from tests.support.holds import FakePace
 
 FSR = Strategy.FAST_SNAPSHOT_RESTORE
 RATE = plan(
@@ -25,6 +26,7 @@ RATE = plan(
 
 def choose(error="InitializationRateUnavailableError", **changes):
     wanted = changes.pop("objective", {"strategy": "auto"})
+    pace = changes.pop("pace", FakePace())
     values = {
         "restore_id": RESTORE_ID,
         "now": at(10),
@@ -42,7 +44,7 @@ def choose(error="InitializationRateUnavailableError", **changes):
         **changes,
     }
     table = FakeTable()
-    found = choose_fallback(ChooseFallbackEvent(**values), table=table)
+    found = choose_fallback(ChooseFallbackEvent(**values), table=table, rate_requests=pace)
     noted = table.records[RESTORE_ID]["fallback0"]
     assert (noted["how"], noted["why"], noted["error"]) == (found.how, found.why, error)
     return found
@@ -143,6 +145,17 @@ def test_a_volume_whose_turn_comes_later_than_expected_asks_again():
         [],
     )
     assert choose(plan=waits, now=at(16), deadline_at=at(60)).how is How.NEW_VOLUME
+    later = choose(plan=waits, deadline_at=at(60), pace=FakePace(given=90))
+    assert later.plan.start_at == at(10) + timedelta(seconds=90)
+
+
+def test_only_who_asks_for_the_rate_again_takes_a_turn():
+    pace = FakePace(seconds_a_call=2)
+    choose("AgentFailedError", pace=pace)
+    assert pace.given == 0
+    choose(deadline_at=at(60), pace=pace)
+    choose(deadline_at=at(60), pace=pace)
+    assert pace.given == 4
 
 
 def test_the_agent_reads_once_more():
