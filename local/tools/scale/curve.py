@@ -62,7 +62,9 @@ of the smallest fleet. Invocations of functions are not among these requests. A 
 volumes, so the smallest fleet of {per_instance} volumes has {restores} restores.
 
 A fleet takes the turns of its restores at EC2 when it is planned: a stack makes at most
-`DescribeCallsPerSecond` describe calls, 19 by default. Volumes that hold the rate begin first.
+`DescribeCallsPerSecond` describe calls, 19 by default. Restores that wait for the
+rate begin five minutes before their turn, and the others between them. Volumes that were refused the rate
+ask for it again one after the other: 30 at once, then 0.6 a second.
 """
 
 

@@ -123,7 +123,8 @@ def carry_out(
 ) -> list[Decision] | str:
     """The decisions of a restore that takes what the plan of its fleet gives it, by the facts of now.
 
-    Where that cannot be had any more, is too late or too dear by now, returns why, as a clause.
+    Where that cannot be had any more, is too late or too dear by now, returns why, as a clause. A rate that
+    others hold at this moment is asked for, and asked for again: another plan would give the turn away.
     """
     beside = beside_each_other(volumes)
     found: list[Estimate] = []
@@ -134,10 +135,6 @@ def carry_out(
         if is_late(outcome, objective) and not share.is_late:
             return f"{share.strategy} would be too late by now"
         found.append(outcome)
-    needed = sum(share.rate_mib_s or 0 for share in shares if not share.wait_seconds)
-    left = volumes[0].rate_quota_left_mib_s
-    if needed > left:
-        return f"the Region's quota leaves {left:,} MiB/s of the {needed:,} MiB/s that it gives"
     price = sum((estimate.decidable_usd for estimate in found), Decimal(0))
     if objective.budget_usd is not None and price > objective.budget_usd:
         return "it costs more by now"

@@ -6,7 +6,7 @@ of its own volumes. A restore whose facts cannot be had is left out, and plans o
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -43,6 +43,8 @@ MOST_PLANNED_AT_ONCE = 1_000
 """Volumes that POST /fleets/plans answers within API Gateway's 29 seconds."""
 TRIES = 4
 """So often a plan is made again with less time, where restores wait for each other."""
+EARLY_SECONDS = 300
+"""So long before its turn for the Region's rate a restore begins: what is there before cannot come late."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -349,21 +351,39 @@ def _in_order(
     at_once: int,
     pace: Pace,
 ) -> _Course:
-    """Who holds the rate that others wait for begins first, and who takes long before who does not.
+    """Who takes long begins before who does not; restores that wait for the rate begin as their turns come.
 
-    Where not all can begin at once, those whose turn for the rate is first begin first.
+    Each that has begun has a place in the stack, also while it waits.
     """
     plans = iter(whole.plans)
-    found = [(restore, [next(plans) for _ in volumes]) for restore, volumes in restores]
-    few = len(found) <= at_once
-    found.sort(key=lambda one: min(_urgency(plan) if few else (False, _turn(plan), 0.0) for plan in one[1]))
+    each = [(restore, [next(plans) for _ in volumes]) for restore, volumes in restores]
+    found = list(_as_turns_come(each, pace))
     begins = turns_of_fleet([len(plans) for _, plans in found], pace)
     spans = [[(_turn(plan), _ready(plan)) for plan in plans] for _, plans in found]
     return _Course(found, begins, ends_of(spans, at_once, begins), whole)
 
 
+def _as_turns_come(
+    restores: Iterable[tuple[FleetRestore, list[VolumePlan]]], pace: Pace
+) -> Iterator[tuple[FleetRestore, list[VolumePlan]]]:
+    """Restores that hold the rate a little before their turns for it, and the others between them."""
+    in_order = sorted(restores, key=lambda one: min(map(_urgency, one[1])))
+    holders = deque(one for one in in_order if any(map(_holds_rate, one[1])))
+    others = deque(one for one in in_order if not any(map(_holds_rate, one[1])))
+    begins = 0.0
+    while holders or others:
+        is_due = bool(holders) and min(map(_urgency, holders[0][1]))[1] <= begins + EARLY_SECONDS
+        found = (holders if is_due or not others else others).popleft()
+        begins += pace.seconds_of(calls_of_restore(len(found[1])))
+        yield found
+
+
+def _holds_rate(plan: VolumePlan) -> bool:
+    return plan.plan.strategy is Strategy.PROVISIONED_RATE
+
+
 def _urgency(plan: VolumePlan) -> tuple[bool, float, float]:
-    return plan.plan.strategy is not Strategy.PROVISIONED_RATE, _turn(plan), -_ready(plan)
+    return not _holds_rate(plan), _turn(plan), -_ready(plan)
 
 
 def _turn(plan: VolumePlan) -> float:

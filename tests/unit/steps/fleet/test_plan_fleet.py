@@ -14,7 +14,7 @@ from rewarm.contracts import ChooseStrategyEvent, VolumePlan, parse_restore_requ
 from rewarm.contracts.fleets import FleetPlanResult
 from rewarm.domain.errors import InvalidRequestError, NoStrategyFitsError
 from rewarm.domain.fleets import ends_of
-from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits
+from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimators import BLOCKS_PER_SECOND
 from rewarm.domain.plan.facts import UnusedQuotas
@@ -279,14 +279,15 @@ def test_a_restore_whose_part_is_too_late_by_now_plans_on_its_own_and_says_so():
     assert later[0].plan.initialization_rate_mib_s > plans[0].plan.initialization_rate_mib_s
 
 
-def test_a_restore_does_not_take_a_rate_that_others_hold_by_now():
+def test_a_restore_asks_for_its_rate_though_others_hold_it_at_the_moment():
     fleet = Fleet(objective={"readyWithinMinutes": 70})
     fleet.add(200)
     (item,) = fleet.restore_items(fleet.plan())
     fleet.world.quotas.quotas = replace(QUOTAS, initialization_rate_mib_s=0)
     plans, notes = fleet.restore(item)
-    assert "the Region's quota leaves 0 MiB/s" in notes[0]
-    assert plans[0].plan.initialization_rate_mib_s is None
+    assert notes[0] == "It is a part of the fleet's plan."
+    assert plans[0].plan.strategy is Strategy.PROVISIONED_RATE
+    assert Strategy.FAST_SNAPSHOT_RESTORE in {one.strategy for one in plans[0].fallbacks}
 
 
 def test_restores_that_wait_for_each_other_are_planned_faster_so_that_the_last_is_in_time():
@@ -324,6 +325,22 @@ def test_who_holds_the_rate_begins_first_and_who_takes_long_before_who_does_not(
     names = [one["source"]["snapshotId"] for one in fleet.items]
     begins = [names.index(one.plans[0].volume.snapshot_id) for one in fleet.plan().restores]
     assert begins == [3, 2, 1, 0]
+
+
+def test_restores_begin_a_little_before_their_turn_for_the_rate_and_others_between_them():
+    fleet = Fleet(objective={"readyWithinMinutes": 150})
+    fleet.world.quotas.quotas = replace(QUOTAS, fast_snapshot_restores=0)
+    fleet.pace = FakePace(seconds_a_call=10)
+    for number in range(40):
+        fleet.add(200, None if number < 20 else f"i-{number:08x}")
+    restores = fleet.plan().restores
+    turns = [one.plans[0].plan.phases.get(Phase.QUEUE, (0.0, 0.0))[1] for one in restores]
+    others = [place for place, one in enumerate(restores) if one.plans[0].plan.strategy.reads_with_agent]
+    assert len(others) == 20
+    early = [turns[place] - restores[place].begins_seconds for place in range(others[-1])]
+    assert max(early) <= module.EARLY_SECONDS < max(turns)
+    holders = [turn for place, turn in enumerate(turns) if place not in others]
+    assert holders == sorted(holders)
 
 
 def test_the_promise_of_a_restore_counts_from_its_turn_at_ec2():
