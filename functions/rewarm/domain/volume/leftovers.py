@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from rewarm.domain.errors import TEMPORARY, RestoreError
-from rewarm.domain.model import Volume
+from rewarm.domain.model import Strategy, Volume
 
 STACK_TAG, RESTORE_TAG, INDEX_TAG = "rewarm:stack", "rewarm:restore-id", "rewarm:volume-index"
 FAILED_TAG = "rewarm:failed"
@@ -19,6 +19,8 @@ REPLACED_TAG = "rewarm:replaced-by-restore"
 """On a volume whose place a restored one has taken; it is somebody's data, and never deleted."""
 SNAPSHOT_TAG, SOURCE_TAG = "rewarm:snapshot-id", "rewarm:source-volume-id"
 """What we made the volume of."""
+STRATEGY_TAG = "rewarm:strategy"
+"""The strategy that made it; the volume of a direct write is made of nothing."""
 CALIBRATION_TAG, EXPIRES_TAG = "rewarm:calibration", "rewarm:expires-at"
 """On what `rewarm calibrate` makes: which calibration, and from when on the sweeper ends it."""
 COPY_TAG = "rewarm:copy-of"
@@ -161,9 +163,12 @@ def is_made_by_us(volume: Volume) -> bool:
     """False where our tags came with a copy: what we made is made of what its own tags name.
 
     Backups and policies copy a volume's tags to its snapshots, and from there to volumes that somebody makes
-    of them (EBS user guide, "Amazon Data Lifecycle Manager"; AWS Backup restores tags).
+    of them (EBS user guide, "Amazon Data Lifecycle Manager"; AWS Backup restores tags). An empty volume is no
+    such copy.
     """
     tags = volume.settings.tags
+    if tags.get(STRATEGY_TAG) == Strategy.DIRECT_WRITE:
+        return _is_made_of_nothing(volume)
     if SOURCE_TAG in tags:
         return volume.source_volume_id == tags[SOURCE_TAG]
     return volume.snapshot_id is not None and volume.snapshot_id == tags.get(SNAPSHOT_TAG)
@@ -174,7 +179,11 @@ def is_written_in_part(volume: Volume, *, announced: bool) -> bool:
 
     EC2 made it of nothing, and it is announced when it has all of them.
     """
-    return not announced and volume.snapshot_id is None and volume.source_volume_id is None
+    return not announced and _is_made_of_nothing(volume)
+
+
+def _is_made_of_nothing(volume: Volume) -> bool:
+    return volume.snapshot_id is None and volume.source_volume_id is None
 
 
 def own_volumes(tagged: Iterable[Volume], made: Mapping[str, str]) -> list[Volume]:

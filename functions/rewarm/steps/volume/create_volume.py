@@ -15,7 +15,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.domain.units import iso
-from rewarm.domain.volume.leftovers import ATTEMPT_TAG, DRILL_TAG
+from rewarm.domain.volume.leftovers import ATTEMPT_TAG, DRILL_TAG, STRATEGY_TAG
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
@@ -185,7 +185,7 @@ def _tags(event: CreateVolumeEvent, stack_name: str) -> dict[str, str]:
         "rewarm:restore-id": event.restore_id,
         "rewarm:volume-index": str(event.volume.index),
         "rewarm:stack": stack_name,
-        "rewarm:strategy": event.plan.strategy.value,
+        STRATEGY_TAG: event.plan.strategy.value,
         ATTEMPT_TAG: str(event.attempt),
         **origin,
         **drill,

@@ -235,6 +235,21 @@ class TestCleanUp:
         world.table.update_volume(RESTORE_ID, 0, {"volume0": {**made, "volumeIds": {"0": VOLUME_ID}}})
         assert clean(world, volume_id=None).removed == [f"volume {VOLUME_ID}", f"volume {second}"]
 
+    def test_deletes_an_empty_volume_whose_id_was_never_told(self):
+        """Of a direct write: EC2 names no snapshot of it."""
+        world = World()
+        empty = create(world, chosen=plan(Strategy.DIRECT_WRITE))
+        world.table.update_volume(RESTORE_ID, 0, {"volume0": None})
+        assert clean(world, volume_id=None).removed == [f"volume {empty}"]
+
+    def test_leaves_a_volume_of_a_snapshot_alone_that_has_the_tags_of_an_empty_one(self):
+        world = World()
+        empty = create(world, chosen=plan(Strategy.DIRECT_WRITE))
+        world.volumes.change(empty, snapshot_id="snap-backup")
+        world.table.update_volume(RESTORE_ID, 0, {"volume0": None})
+        assert clean(world, volume_id=None).removed == []
+        assert list(world.volumes.volumes) == [empty]
+
     def test_names_a_volume_whose_tag_of_the_stack_is_gone(self, world):
         """Nobody but its owner may change it; and it costs money."""
         boosted = create(world, attempt=1, chosen=boosted_plan())
