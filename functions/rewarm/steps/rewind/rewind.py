@@ -68,6 +68,10 @@ ARM_PATIENCE = timedelta(minutes=10)
 """SSM delivers within five minutes, and the agent waits a minute for the device."""
 EVIDENCE_PATIENCE = timedelta(minutes=30)
 """From the agent's command on. EC2 shows a snapshot within seconds."""
+LONGEST_ARMED_SECONDS = 5 * 3_600
+"""The manifest's address ends with the credentials of the function that signed it (S3 user guide, "Sharing
+objects with presigned URLs"), and those of a role last 12 hours at most (IAM user guide). Before the last
+blocks are copied, an older agent takes the volume again, with a new address."""
 FIRST_WAIT_SECONDS, LONGEST_WAIT_SECONDS, LONGEST_WRITE_SECONDS = 1, 60, 30
 WAIT_FRACTION = 1 / 20
 """Waits grow with the time spent: a snapshot is pending for seconds or hours, and each look writes nine of
@@ -201,6 +205,10 @@ def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
         reason = f"{pending.compared_id}, the volume as it was, is {percent} % done"
         told = _progress(event, pending, writer, [reason])
         return told.model_copy(update={"wait_seconds": _until_next_look(since, event.now)})
+    if pending.dispatch is not None and _armed_seconds(event, pending) > LONGEST_ARMED_SECONDS:
+        ports.commands.cancel(pending.dispatch.command_id, pending.dispatch.instance_id)
+        told = _progress(event, pending, writer, ["the agent takes the volume again, with a new address"])
+        return told.model_copy(update={"wait_seconds": FIRST_WAIT_SECONDS})
     return _copying(event, pending.model_copy(update={"phase": "write"}), ports, against=made.snapshot_id)
 
 
@@ -224,6 +232,11 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     left = agent_output.whole_number(writer.account, "etaSeconds") or 0
     wait = min(LONGEST_WRITE_SECONDS, max(left // 2, _until_next_look(last, event.now)))
     return _progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
+
+
+def _armed_seconds(event: RewindEvent, pending: RewindResult) -> float:
+    """Since the agent was sent."""
+    return (event.now - pending.dispatch.started_at).total_seconds() if pending.dispatch else 0.0
 
 
 def _until_next_look(since: datetime, now: datetime) -> int:
@@ -275,7 +288,8 @@ def _unmark(volume_id: str, volumes: VolumeStore) -> None:
 def _again(event: RewindEvent, pending: RewindResult, writer: Writer) -> RewindResult:
     """The agent takes the volume once more, and compares it anew. Raises what has ended it for good."""
     error = failure(writer, event)
-    was_cut_off = writer.is_done or isinstance(error, AgentInterruptedError)
+    is_too_old = pending.phase == "wait" and _armed_seconds(event, pending) > LONGEST_ARMED_SECONDS
+    was_cut_off = writer.is_done or is_too_old or isinstance(error, AgentInterruptedError)
     if was_refused(writer) or not was_cut_off:
         raise error
     if pending.attempt + 1 >= MOST_ATTEMPTS:

@@ -266,6 +266,25 @@ def test_an_interrupted_agent_takes_the_volume_again_and_compares_it_anew(world:
     assert asked.evidence_id == first != second
 
 
+def test_an_agent_whose_address_has_ended_takes_the_volume_again(world: Rewinding) -> None:
+    """A snapshot of a busy volume may be pending for hours."""
+    first = with_newest(world).armed()
+    world.go(COPIED)
+    old_name, sent = completed(world), world.commands.sent[-1][0]
+    world.minute += 5 * 60
+    assert world.go().delta is None
+    assert world.commands.cancelled == [sent]
+    world.commands.finish(sent, status="Cancelled")
+    again = world.go()
+    assert (again.phase, again.attempt, again.writing) == ("look", 1, True)
+    armed = world.armed()
+    assert (armed.evidence_id, armed.compared_id != old_name) == (first.evidence_id, True)
+    completed(world)
+    asked = world.go()
+    assert asked.delta is not None
+    assert (asked.phase, asked.delta.first_part) == ("write", 3)
+
+
 @pytest.mark.parametrize("told", [{"blocksResumed": 5}, {"takenBefore": True}])
 def test_what_a_resumed_agent_says_is_not_believed(world: Rewinding, told: dict) -> None:
     """SSM runs the document again after a restart, and somebody may have written meanwhile."""
