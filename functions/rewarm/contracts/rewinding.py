@@ -94,6 +94,8 @@ class RewindResult(Contract):
     newest_id: Annotated[
         str | None, Field(description="The one before it, whose blocks are written while it is pending.")
     ] = None
+    armed_at: Annotated[Instant | None, Field(description="The agent had taken the device first.")] = None
+    evident_at: Annotated[Instant | None, Field(description="The last such snapshot was completed.")] = None
     writing: Annotated[bool, Field(description="Blocks may have been written: nothing is cancelled.")] = False
     next_part: Annotated[int, Field(description="Of the manifest.")] = 0
     delta: Annotated[Delta | None, Field(description="What is to be copied now; null for nothing.")] = None

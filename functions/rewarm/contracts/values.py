@@ -178,6 +178,10 @@ class Timeline(Contract):
     starting: Annotated[Instant | None, Field(description="EC2 was asked to start the instance.")] = None
     started: Annotated[Instant | None, Field(description="The instance that was started is up.")] = None
     measured_before: Instant | None = None
+    armed: Annotated[Instant | None, Field(description="The agent has taken the volume of a rewind.")] = None
+    evident: Annotated[
+        Instant | None, Field(description="The snapshot of the volume as it was is completed.")
+    ] = None
     initialized: Instant | None = None
     verified: Instant | None = None
 

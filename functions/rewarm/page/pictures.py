@@ -21,14 +21,17 @@ MOST_DRAWN = 4
 Json = dict[str, Any]
 PHASES = {
     "copy": "Copy snapshot",
+    "queue": "Wait for others",
     "prepare": "Prepare snapshot",
     "create": "Create volume",
     "attach": "Attach",
     "boot": "Start instance",
     "measure": "Measure, cold",
     "deliver": "Agent delivered",
+    "evidence": "Snapshot as it was",
     "read": "Agent reads",
     "load": "EBS loads",
+    "write": "Agent writes",
     "settle": "Metrics settle",
     "verify": "Verify",
 }
@@ -41,6 +44,7 @@ STEPS = (
     ("attach", "attached"),
     ("boot", "started"),
     ("measure", "measuredBefore"),
+    ("prepare", "evident"),
     ("initialize", "initialized"),
     ("verify", "verified"),
 )

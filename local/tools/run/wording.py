@@ -100,8 +100,8 @@ PHASES = {
 """Which states belong together in a picture, in the order of rewarm.charts.restore.PHASES."""
 
 
-NOT_OURS = ("prepare", "create", "attach", "boot", "deliver", "read", "load")
-"""Phases of the report in which AWS works or the agent reads, with the pause until somebody looked."""
+NOT_OURS = ("prepare", "create", "attach", "boot", "deliver", "evidence", "read", "load", "write")
+"""Phases of the report in which AWS works or the agent reads or writes, with the pause until somebody looked."""
 
 
 def overhead_text(report: Json | None, full_speed_seconds: float) -> str:

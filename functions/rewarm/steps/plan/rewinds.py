@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
+from types import MappingProxyType
 
 from rewarm.contracts import Plan, PlannedVolumes, PlanSummary, RestoreRequest, VolumePlan
 from rewarm.contracts.plans import RewindPlan
@@ -38,6 +39,7 @@ from rewarm.domain.model import (
     Strategy,
     Volume,
 )
+from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import ceil_seconds, clock_text, count_text, duration_text, usd_text
 from rewarm.domain.volume.volume_types import speed
@@ -55,6 +57,14 @@ the state `Choose Strategy` ends after a minute.
 """
 REWIND_PRICES = ("getBlocksUsdPerThousand", "snapshotUsdPerGibMonth")
 """What only a rewind's price hangs on."""
+PARTS_OF_PHASES = MappingProxyType(
+    {
+        Phase.DELIVER: ("deliver",),
+        Phase.EVIDENCE: ("evidence",),
+        Phase.WRITE: ("write", "read-back"),
+        Phase.VERIFY: ("compare",),
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,11 +173,20 @@ def _as_plan(found: RewindPlan, book: PriceBook, left: float | None) -> Plan:
         ready_p90_seconds=p90,
         cost_usd=found.cost_usd or Decimal(0),
         cost_parts=found.cost_parts,
+        phases=_phases(found),
         block_usd_per_thousand=book.get_blocks_usd_per_thousand,
         why=f"{found.volume_id} goes back itself: {count_text(found.blocks or 0, 'block')} are written, "
         f"{found.most_blocks or 0:,} at most.",
         deadline_missed=left is not None and p90 > left,
     )
+
+
+def _phases(found: RewindPlan) -> dict[Phase, tuple[float, float]]:
+    """As the report of a restore has them."""
+    parts = {phase: [found.phases[name] for name in names] for phase, names in PARTS_OF_PHASES.items()}
+    return {
+        phase: (sum(p50 for p50, _ in times), sum(p90 for _, p90 in times)) for phase, times in parts.items()
+    }
 
 
 def check_asked(rewinds: Sequence[RewindPlan | None], instance_id: str | None) -> None:

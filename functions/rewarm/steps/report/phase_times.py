@@ -129,6 +129,12 @@ def _until_initialized(result: ReadyResult) -> dict[Phase, float | None]:
         }
     if result.plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
         return {}
+    if result.plan.strategy is Strategy.REWIND:
+        return {
+            Phase.DELIVER: _seconds(result.dispatch.started_at if result.dispatch else None, at.armed),
+            Phase.EVIDENCE: _seconds(at.armed, at.evident),
+            Phase.WRITE: _seconds(at.evident, at.initialized),
+        }
     if result.plan.strategy is Strategy.DIRECT_WRITE:
         return {Phase.WRITE: _seconds(at.attached, at.initialized)}
     return {Phase.LOAD: _seconds(at.started or at.attached or at.available, at.initialized)}

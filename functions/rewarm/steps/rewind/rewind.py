@@ -184,6 +184,7 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
             "evidence_id": pending.evidence_id or made.snapshot_id,
             "compared_id": made.snapshot_id,
             "newest_id": newest,
+            "armed_at": pending.armed_at or event.now,
             "wait_seconds": FIRST_WAIT_SECONDS,
         }
     )
@@ -209,7 +210,8 @@ def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
         ports.commands.cancel(pending.dispatch.command_id, pending.dispatch.instance_id)
         told = _progress(event, pending, writer, ["the agent takes the volume again, with a new address"])
         return told.model_copy(update={"wait_seconds": FIRST_WAIT_SECONDS})
-    return _copying(event, pending.model_copy(update={"phase": "write"}), ports, against=made.snapshot_id)
+    evident = pending.model_copy(update={"phase": "write", "evident_at": event.now})
+    return _copying(event, evident, ports, against=made.snapshot_id)
 
 
 def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
@@ -300,6 +302,7 @@ def _again(event: RewindEvent, pending: RewindResult, writer: Writer) -> RewindR
         attempt=pending.attempt + 1,
         writing=pending.writing,
         evidence_id=pending.evidence_id,
+        armed_at=pending.armed_at,
         next_part=pending.next_part,
         counts=BlockCounts() if event.is_direct else pending.counts,
         initialization=pending.initialization,

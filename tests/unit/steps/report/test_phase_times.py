@@ -95,7 +95,26 @@ def told(result, volume=None):
     return phase_times.volume_times(volume or assignment(), one)
 
 
+def by_rewind():
+    times = {"began": 2, "armed": 40, "evident": 100, "initialized": 160, "verified": 170}
+    return {
+        "verdict": "ready",
+        "plan": plan(Strategy.REWIND, phases={Phase.EVIDENCE: (30, 90)}).to_json(),
+        "timeline": {name: when(seconds) for name, seconds in times.items()},
+        "initialization": initialization(agentFinishedAt=None),
+        "dispatch": dispatch(started_at=NOW + timedelta(seconds=5)).to_json(),
+        "readyAt": when(170),
+    }
+
+
 class TestAccount:
+    def test_a_rewind_is_told_from_the_agent_to_the_proof(self):
+        account = told(by_rewind())
+        expected = {Phase.DELIVER: 35, Phase.EVIDENCE: 60, Phase.WRITE: 60, Phase.VERIFY: 10}
+        assert account.seconds == expected
+        (evidence,) = (one for one in account.phases() if one.phase is Phase.EVIDENCE)
+        assert (evidence.estimated_p90_seconds, evidence.actual_seconds) == (90, 60)
+
     def test_the_parts_of_a_warm_up_add_up(self):
         account = told(by_agent())
         assert account.seconds == {

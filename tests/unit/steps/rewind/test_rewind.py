@@ -140,6 +140,9 @@ def test_without_a_newer_snapshot_the_evidence_is_waited_for(world: Rewinding) -
     world.end()
     done = world.go()
     assert done.finished
+    assert done.armed_at is not None
+    assert done.evident_at is not None
+    assert done.armed_at < done.evident_at < at(world.minute)
     assert done.initialization is not None
     assert done.initialization.ready
     assert REWINDING_TAG not in world.volumes.volumes[OLD].settings.tags
