@@ -125,12 +125,17 @@ def _phase(phase: Phase) -> Figure:
 def _by_agent(history: SimilarRestores, priors: Timings) -> Timings:
     return replace(
         priors,
-        delivery_seconds=history.duration(_phase(Phase.DELIVER), priors.delivery_seconds),
+        delivery_seconds=history.duration(_delivery, priors.delivery_seconds),
         metric_delay_seconds=history.duration(_phase(Phase.SETTLE), priors.metric_delay_seconds),
         warm_up_share=history.rate(_share_of_limit, priors.warm_up_share),
         first_touch_mib_s=_from_s3(history, priors.first_touch_mib_s, provisioned_iops=False),
         first_touch_io_mib_s=_from_s3(history, priors.first_touch_io_mib_s, provisioned_iops=True),
     )
+
+
+def _delivery(record: Measured) -> float | None:
+    """Of an agent that measures the cold volume before it reads; one that writes does not."""
+    return record.of(Phase.DELIVER) if record.strategy.reads_with_agent else None
 
 
 def _share_of_limit(record: Measured) -> float | None:

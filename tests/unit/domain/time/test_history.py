@@ -285,6 +285,11 @@ class TestLearned:
         assert timings(*there, *here).create_seconds.p50 == 3.0
         assert learned([*there, *here], other, now=NOW).create_seconds.p50 == 50.0
 
+    def test_an_agent_that_writes_says_nothing_of_one_that_measures_first(self):
+        writers = [replace(record(number, seconds={Phase.DELIVER: 900.0}), strategy=Strategy.REWIND)
+                   for number in range(9)]  # fmt: skip
+        assert timings(*writers).delivery_seconds == PRIORS.delivery_seconds
+
     def test_a_record_that_was_written_twice_counts_once(self):
         assert timings(*[record(seconds={Phase.CREATE: 100.0})] * 9).create_seconds.p50 == 10
 
