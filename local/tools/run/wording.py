@@ -101,7 +101,7 @@ PHASES = {
 
 
 NOT_OURS = ("prepare", "create", "attach", "boot", "deliver", "evidence", "read", "load", "write")
-"""Phases of the report in which AWS works or the agent reads or writes, with the pause until somebody looked."""
+"""Phases of the report in which AWS works or the agent reads or writes, until somebody looked."""
 
 
 def overhead_text(report: Json | None, full_speed_seconds: float) -> str:
