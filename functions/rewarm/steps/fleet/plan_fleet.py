@@ -366,7 +366,7 @@ def _in_order(
 def _as_turns_come(
     restores: Iterable[tuple[FleetRestore, list[VolumePlan]]], pace: Pace
 ) -> Iterator[tuple[FleetRestore, list[VolumePlan]]]:
-    """Restores that hold the rate a little before their turns for it, and the others between them."""
+    """Restores that hold the rate a little before their turns (P50) for it, and the others between them."""
     in_order = sorted(restores, key=lambda one: min(map(_urgency, one[1])))
     holders = deque(one for one in in_order if any(map(_holds_rate, one[1])))
     others = deque(one for one in in_order if not any(map(_holds_rate, one[1])))
@@ -383,11 +383,11 @@ def _holds_rate(plan: VolumePlan) -> bool:
 
 
 def _urgency(plan: VolumePlan) -> tuple[bool, float, float]:
-    return not _holds_rate(plan), _turn(plan), -_ready(plan)
+    return not _holds_rate(plan), plan.plan.phases.get(Phase.QUEUE, (0.0, 0.0))[0], -_ready(plan)
 
 
 def _turn(plan: VolumePlan) -> float:
-    """Seconds that it waits for the Region's rate."""
+    """Seconds that it waits for the Region's rate at most (P90)."""
     return plan.plan.phases.get(Phase.QUEUE, (0.0, 0.0))[1]
 
 

@@ -334,7 +334,7 @@ def test_restores_begin_a_little_before_their_turn_for_the_rate_and_others_betwe
     for number in range(40):
         fleet.add(200, None if number < 20 else f"i-{number:08x}")
     restores = fleet.plan().restores
-    turns = [one.plans[0].plan.phases.get(Phase.QUEUE, (0.0, 0.0))[1] for one in restores]
+    turns = [one.plans[0].plan.phases.get(Phase.QUEUE, (0.0, 0.0))[0] for one in restores]
     others = [place for place, one in enumerate(restores) if one.plans[0].plan.strategy.reads_with_agent]
     assert len(others) == 20
     early = [turns[place] - restores[place].begins_seconds for place in range(others[-1])]
