@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
+from operator import itemgetter
 
 from rewarm.contracts import (
     FleetRequest,
@@ -359,7 +360,7 @@ def _in_order(
     each = [(restore, [next(plans) for _ in volumes]) for restore, volumes in restores]
     found = list(_as_turns_come(each, pace))
     begins = turns_of_fleet([len(plans) for _, plans in found], pace)
-    spans = [[(_turn(plan), _ready(plan)) for plan in plans] for _, plans in found]
+    spans = [[(_turn(plan)[1], _ready(plan)) for plan in plans] for _, plans in found]
     return _Course(found, begins, ends_of(spans, at_once, begins), whole)
 
 
@@ -367,28 +368,24 @@ def _as_turns_come(
     restores: Iterable[tuple[FleetRestore, list[VolumePlan]]], pace: Pace
 ) -> Iterator[tuple[FleetRestore, list[VolumePlan]]]:
     """Restores that hold the rate a little before their turns (P50) for it, and the others between them."""
-    in_order = sorted(restores, key=lambda one: min(map(_urgency, one[1])))
-    holders = deque(one for one in in_order if any(map(_holds_rate, one[1])))
-    others = deque(one for one in in_order if not any(map(_holds_rate, one[1])))
+    in_order = sorted(((min(map(_urgency, one[1])), one) for one in restores), key=itemgetter(0))
+    holders = deque((turn, one) for (is_other, turn, _), one in in_order if not is_other)
+    others = deque(one for (is_other, _, _), one in in_order if is_other)
     begins = 0.0
     while holders or others:
-        is_due = bool(holders) and min(map(_urgency, holders[0][1]))[1] <= begins + EARLY_SECONDS
-        found = (holders if is_due or not others else others).popleft()
+        is_due = bool(holders) and holders[0][0] <= begins + EARLY_SECONDS
+        found = holders.popleft()[1] if is_due or not others else others.popleft()
         begins += pace.seconds_of(calls_of_restore(len(found[1])))
         yield found
 
 
-def _holds_rate(plan: VolumePlan) -> bool:
-    return plan.plan.strategy is Strategy.PROVISIONED_RATE
-
-
 def _urgency(plan: VolumePlan) -> tuple[bool, float, float]:
-    return not _holds_rate(plan), plan.plan.phases.get(Phase.QUEUE, (0.0, 0.0))[0], -_ready(plan)
+    return plan.plan.strategy is not Strategy.PROVISIONED_RATE, _turn(plan)[0], -_ready(plan)
 
 
-def _turn(plan: VolumePlan) -> float:
-    """Seconds that it waits for the Region's rate at most (P90)."""
-    return plan.plan.phases.get(Phase.QUEUE, (0.0, 0.0))[1]
+def _turn(plan: VolumePlan) -> tuple[float, float]:
+    """Seconds that it waits for the Region's rate: P50 and P90."""
+    return plan.plan.phases.get(Phase.QUEUE, (0.0, 0.0))
 
 
 def _ready(plan: VolumePlan) -> float:

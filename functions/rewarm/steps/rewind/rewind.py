@@ -68,7 +68,7 @@ ARM_PATIENCE = timedelta(minutes=10)
 """SSM delivers within five minutes, and the agent waits a minute for the device."""
 EVIDENCE_PATIENCE = timedelta(minutes=30)
 """From the agent's command on. EC2 shows a snapshot within seconds."""
-LONGEST_ARMED_SECONDS = 5 * 3_600
+LONGEST_ARMED = timedelta(hours=5)
 """The manifest's address ends with the credentials of the function that signed it (S3 user guide, "Sharing
 objects with presigned URLs"), and those of a role last 12 hours at most (IAM user guide). Before the last
 blocks are copied, an older agent takes the volume again, with a new address."""
@@ -162,7 +162,7 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
     writer = _writer(pending, ports)
     if writer.ended is not None:
         return _again(event, pending, writer)
-    since = pending.dispatch.started_at if pending.dispatch else event.now
+    since = _sent_at(event, pending)
     waits = pending.model_copy(update={"wait_seconds": _until_next_look(since, event.now)})
     if not writer.has_taken:
         if event.now - since > ARM_PATIENCE:
@@ -198,7 +198,7 @@ def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
     writer = _writer(pending, ports)
     if writer.ended is not None:
         return _again(event, pending, writer)
-    since = pending.dispatch.started_at if pending.dispatch else event.now
+    since = _sent_at(event, pending)
     check_not_terminated(event.volume.instance_id or "", ports.instances, silence=event.now - since)
     made = _snapshot(event, pending, ports)
     if made is None or made.state != "completed":
@@ -206,7 +206,7 @@ def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
         reason = f"{pending.compared_id}, the volume as it was, is {percent} % done"
         told = _progress(event, pending, writer, [reason])
         return told.model_copy(update={"wait_seconds": _until_next_look(since, event.now)})
-    if pending.dispatch is not None and _armed_seconds(event, pending) > LONGEST_ARMED_SECONDS:
+    if pending.dispatch is not None and event.now - since > LONGEST_ARMED:
         ports.commands.cancel(pending.dispatch.command_id, pending.dispatch.instance_id)
         told = _progress(event, pending, writer, ["the agent takes the volume again, with a new address"])
         return told.model_copy(update={"wait_seconds": FIRST_WAIT_SECONDS})
@@ -236,9 +236,9 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     return _progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
 
 
-def _armed_seconds(event: RewindEvent, pending: RewindResult) -> float:
-    """Since the agent was sent."""
-    return (event.now - pending.dispatch.started_at).total_seconds() if pending.dispatch else 0.0
+def _sent_at(event: RewindEvent, pending: RewindResult) -> datetime:
+    """When the agent of this attempt was sent; now where none was."""
+    return pending.dispatch.started_at if pending.dispatch else event.now
 
 
 def _until_next_look(since: datetime, now: datetime) -> int:
@@ -290,7 +290,7 @@ def _unmark(volume_id: str, volumes: VolumeStore) -> None:
 def _again(event: RewindEvent, pending: RewindResult, writer: Writer) -> RewindResult:
     """The agent takes the volume once more, and compares it anew. Raises what has ended it for good."""
     error = failure(writer, event)
-    is_too_old = pending.phase == "wait" and _armed_seconds(event, pending) > LONGEST_ARMED_SECONDS
+    is_too_old = pending.phase == "wait" and event.now - _sent_at(event, pending) > LONGEST_ARMED
     was_cut_off = writer.is_done or is_too_old or isinstance(error, AgentInterruptedError)
     if was_refused(writer) or not was_cut_off:
         raise error
