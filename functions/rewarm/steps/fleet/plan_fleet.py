@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
-from operator import itemgetter
 
 from rewarm.contracts import (
     FleetRequest,
@@ -46,6 +45,8 @@ TRIES = 4
 """So often a plan is made again with less time, where restores wait for each other."""
 EARLY_SECONDS = 300
 """So long before its turn for the Region's rate a restore begins: what is there before cannot come late."""
+_Urgency = tuple[bool, float, float]
+"""Does it do without the rate, when has it its turn, how long does it take: the least begins first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -352,25 +353,29 @@ def _in_order(
     at_once: int,
     pace: Pace,
 ) -> _Course:
-    """Who takes long begins before who does not; restores that wait for the rate begin as their turns come.
+    """Restores that wait for the rate begin as their turns come. Where all can begin at once, who takes long
+    begins before who does not; else they begin as the request lists them.
 
     Each that has begun has a place in the stack, also while it waits.
     """
     plans = iter(whole.plans)
     each = [(restore, [next(plans) for _ in volumes]) for restore, volumes in restores]
-    found = list(_as_turns_come(each, pace))
+    by_urgency = sorted(
+        ((min(map(_urgency, one[1])), one) for one in each),
+        key=lambda keyed: keyed[0] if len(each) <= at_once else keyed[0][:2],
+    )
+    found = list(_as_turns_come(by_urgency, pace))
     begins = turns_of_fleet([len(plans) for _, plans in found], pace)
     spans = [[(_turn(plan)[1], _ready(plan)) for plan in plans] for _, plans in found]
     return _Course(found, begins, ends_of(spans, at_once, begins), whole)
 
 
 def _as_turns_come(
-    restores: Iterable[tuple[FleetRestore, list[VolumePlan]]], pace: Pace
+    by_urgency: Sequence[tuple[_Urgency, tuple[FleetRestore, list[VolumePlan]]]], pace: Pace
 ) -> Iterator[tuple[FleetRestore, list[VolumePlan]]]:
     """Restores that hold the rate a little before their turns (P50) for it, and the others between them."""
-    in_order = sorted(((min(map(_urgency, one[1])), one) for one in restores), key=itemgetter(0))
-    holders = deque((turn, one) for (is_other, turn, _), one in in_order if not is_other)
-    others = deque(one for (is_other, _, _), one in in_order if is_other)
+    holders = deque((turn, one) for (is_other, turn, _), one in by_urgency if not is_other)
+    others = deque(one for (is_other, _, _), one in by_urgency if is_other)
     begins = 0.0
     while holders or others:
         is_due = bool(holders) and holders[0][0] <= begins + EARLY_SECONDS
@@ -379,7 +384,7 @@ def _as_turns_come(
         yield found
 
 
-def _urgency(plan: VolumePlan) -> tuple[bool, float, float]:
+def _urgency(plan: VolumePlan) -> _Urgency:
     return plan.plan.strategy is not Strategy.PROVISIONED_RATE, _turn(plan)[0], -_ready(plan)
 
 
