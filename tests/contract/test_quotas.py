@@ -93,6 +93,22 @@ class TestByAnswer:
             }
         ]
 
+    @pytest.mark.parametrize(("volumes", "seconds"), [(1, 10), (900, 50), (9_000, 300)])
+    def test_a_look_that_takes_more_requests_counts_for_longer(self, volumes: int, seconds: int) -> None:
+        ec2 = Aws("ec2").on("DescribeFastSnapshotRestores", {"FastSnapshotRestores": []})
+        ec2.on("DescribeVolumes", {"Volumes": [volume(f"vol-{n}", days=1) for n in range(volumes)]})
+        ec2.on("DescribeVolumeStatus", {"VolumeStatuses": []})
+        service = Aws("service-quotas").on("GetServiceQuota", {"Quota": {"Value": 1_000.0}})
+        quotas = ServiceQuotas(service.client, ec2.client)
+
+        def looks(now: datetime) -> int:
+            quotas.left(now=now)
+            return len(ec2.params("DescribeVolumes"))
+
+        assert looks(NOW) == 1
+        assert looks(NOW + timedelta(seconds=seconds - 1)) == 1
+        assert looks(NOW + timedelta(seconds=seconds)) == 2
+
     @pytest.mark.parametrize("code", ["NoSuchResourceException", "AccessDeniedException", "ServiceException"])
     def test_awss_default_stands_in(self, code: str) -> None:
         ec2 = Aws("ec2").on("DescribeFastSnapshotRestores", {}).on("DescribeVolumes", {"Volumes": []})
