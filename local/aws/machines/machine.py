@@ -10,6 +10,7 @@ import fcntl
 import os
 import stat
 import threading
+import time
 from pathlib import Path
 from typing import IO
 
@@ -29,6 +30,7 @@ from local.aws.machines.volumes import Volume, VolumeRequest, delete_folder, mak
 
 MOUNT_POINTS = (Path("/dev/disk"), Path("/var/lib/rewarm"))
 """What each instance has of its own: its disks' names, and where the warm-up document keeps the agent."""
+LOCK_SECONDS = 2
 MachineSettings = FirstTouchSettings
 """The settings of a machine are those of its volumes."""
 
@@ -50,7 +52,7 @@ class Machine:
         self.state_dir = state_dir.resolve()
         for folder in (self._volumes_dir, self._instances_dir):
             folder.mkdir(parents=True, exist_ok=True)
-        self._state_lock = _lock_folder(self.state_dir)
+        self._state_lock = lock_folder(self.state_dir, "run")
         sweep(self.state_dir)
         self._mount_points = [_make_mount_point(folder) for folder in MOUNT_POINTS]
         try:
@@ -286,14 +288,22 @@ def _safe(identifier: str) -> str:
     return identifier
 
 
-def _lock_folder(state_dir: Path) -> IO[str]:
+def lock_folder(state_dir: Path, user: str) -> IO[str]:
+    """Holds the folder until the file is closed or the process ends. Raises DataPlaneError where another
+    such user holds it for seconds: a child of a killed one keeps the lock until it begins its own program.
+    """
     lock = (state_dir / "lock").open("w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        lock.close()
-        raise DataPlaneError(f"another run uses {state_dir}") from error
-    return lock
+    give_up = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > give_up:
+                lock.close()
+                raise DataPlaneError(f"another {user} uses {state_dir}") from error
+            time.sleep(0.05)
+        else:
+            return lock
 
 
 def _make_mount_point(folder: Path) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from contextlib import suppress
@@ -12,7 +11,7 @@ from typing import Self
 
 from local.aws.machines.dataplane import DataPlaneError
 from local.aws.machines.first_touch_process import build_program
-from local.aws.machines.machine import sweep
+from local.aws.machines.machine import lock_folder, sweep
 from local.tools.bench.cold_volume import Backing
 
 
@@ -26,12 +25,7 @@ class Session:
         self.volumes = self.state_dir / "volumes"
         for folder in (self.volumes, self.state_dir / "instances"):
             folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.state_dir / "lock").open("w")
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            self._lock.close()
-            raise DataPlaneError(f"another benchmark uses {self.state_dir}") from error
+        self._lock = lock_folder(self.state_dir, "benchmark")
         sweep(self.state_dir)
         build_program()
         # A copy: whoever builds the agent meanwhile does not change what is measured.
