@@ -69,11 +69,15 @@ class Running:
         )
 
     def kill(self) -> None:
-        """End what still runs; reads under way may take a while."""
+        """End what still runs, with its children; reads under way may take a while."""
+        groups = [process.pid for process in self._processes if process.returncode is None]
         self.send(signal.SIGKILL)
+        give_up = time.monotonic() + 10
         for process in self._processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=10)
+                process.wait(timeout=max(0.0, give_up - time.monotonic()))
+        while any(map(_is_alive, groups)) and time.monotonic() < give_up:
+            time.sleep(0.01)
 
 
 def run(commands: Sequence[Sequence[str]], folder: Path, timeout_seconds: float) -> Usage:
@@ -83,6 +87,14 @@ def run(commands: Sequence[Sequence[str]], folder: Path, timeout_seconds: float)
         return running.wait(timeout_seconds)
     finally:
         running.kill()
+
+
+def _is_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _start(command: Sequence[str], output: Path, peak: Path) -> subprocess.Popen[bytes]:
