@@ -36,6 +36,7 @@ BLOCKS: dict[tuple[str, ...], tuple[float, int, float, int]] = {
     ("ThrottledError",): (4, 14, 2, 120),
     BUSY: (2, 8, 2, 60),
     ("VolumeNotFoundError",): (5, 4, 2, 60),
+    ("InstanceAwayError",): (5, 25, 2, 60),
     ("AccessDeniedError",): (4, 4, 2, 60),
     ("TooManyRestoresError",): (30, 60, 1.5, 300),
     OF_STEP_FUNCTIONS: (4, 20, 2, 120),

@@ -74,7 +74,7 @@ def test_one_volume_fails_and_a_redrive_brings_it_back(
     reboot_while_read(user, request["source"]["items"][0]["target"]["instanceId"])
     shown = ended(user, fleet_id)
     assert (shown["status"], shown["restoreCount"]) == ("incomplete", instances), shown
-    assert shown["progress"]["counts"] == {"failed": 1, "ready": count - 1}
+    assert shown["progress"]["counts"] == {"failed": 1, "ready": count - 1}, shown
     (failed,) = shown["progress"]["failed"]
     assert failed["snapshot"]["snapshotId"] == refused
     assert len(user.left()["volumes"]) == count - 1

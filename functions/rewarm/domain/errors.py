@@ -74,6 +74,10 @@ class AgentUnreachableError(RestoreError):
     """The command never reached the instance."""
 
 
+class InstanceAwayError(RestoreError):
+    """No command reaches the instance now; it may come back, as after a reboot, so the state is retried."""
+
+
 class AgentInterruptedError(RestoreError):
     """The warm-up agent was ended before it had finished; the next one continues where it stopped."""
 

@@ -27,6 +27,7 @@ REASONS = frozenset(
         "AgentInterruptedError",
         "AgentUnreachableError",
         "InitializationStalledError",
+        "InstanceAwayError",
         "TargetNotFoundError",
         "TargetNotUsableError",
         "VolumeNotFoundError",

@@ -25,6 +25,7 @@ from rewarm.domain.errors import (
     FastSnapshotRestoreUnavailableError,
     InitializationRateUnavailableError,
     InitializationStalledError,
+    InstanceAwayError,
     VolumeCopyUnavailableError,
     VolumeNotFastError,
 )
@@ -53,7 +54,9 @@ NOT_TO_BE_HAD = frozenset(
         BlocksUnavailableError,
     )
 )
-AGENT_LOST = frozenset(error.__name__ for error in (AgentUnreachableError, AgentFailedError))
+AGENT_LOST = frozenset(
+    error.__name__ for error in (AgentUnreachableError, InstanceAwayError, AgentFailedError)
+)
 STALLED, NOT_FAST = InitializationStalledError.__name__, VolumeNotFastError.__name__
 MENDED_BY_ANOTHER_PLAN = NOT_TO_BE_HAD | AGENT_LOST | {STALLED}
 RATE_REFUSED = InitializationRateUnavailableError.__name__

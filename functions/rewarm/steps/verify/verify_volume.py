@@ -18,6 +18,7 @@ from rewarm.domain.errors import (
     VolumeUnreadableError,
 )
 from rewarm.domain.model import CommandStatus
+from rewarm.domain.plan.fallback import AGENT_LOST
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.reads import (
     MOST_MEASUREMENTS,
@@ -94,7 +95,7 @@ def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Veri
     Nor does it where a plan without the agent took over because the agent is out of reach.
 
     Raises (after) VolumeNotFastError with the numbers of the last measurement, AgentFailedError,
-    AgentUnreachableError.
+    AgentUnreachableError, InstanceAwayError.
     """
     if event.request.verify.samples == 0:
         return _finished("unmeasured", "the request says verify.samples 0")
@@ -109,7 +110,7 @@ def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Veri
     except (ThrottledError, ServiceUnavailableError):
         raise
     except RestoreError as error:
-        out_of_reach = event.agent_lost and isinstance(error, (AgentUnreachableError, AgentFailedError))
+        out_of_reach = event.agent_lost and type(error).__name__ in AGENT_LOST
         if event.phase == "before" or out_of_reach:
             return _finished("unmeasured", str(error))
         raise

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from rewarm.contracts import RestoreRequest, VolumeAssignment
 from rewarm.domain.errors import (
     AgentUnreachableError,
+    InstanceAwayError,
     RestoreError,
     ServiceUnavailableError,
     TargetNotUsableError,
@@ -89,7 +90,7 @@ class AgentTarget:
 def send(command: AgentCommand, target: AgentTarget, ports: AgentPorts) -> str:
     """The command's id; once for each action and turn. Whoever notes the id takes `sending` away.
 
-    Raises AgentUnreachableError, TargetNotUsableError.
+    Raises AgentUnreachableError, InstanceAwayError, TargetNotUsableError.
     """
     volume, comment = target.volume, target.comment(command.action)
     name = sending_attribute(volume.index)
@@ -106,7 +107,9 @@ def _send(command: AgentCommand, target: AgentTarget, comment: str, ports: Agent
             "there is no instance on which the agent could run", field="target.instanceId"
         )
     if not ports.instances.is_online(instance_id):
-        raise AgentUnreachableError(ports.instances.get(instance_id).reach_in_words)
+        instance = ports.instances.get(instance_id)
+        kind = AgentUnreachableError if instance.is_gone else InstanceAwayError
+        raise kind(instance.reach_in_words)
     key, sha256 = ports.artifacts.agent(platform, architecture)
     execution_seconds = max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, command.execution_seconds))
     expires = min(MAX_URL_SECONDS, DELIVERY_SECONDS + execution_seconds)

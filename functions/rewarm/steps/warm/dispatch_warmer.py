@@ -57,7 +57,7 @@ def dispatch_warmer(
 
     SendCommand has no client token, so the table remembers the command. An interrupted command is sent
     again, and the agent continues where it stopped. Raises AgentFailedError, AgentUnreachableError,
-    TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
+    InstanceAwayError, TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
     """
     stop_if_cancelled(ports.table, event.restore_id)
     name = command_attribute(event.volume.index)

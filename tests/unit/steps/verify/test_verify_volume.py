@@ -8,6 +8,7 @@ from rewarm.contracts import NewVolume, VerifyVolumeEvent
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentUnreachableError,
+    InstanceAwayError,
     RestoreCancelledError,
     ThrottledError,
     VolumeNotFastError,
@@ -100,11 +101,12 @@ class TestVerifyVolume:
             verify(world, phase)
         assert world.commands.sent == []
 
-    def test_an_agent_that_was_given_up_is_not_waited_for(self):
+    @pytest.mark.parametrize("error", [AgentUnreachableError, InstanceAwayError])
+    def test_an_agent_that_was_given_up_is_not_waited_for(self, error):
         """A plan without it took over; EC2 has said that every block is there."""
         world = World()
-        world.commands.failure = AgentUnreachableError("i-1 is not online")
-        with pytest.raises(AgentUnreachableError):
+        world.commands.failure = error("i-1 is not online")
+        with pytest.raises(error):
             verify(world)
         told = verify(world, agent_lost=True)
         assert (told.finished, told.verdict, told.reason) == (True, "unmeasured", "i-1 is not online")

@@ -7,6 +7,7 @@ import pytest
 from rewarm.contracts import DispatchWarmerEvent
 from rewarm.domain.errors import (
     AgentUnreachableError,
+    InstanceAwayError,
     RestoreCancelledError,
     TargetNotUsableError,
 )
@@ -158,11 +159,20 @@ class TestDispatchWarmer:
     def test_a_new_volume_was_not_read_before(self):
         assert dispatch(World()).read_ops_before == 0.0
 
-    def test_tells_that_the_instance_cannot_be_reached(self):
+    @pytest.mark.parametrize(
+        ("state", "error", "says"),
+        [
+            ("running", InstanceAwayError, "not online in Systems Manager"),
+            ("stopped", InstanceAwayError, "stopped"),
+            ("terminated", AgentUnreachableError, "terminated"),
+        ],
+    )
+    def test_tells_whether_an_instance_that_cannot_be_reached_may_come_back(self, state, error, says):
         world = World()
-        world.instances.add(instance(ssm_online=False))
-        with pytest.raises(AgentUnreachableError, match=f"{INSTANCE_ID} is not online"):
+        world.instances.add(instance(ssm_online=False, state=state))
+        with pytest.raises(error, match=f"{INSTANCE_ID} is {says}$") as raised:
             dispatch(world)
+        assert type(raised.value) is error
 
     def test_tells_that_there_is_no_agent_for_the_instance(self):
         with pytest.raises(TargetNotUsableError, match="no agent for windows"):
