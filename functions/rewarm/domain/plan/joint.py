@@ -229,6 +229,7 @@ class _Seeker:
     def __init__(self, mixes: Mixes) -> None:
         self._mixes = mixes
         self._volumes = mixes.volumes
+        self._known_readers: dict[tuple[object, ...], list[int]] = {}
 
     def sought(
         self, indices: Iterable[int], closed: frozenset[tuple[str, str]], penalty: float
@@ -351,12 +352,17 @@ class _Seeker:
             if Road.AGENT in volume.solo:
                 able_to_read[index] = Road.AGENT
         for able in self._mixes.readers(able_to_read).values():
-            readers = min(
-                (self._readers_by(order, roads, penalty) for order in self._orders(able, roads, penalty)),
-                key=lambda found: found[0],
-            )[1]
-            roads.update(dict.fromkeys(readers, Road.AGENT))
+            roads.update(dict.fromkeys(self._readers(able, roads, penalty), Road.AGENT))
         return roads
+
+    def _readers(self, able: Sequence[int], roads: Roads, penalty: float) -> list[int]:
+        """Those of an instance that it reads; most are asked for again with each snapshot that is tried."""
+        key = (penalty, *((index, roads.get(index)) for index in able))
+        if key not in self._known_readers:
+            orders = self._orders(able, roads, penalty)
+            tried = (self._readers_by(order, roads, penalty) for order in orders)
+            self._known_readers[key] = min(tried, key=itemgetter(0))[1]
+        return self._known_readers[key]
 
     def _orders(self, able: Sequence[int], roads: Roads, penalty: float) -> Iterator[list[int]]:
         otherwise = {index: self._paid(index, roads.get(index), penalty) for index in able}
