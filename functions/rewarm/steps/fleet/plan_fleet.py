@@ -234,12 +234,12 @@ class _Course:
                 for name, size in moved.get(plans[0].volume.instance_id or "", ())
                 if name != restore.restore_id
             ]
-            turn = now + timedelta(seconds=begins)
+            ready_at = [now + timedelta(seconds=_ready_from(plan, begins)) for plan in plans]
             shares = [
-                _share(plan, beside, turn, is_late=late).model_copy(
+                _share(plan, beside, at, is_late=late).model_copy(
                     update={"sharers": sharers[_shared(plan)], "snapshots_read": written}
                 )
-                for plan in plans
+                for plan, at in zip(plans, ready_at, strict=True)
             ]
             found.append(PlannedRestore(restore, plans, shares, begins))
         return found
@@ -277,14 +277,16 @@ def _uses_agent(plan: VolumePlan) -> bool:
     return plan.plan.strategy.reads_with_agent or plan.plan.strategy.writes_with_agent
 
 
-def _share(planned_volume: VolumePlan, beside: list[int], turn: datetime, *, is_late: bool) -> FleetShare:
+def _share(
+    planned_volume: VolumePlan, beside: list[int], ready_p90_at: datetime, *, is_late: bool
+) -> FleetShare:
     plan, nothing = planned_volume.plan, Decimal(0)
     return FleetShare(
         strategy=plan.strategy,
         initialization_rate_mib_s=plan.initialization_rate_mib_s,
         boost=plan.boost,
         start_at=plan.start_at,
-        ready_p90_at=turn + timedelta(seconds=plan.ready_p90_seconds),
+        ready_p90_at=ready_p90_at,
         deadline_missed=is_late or plan.deadline_missed,
         cost_usd=plan.cost_usd,
         fast_restore_usd=plan.decidable_usd if _is_fast(planned_volume) else nothing,
@@ -396,6 +398,14 @@ def _turn(plan: VolumePlan) -> tuple[float, float]:
 def _ready(plan: VolumePlan) -> float:
     """Seconds until it is at full speed (P90), if it begins at once."""
     return float(plan.plan.ready_p90_seconds)
+
+
+def _ready_from(plan: VolumePlan, begins: float) -> float:
+    """Seconds until it is at full speed (P90), if it begins then: it waits for its turn at the rate only
+    as far as that comes later.
+    """
+    turn = _turn(plan)[1]
+    return max(begins, turn) + _ready(plan) - turn
 
 
 def _assigned(

@@ -359,6 +359,21 @@ def test_the_promise_of_a_restore_counts_from_its_turn_at_ec2():
     assert in_turn.answer.summary.ready_p90_at - at_once.answer.summary.ready_p90_at == timedelta(seconds=140)
 
 
+def test_who_waits_for_the_rate_does_not_wait_for_ec2_as_well():
+    """The last restores would be too late by it, and plan on their own."""
+    fleet = Fleet(objective={"readyWithinMinutes": 150})
+    fleet.world.quotas.quotas = replace(QUOTAS, fast_snapshot_restores=0)
+    fleet.pace = FakePace(seconds_a_call=10)
+    for _ in range(60):
+        fleet.add(100)
+    plan = fleet.plan()
+    last = plan.restores[-1]
+    waits = last.plans[0].plan.phases[Phase.QUEUE][1]
+    assert waits > last.begins_seconds > 600
+    assert max(one.ready_p90_at for one in plan.answer.volumes) == plan.answer.summary.ready_p90_at
+    assert not plan.answer.summary.deadline_missed
+
+
 def test_calls_do_not_grow_with_the_volumes(monkeypatch):
     def calls(count: int) -> int:
         fleet = Fleet(objective={"readyWithinMinutes": 600})
