@@ -193,6 +193,23 @@ def test_an_instance_that_is_gone_while_it_writes_leaves_a_volume_that_is_named(
     assert "is mixed" in told(fast)
 
 
+@pytest.mark.parametrize("state", ["planned", "writing"])
+def test_an_instance_that_is_away_for_some_minutes_is_waited_for(fast: FastLab, state: str) -> None:
+    asked = lab_rewind(fast)
+    instance_id = asked["target"]["instanceId"]
+    restore_id = started(fast, asked)
+    if state != "planned":
+        fast.run(lambda: state_of(fast, restore_id) == state, most_seconds=3_600)
+    else:
+        fast.run(lambda: bool(fast.executions("RestoreVolumeStateMachine")), most_seconds=600)
+    fast.region.call("ec2", "StopInstances", {"InstanceIds": [instance_id]})
+    fast.pass_time(240)
+    fast.region.call("ec2", "StartInstances", {"InstanceIds": [instance_id]})
+    ending = ended(fast, restore_id)
+    assert ending.kind == "ready", ending
+    assert rewind_of(fast, restore_id)["state"] == "done"
+
+
 def test_each_snapshot_of_a_rewind_that_fails_is_named(fast: FastLab) -> None:
     fast.data_plane.troubles.append(Trouble("killed", action="apply"))
     asked = lab_rewind(fast)

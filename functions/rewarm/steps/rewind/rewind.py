@@ -60,7 +60,12 @@ from rewarm.steps.replace.device_look import Look, LookPorts, ask, reply
 from rewarm.steps.rewind.evidence import Wanted, evidence
 from rewarm.steps.rewind.writer import Writer, failure, in_use, send, was_refused, watch
 from rewarm.steps.warm.agent_command import AgentPorts
-from rewarm.steps.warm.lost_instance import check_not_terminated, check_silent_agent, stall_patience
+from rewarm.steps.warm.lost_instance import (
+    check_not_terminated,
+    check_silent_agent,
+    is_reachable,
+    stall_patience,
+)
 
 MOST_ATTEMPTS = 5
 """What interrupts the agent this often will do it again."""
@@ -126,9 +131,18 @@ def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
 
 
 def _look(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
-    """Sends the agent, which refuses a volume in use; the instance unmounts it before where that is asked."""
+    """Sends the agent, which refuses a volume in use; the instance unmounts it before where that is asked.
+
+    An instance that is away, as while it restarts, is waited for.
+    """
     stop_if_cancelled(ports.table, event.restore_id)
     volume_id, instance_id = event.written_id, event.volume.instance_id or ""
+    if pending.look_id is None:
+        since = pending.asked_at or event.now
+        if not is_reachable(ports.instances.get(instance_id), away=event.now - since):
+            wait = _until_next_look(since, event.now)
+            return pending.model_copy(update={"asked_at": since, "wait_seconds": wait})
+        pending = pending.model_copy(update={"asked_at": None})
     if event.is_direct:
         return _sent(event, pending, ports)
     if attached_to(ports.volumes.get(volume_id)) != instance_id:

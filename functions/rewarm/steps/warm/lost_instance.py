@@ -39,9 +39,7 @@ def is_reachable(instance: Instance, *, away: timedelta) -> bool:
         return True
     if away > PATIENCE:
         waited = duration_text(away.total_seconds())
-        raise AgentUnreachableError(
-            f"the warm-up agent was interrupted: {instance.reach_in_words}, for {waited}"
-        )
+        raise AgentUnreachableError(f"the agent was interrupted: {instance.reach_in_words}, for {waited}")
     return False
 
 
@@ -62,14 +60,14 @@ def check_not_terminated(instance_id: str, instances: Instances, *, silence: tim
 
 def _check_not_gone(instance: Instance) -> None:
     if instance.is_gone:
-        raise AgentUnreachableError(f"the warm-up agent was interrupted: {instance.reach_in_words}")
+        raise AgentUnreachableError(f"the agent was interrupted: {instance.reach_in_words}")
 
 
 def _found(instance_id: str, instances: Instances) -> Instance:
     try:
         return instances.get(instance_id)
     except TargetNotFoundError as error:
-        raise AgentUnreachableError(f"the warm-up agent was interrupted: {error}") from error
+        raise AgentUnreachableError(f"the agent was interrupted: {error}") from error
 
 
 def check_in_place(volume: Volume, instance_id: str | None, instances: Instances) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -249,6 +249,34 @@ def test_what_a_refused_agent_says_last_is_not_taken_for_an_armed_one(world: Rew
     with pytest.raises(VolumeInUseError, match="Nothing was written"):
         world.go()
     assert REWINDING_TAG not in world.volumes.volumes[OLD].settings.tags
+
+
+def test_an_instance_that_is_away_is_waited_for(world: Rewinding) -> None:
+    there = world.instances.get(assignment().instance_id)
+    world.instances.add(replace(there, ssm_online=False))
+    world.unmount = True
+    for _ in range(3):
+        world.minute += 3
+        assert world.go().phase == "look"
+    assert world.commands.sent == []
+    world.instances.add(there)
+    world.go()
+    assert world.commands.sent[-1][2]["action"] == "unmount"
+    world.say()
+    assert world.go().phase == "arm"
+
+
+def test_an_instance_that_stays_away_once_blocks_are_written_leaves_a_mixed_volume(world: Rewinding) -> None:
+    with_newest(world).armed()
+    world.go(COPIED)
+    world.end(70)
+    assert world.go().phase == "look"
+    there = world.instances.get(assignment().instance_id)
+    world.instances.add(replace(there, state="stopped", ssm_online=False))
+    assert world.go().phase == "look"
+    world.minute += 11
+    with pytest.raises(RewindIncompleteError, match=rf"{OLD} is mixed.*is stopped, for 12 min"):
+        world.go()
 
 
 def test_an_interrupted_agent_takes_the_volume_again_and_compares_it_anew(world: Rewinding) -> None:
