@@ -145,7 +145,7 @@ def test_no_capacity_for_any_plan_fails(user: RestoreUser) -> None:
     user.region.faults.inject("no-volume-capacity")
     done = user.restore(request)
     assert_failed(user, done, "CapacityUnavailableError", "capacity")
-    assert done.volumes[0].states.count("Create Volume") == 4
+    assert done.volumes[0].states.count("Announce Fallback") == 4
     assert_nothing_left(user, done)
 
 

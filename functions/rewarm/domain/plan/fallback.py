@@ -60,8 +60,8 @@ AGENT_LOST = frozenset(
 STALLED, NOT_FAST = InitializationStalledError.__name__, VolumeNotFastError.__name__
 MENDED_BY_ANOTHER_PLAN = NOT_TO_BE_HAD | AGENT_LOST | {STALLED}
 RATE_REFUSED = InitializationRateUnavailableError.__name__
-LEAST_WAIT_SECONDS, SHARE_OF_QUEUE = 15, 0.1
-"""Until a volume that waits for its turn asks again; of the time until the rate is free at the latest."""
+LEAST_WAIT_SECONDS, SHARE_OF_OVERDUE = 15, 0.2
+"""Until a volume that waits for its turn asks again; of the time since its turn was expected."""
 LEAST_PAUSE_SECONDS, SHARE_OF_TIME = 30, 0.01
 """The same after that; of the time until the deadline."""
 IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})
@@ -105,6 +105,8 @@ class Situation:
     """Its price."""
     queue_seconds_left: float = 0.0
     """Until the plan has the rate free for the volume at the latest."""
+    overdue_seconds: float = 0.0
+    """Since the plan expected it to be free."""
     turn_seconds: float = 0.0
     """Until it is the volume's turn to ask for the rate again, among all that wait for it."""
 
@@ -171,8 +173,7 @@ def _wait_seconds(situation: Situation, possible: Sequence[Option]) -> float | N
     if not situation.waits_for_rate:
         return None
     if situation.queue_seconds_left > 0:
-        wait = max(LEAST_WAIT_SECONDS, SHARE_OF_QUEUE * situation.queue_seconds_left)
-        return max(wait, situation.turn_seconds)
+        return max(LEAST_WAIT_SECONDS, SHARE_OF_OVERDUE * situation.overdue_seconds, situation.turn_seconds)
     left = situation.seconds_left
     if left is None:
         return None

@@ -73,9 +73,10 @@ def _decided(event: ChooseFallbackEvent, rate_requests: Pace) -> ChooseFallbackR
 
 def _situation(event: ChooseFallbackEvent, spent: Decimal) -> Situation:
     wanted, left = event.request.objective, event.deadline_at
-    waits = sum(event.plan.phases.get(phase, (0.0, 0.0))[1] for phase in (Phase.COPY, Phase.QUEUE))
+    phases = [event.plan.phases.get(phase, (0.0, 0.0)) for phase in (Phase.COPY, Phase.QUEUE)]
+    expected, waits = (sum(phase[place] for phase in phases) for place in (0, 1))
     queued = Phase.QUEUE in event.plan.phases
-    latest = event.began_at + timedelta(seconds=waits)
+    since_beginning = (event.now - event.began_at).total_seconds()
     return Situation(
         error=event.failure.error,
         failed=event.plan.strategy,
@@ -90,7 +91,8 @@ def _situation(event: ChooseFallbackEvent, spent: Decimal) -> Situation:
         budget_left_usd=None if event.budget_usd is None else event.budget_usd - spent,
         ready_p90_seconds=event.plan.ready_p90_seconds - waits,
         failed_usd=event.plan.decidable_usd,
-        queue_seconds_left=max(0.0, (latest - event.now).total_seconds()) if queued else 0.0,
+        queue_seconds_left=max(0.0, waits - since_beginning) if queued else 0.0,
+        overdue_seconds=max(0.0, since_beginning - expected),
     )
 
 

@@ -95,10 +95,12 @@ def test_a_rate_is_asked_for_again_while_what_else_is_in_time_stays_so_and_is_de
 def test_a_volume_that_waits_for_its_turn_asks_until_the_plan_has_the_rate_free() -> None:
     """Whatever else is in time, and however late it is: nothing is wrong yet."""
     situation = replace(REFUSED, seconds_left=100, ready_p90_seconds=600, queue_seconds_left=400)
+    situation = replace(situation, overdue_seconds=200)
     found = take_over(situation, ALL)
     assert (found.how, found.wait_seconds) == (How.SAME_PLAN_LATER, 40)
     assert found.why == "Other volumes hold the Region's rate: it is asked for again in 40 s."
-    assert take_over(replace(situation, queue_seconds_left=1), ALL).wait_seconds == 15
+    assert take_over(replace(situation, overdue_seconds=1), ALL).wait_seconds == 15
+    assert take_over(replace(situation, turn_seconds=70), ALL).wait_seconds == 70
 
 
 @pytest.mark.parametrize("error", sorted(AGENT_LOST))
@@ -154,6 +156,7 @@ SITUATIONS = st.builds(
     budget_left_usd=st.none() | st.decimals(-5, 5, places=4),
     ready_p90_seconds=st.floats(1, 1e5),
     queue_seconds_left=st.just(0.0) | st.floats(0, 1e5),
+    overdue_seconds=st.floats(0, 1e4),
 )
 OPTIONS = st.lists(
     st.builds(
@@ -212,6 +215,7 @@ def later(situation: Situation, seconds: float) -> Situation:
         situation,
         seconds_left=None if left is None else left - seconds,
         queue_seconds_left=max(0.0, situation.queue_seconds_left - seconds),
+        overdue_seconds=situation.overdue_seconds + seconds,
     )
 
 

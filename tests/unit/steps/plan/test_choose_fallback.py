@@ -140,7 +140,7 @@ def test_a_volume_whose_turn_comes_later_than_expected_asks_again():
     found = choose(plan=waits, deadline_at=at(60))
     assert (found.how, found.plan.start_at, len(found.fallbacks), found.tried) == (
         How.SAME_PLAN_LATER,
-        at(10) + timedelta(seconds=30),
+        at(11),
         2,
         [],
     )
