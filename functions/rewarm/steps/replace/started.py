@@ -64,11 +64,13 @@ def stop_again(restore_id: str, instance_id: str, why: str, ports: StartedPorts)
         given_up = {**noted, "instanceId": instance_id, "state": "given-up", "reason": why}
         ports.table.replace_value(restore_id, INSTANCE, given_up, was=noted or None)
         noted = started(ports.table, restore_id)
-    if "startedAt" not in noted:
-        return Undone("down")
     is_up = noted.get("state") == "up"
     try:
-        return _undone(ports.instances.get(instance_id), is_up=is_up, states=ports.states)
+        instance = ports.instances.get(instance_id)
+        if "startedAt" not in noted:
+            untag(instance, ports.states)  # it was started, and the record is lost
+            return Undone("down")
+        return _undone(instance, is_up=is_up, states=ports.states)
     except (ThrottledError, ServiceUnavailableError) as error:
         return Undone("pending", str(error))
     except TargetNotFoundError:

@@ -29,6 +29,8 @@ from rewarm.steps.record.records import (
 from rewarm.steps.replace.started import StartedPorts, started, untag
 
 WAIT_SECONDS = (3, 30)
+LONGEST_WAIT_FOR_OTHERS_SECONDS = 300
+"""Other volumes may take two days. An execution may write 25,000 events, so it cannot look twice a minute."""
 UP_PATIENCE = timedelta(minutes=20)
 """An instance that has not answered by then is stopped again. AWS names no time for a boot."""
 CHECK_PATIENCE = timedelta(minutes=15)
@@ -64,6 +66,8 @@ def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> Star
         untag(instance, ports.states)
         return _result(event, "up", noted)
     if not noted:
+        if not record:
+            raise InstanceNotUpError(f"{instance.instance_id} was not started: the restore's record is gone")
         missing = _missing(record, event, ports)
         if missing:
             return _waiting(event, missing)
@@ -170,6 +174,8 @@ def _result(
     pending = event.pending if event.pending and _is_of(event.pending, event.phase) else None
     since = pending.since if pending else event.now
     low, high = WAIT_SECONDS
+    if state == "waiting":
+        high = LONGEST_WAIT_FOR_OTHERS_SECONDS
     return StartInstanceResult(
         finished=state in {"up", "checked"} if finished is None else finished,
         wait_seconds=max(low, min(high, round((event.now - since).total_seconds() / 10))),

@@ -61,6 +61,12 @@ def test_an_instance_that_was_never_started_is_left_alone_and_never_will_be(worl
     assert world.table.records[RESTORE_ID][INSTANCE]["state"] == "given-up"
 
 
+def test_one_whose_record_is_lost_loses_the_tag(world):
+    del world.table.records[RESTORE_ID]
+    assert undo(world).state == "down"
+    assert state(world) == ("running", {"Name": "app"})
+
+
 def test_a_cancelled_restore_stops_it_too(world):
     world.table.records[RESTORE_ID]["cancelRequested"] = True
     assert undo(world).state == "pending"

@@ -92,7 +92,8 @@ class TestStart:
 
     def test_nothing_is_started_where_the_record_is_lost(self, attached):
         del attached.table.records[RESTORE_ID]
-        assert ask(attached).state == "waiting"
+        with pytest.raises(InstanceNotUpError, match="was not started: the restore's record is gone"):
+            ask(attached)
         assert attached.instances.starts == []
 
     def test_is_started_once_and_with_the_tag_that_allows_it(self, attached):
@@ -180,7 +181,8 @@ class TestStart:
     def test_a_volume_that_is_never_attached_is_not_waited_for_for_ever(self, world):
         attach(world, 0)
         pending = ask(world)
-        assert ask(world, minute=60 * 47, pending=pending).state == "waiting"
+        later = ask(world, minute=60 * 47, pending=pending)
+        assert (later.state, later.wait_seconds) == ("waiting", 300)
         with pytest.raises(InstanceNotUpError, match=r"volume 1 of this restore was not attached within 2 d"):
             ask(world, minute=60 * 49, pending=pending)
 
