@@ -30,6 +30,8 @@ def test_a_plan_says_what_a_rewind_would_take_or_why_there_can_be_none() -> None
 
         root = next(iter(lab.region.call("ec2", "DescribeVolumes", {})["Volumes"]))["VolumeId"]
         of_root = lab.region.add_snapshot(size_gib=8, extents=((0, 10),), volume_id=root)
-        assert "is the root volume" in rewind_of(lab, of_root, instance_id)["reason"]
+        reason = rewind_of(lab, of_root, instance_id)["reason"]
+        assert "is the root volume" in reason
+        assert f"target.availabilityZone {lab.region.settings.zones[0]}" in reason
         lab.region.call("ec2", "DetachVolume", {"VolumeId": volume_id})
         assert "attached to no instance" in rewind_of(lab, good, instance_id)["reason"]

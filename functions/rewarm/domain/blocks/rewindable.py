@@ -64,11 +64,7 @@ def instance_refusal(
     """Why the agent on the volume's instance cannot write it; None where it can."""
     devices = {one.device for one in volume.attachments}
     if instance.root_device in devices:
-        return (
-            f"{volume.volume_id} is the root volume of {instance.instance_id}, which runs from it; "
-            "stop the instance, and put a new one in its place with target.mode replace, target.start and "
-            f"target.device {instance.root_device}"
-        )
+        return _root(volume.volume_id, instance)
     if instance.state != "running" or not instance.ssm_online:
         return f"{instance.reach_in_words}, so the agent cannot write there"
     if instance.platform != "linux":
@@ -81,3 +77,14 @@ def instance_refusal(
     if not agent_available:
         return f"there is no agent for {instance.platform} on {instance.architecture}"
     return None
+
+
+def _root(volume_id: str, instance: Instance) -> str:
+    return (
+        f"{volume_id} is the root volume of {instance.instance_id}, which runs from it; restore its snapshot "
+        f"to the zone (target.availabilityZone {instance.availability_zone}), and once that volume is at "
+        "full speed let EC2 swap it in, which reboots the instance: aws ec2 create-replace-root-volume-task "
+        f"--instance-id {instance.instance_id} --volume-id … (the new volume); or stop the instance, and put "
+        "a new one in its place with target.mode replace, target.start and "
+        f"target.device {instance.root_device}"
+    )
