@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from local.aws.region.faults import FaultRule
 from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
@@ -221,6 +222,21 @@ def test_each_snapshot_of_a_rewind_that_fails_is_named(fast: FastLab) -> None:
     found = rewind_of(fast, restore_id)
     for snapshot_id in (found["evidence"], *found["others"]):
         assert f"snapshot {snapshot_id}" in told(fast)
+
+
+def test_the_agent_of_a_rewind_that_fails_is_ended_also_where_somebody_deletes_the_record(
+    fast: FastLab,
+) -> None:
+    """It would keep the volume to itself for hours."""
+    fast.region.faults.add(FaultRule("snapshot:creation", effect="snapshot-error"))
+    restore_id = started(fast, lab_rewind(fast))
+    fast.run(lambda: state_of(fast, restore_id) == "writing", most_seconds=3_600)
+    assert fast.region.inventory()["commands"] != []
+    table = fast.table("RestoresTable")
+    for key in [item["pk"] for item in table.items() if restore_id in item["pk"]["S"]]:
+        table.delete({"pk": key})
+    assert ended(fast, restore_id).status == "failed"
+    assert fast.region.inventory()["commands"] == []
 
 
 def test_it_can_be_cancelled_until_it_writes(fast: FastLab) -> None:
