@@ -108,7 +108,7 @@ done
 
 # While the device is taken, nobody mounts it.
 # The kernel may let go of a device some time after the process that read it through io_uring has ended.
-for _ in 1 2 3 4 5 6 7 8 9 10; do
+for _ in $(seq 100); do
     "$WARMER" apply "$link" --volume $volume --manifest none --state other --wait-seconds 30 >out 2>err &
     pid=$!
     until grep -q armed out || ! kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
