@@ -188,18 +188,23 @@ Span = tuple[float, float]
 """Of a volume that begins at once: seconds until it is its turn, and until it is at full speed."""
 
 
+def ready_from(span: Span, begins: float) -> float:
+    """Seconds until the volume is at full speed, if it begins then: after its turn, it waits no more."""
+    turn, ready = span
+    return max(begins, turn) + ready - turn
+
+
 def ends_of(
     restores: Sequence[Sequence[Span]], at_once: int, earliest: Sequence[float] | None = None
 ) -> list[float]:
     """When each restore has ended, in seconds, if they begin in this order and at most so many run at once.
 
-    Each restore is given by its volumes. One that begins after a volume's turn does not wait for it again.
-    None begins before its `earliest`.
+    Each restore is given by its volumes. None begins before its `earliest`.
     """
     running: list[float] = []
     ends = []
     for volumes, turn_at in zip(restores, earliest or [0.0] * len(restores), strict=True):
         begins = max(turn_at, heapq.heappop(running)) if len(running) >= at_once else turn_at
-        ends.append(max(max(begins, turn) + ready - turn for turn, ready in volumes))
+        ends.append(max(ready_from(span, begins) for span in volumes))
         heapq.heappush(running, ends[-1])
     return ends

@@ -25,7 +25,7 @@ from rewarm.contracts.base import JsonObject
 from rewarm.contracts.fleets import FleetPlanResult, PlannedFleetVolume, UnplannedVolumes
 from rewarm.contracts.results import PlannedVolumes
 from rewarm.domain.errors import InvalidRequestError, NoStrategyFitsError, RestoreError
-from rewarm.domain.fleets import ends_of
+from rewarm.domain.fleets import Span, ends_of, ready_from
 from rewarm.domain.model import BLOCK_BYTES, Instance, Snapshot, Strategy, Volume
 from rewarm.domain.plan.approval import ApprovalRule
 from rewarm.domain.time.measured import Phase
@@ -234,7 +234,7 @@ class _Course:
                 for name, size in moved.get(plans[0].volume.instance_id or "", ())
                 if name != restore.restore_id
             ]
-            ready_at = [now + timedelta(seconds=_ready_from(plan, begins)) for plan in plans]
+            ready_at = [now + timedelta(seconds=ready_from(_span(plan), begins)) for plan in plans]
             shares = [
                 _share(plan, beside, at, is_late=late).model_copy(
                     update={"sharers": sharers[_shared(plan)], "snapshots_read": written}
@@ -368,7 +368,7 @@ def _in_order(
     )
     found = list(_as_turns_come(by_urgency, pace))
     begins = turns_of_fleet([len(plans) for _, plans in found], pace)
-    spans = [[(_turn(plan)[1], _ready(plan)) for plan in plans] for _, plans in found]
+    spans = [list(map(_span, plans)) for _, plans in found]
     return _Course(found, begins, ends_of(spans, at_once, begins), whole)
 
 
@@ -400,12 +400,9 @@ def _ready(plan: VolumePlan) -> float:
     return float(plan.plan.ready_p90_seconds)
 
 
-def _ready_from(plan: VolumePlan, begins: float) -> float:
-    """Seconds until it is at full speed (P90), if it begins then: it waits for its turn at the rate only
-    as far as that comes later.
-    """
-    turn = _turn(plan)[1]
-    return max(begins, turn) + _ready(plan) - turn
+def _span(plan: VolumePlan) -> Span:
+    """Until its turn for the rate and full speed (P90)."""
+    return _turn(plan)[1], _ready(plan)
 
 
 def _assigned(
