@@ -1,0 +1,28 @@
+#ifndef WARMER_STREAM_REMOTE_H
+#define WARMER_STREAM_REMOTE_H
+
+/**
+ * The addresses of stream.c: with a child `curl` on Linux, with WinHTTP on Windows. Nothing else includes
+ * this.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+/** What comes from an http:// or https:// address. */
+struct remote;
+
+/** Returns 0 or -errno. What the server answers is known later. */
+int remote_open(const char *address, struct remote **opened);
+
+/** Some bytes. 0: none have come for a moment, or there are no more. */
+size_t remote_read(struct remote *remote, void *bytes, size_t length);
+
+/** Whether the transfer has ended, well or not. Bytes may be left to read. */
+bool remote_has_ended(const struct remote *remote);
+
+/** Whether it ended well; if not, `why` says so. */
+bool remote_is_whole(const struct remote *remote, char *why, size_t size);
+
+void remote_close(struct remote *remote);
+
+#endif
