@@ -14,7 +14,7 @@ enum warmer_exit {
     WARMER_NO_TRANSFER = 69,
     WARMER_ENDED = 70, /**< Something ended the program that `run` started. */
     WARMER_NO_ROOM = 73,
-    /* Of `apply`; from here to WARMER_UNSUPPORTED nothing is written. */
+    /* Of `apply`; from here to WARMER_NO_MANIFEST nothing is written. */
     WARMER_NOT_WHOLE = 80, /**< A partition, or not a disk. */
     WARMER_WRONG_VOLUME = 81,
     WARMER_WRONG_SIZE = 82,
@@ -23,7 +23,6 @@ enum warmer_exit {
     WARMER_SWAP = 85,
     WARMER_READ_ONLY = 86,
     WARMER_NO_MANIFEST = 87, /**< It did not appear in time. */
-    WARMER_UNSUPPORTED = 88, /**< This system has no `apply`. */
     WARMER_BAD_MANIFEST = 89,
     WARMER_BAD_PACK = 90,
     WARMER_DIFFERS = 91, /**< What was read back, or a sample, is not what it must be. */

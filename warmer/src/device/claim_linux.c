@@ -1,11 +1,10 @@
 /**
- * The only way to a device that can be written to. Every check stands here, in the order of the exit
- * statuses; what can be seen only before the device is open (other processes) is seen first, and all the rest
- * twice.
+ * Whether a device of Linux may be written to, in the order of the exit statuses. What can be seen only
+ * before the device is open (other processes) is seen first, and all the rest twice.
  */
 #include "device/claim_linux.h"
 
-#include "device/device_facts.h"
+#include "device/claim_look.h"
 #include "device/identity.h"
 
 #include <dirent.h>
@@ -126,15 +125,7 @@ static int look_at_volume(const struct use_tree *tree, const struct claim *claim
                           struct diag *diag) {
     char found[32];
     find_volume(tree, number, found, sizeof found);
-    if (found[0] == '\0') {
-        return diag_refuse(diag, WARMER_WRONG_VOLUME, "%s names no EBS volume, so it may not be %s",
-                           claim->path, claim->volume_id);
-    }
-    if (strcmp(found, claim->volume_id) != 0) {
-        return diag_refuse(diag, WARMER_WRONG_VOLUME, "%s is %s and not %s", claim->path, found,
-                           claim->volume_id);
-    }
-    return 0;
+    return claim_compare(claim, found, diag);
 }
 
 static int look_at_use(const struct use_tree *tree, const char *path, struct diag *diag) {
@@ -161,21 +152,13 @@ int claim_look_below(const struct use_tree *tree, const struct claim *claim, str
     return status == 0 ? look_at_use(tree, claim->path, diag) : status;
 }
 
-int claim_look(const struct claim *claim, struct diag *diag) {
-    return claim->is_image ? 0 : claim_look_below(&use_own_tree, claim, diag);
+int claim_look_at_disk(const struct claim *claim, struct diag *diag) {
+    return claim_look_below(&use_own_tree, claim, diag);
 }
 
-/** What the open device itself can still be asked. */
-static int look_at_opened(const struct claim *claim, const struct device *device, struct diag *diag) {
+int claim_look_at_opened(const struct claim *claim, const struct device *device, struct diag *diag) {
     char key[64];
     char number[32];
-    if (device_is_block(device) == claim->is_image) {
-        return diag_refuse(diag, WARMER_NOT_WHOLE, "%s is %s", claim->path,
-                           claim->is_image ? "not a regular file" : "not a block device");
-    }
-    if (claim->is_image) {
-        return 0;
-    }
     device_key(device, key, sizeof key);
     if (!use_own_tree.number_of(claim->path, number, sizeof number) ||
         strcmp(key + strlen("block-"), number) != 0) {
@@ -184,40 +167,4 @@ static int look_at_opened(const struct claim *claim, const struct device *device
     }
     int status = look_at_disk(&use_own_tree, claim->path, number, sizeof number, diag);
     return status == 0 ? look_at_volume(&use_own_tree, claim, number, diag) : status;
-}
-
-int claim_take(const struct claim *claim, struct device **opened, struct diag *diag) {
-    int status = claim_look(claim, diag);
-    if (status != 0) {
-        return status;
-    }
-    struct device *device = NULL;
-    const char *reason = device_begin_writing(claim->path, &device);
-    if (reason == NULL && device_bytes(device) == 0) {
-        reason = "it holds no bytes";
-    }
-    if (reason != NULL) {
-        /* EBUSY: what mounted or took it since, or what no list shows. */
-        bool is_held = strcmp(reason, "Device or resource busy") == 0 || strcmp(reason, "Resource busy") == 0;
-        device_close(device);
-        return diag_refuse(diag, is_held ? WARMER_HELD : WARMER_CANNOT_OPEN, "cannot take %s: %s",
-                           claim->path, is_held ? "something else uses it" : reason);
-    }
-    status = look_at_opened(claim, device, diag);
-    if (status != 0) {
-        device_close(device);
-        return status;
-    }
-    *opened = device;
-    return 0;
-}
-
-int claim_confirm(const struct claim *claim, const struct device *device, uint64_t bytes, struct diag *diag) {
-    uint64_t now = device_bytes_now(device);
-    if (device_bytes(device) != bytes || now != bytes) {
-        return diag_refuse(diag, WARMER_WRONG_SIZE,
-                           "%s has %llu bytes, and the manifest is for a volume of %llu", claim->path,
-                           (unsigned long long)now, (unsigned long long)bytes);
-    }
-    return look_at_opened(claim, device, diag);
 }

@@ -1,20 +1,57 @@
-/** Nothing is written to a disk of Windows yet. */
-#include "device/claim.h"
+/**
+ * Whether a disk of Windows may be written to: it must be offline. Then Windows mounts nothing of it, and
+ * takes writes to any of its sectors (Win32 documentation, "WriteFile"). No machine with Windows has shown it
+ * yet.
+ */
+#include "device/claim_look.h"
 
-#include "device/device_facts.h"
+#include "device/device_windows.h"
+#include "device/identity.h"
+#include "device/use.h"
 
-int claim_look(const struct claim *claim, struct diag *diag) {
-    return diag_refuse(diag, WARMER_UNSUPPORTED,
-                       "cannot take %s: `warmer apply` works on Linux only; restore a new volume beside it",
-                       claim->path);
+/** The volume's id comes from the disk's own serial number; the path that was given says nothing. */
+static int look_at_disk(const struct claim *claim, const struct device *device, struct diag *diag) {
+    struct identity identity;
+    char found[sizeof identity.volume_id] = "";
+    unsigned number;
+    if (!device_disk_number(device, &number)) {
+        return diag_refuse(diag, WARMER_NOT_WHOLE, "%s is not a whole disk", claim->path);
+    }
+    identity_find(claim->path, device, &identity);
+    if (identity.is_read_only) {
+        return diag_refuse(diag, WARMER_READ_ONLY, "%s is read-only", claim->path);
+    }
+    identity_volume_id(identity.serial, found, sizeof found);
+    return claim_compare(claim, found, diag);
 }
 
-int claim_take(const struct claim *claim, struct device **opened, struct diag *diag) {
-    (void)opened;
-    return claim_look(claim, diag);
+static int look_at_use(const struct claim *claim, struct diag *diag) {
+    static struct device_use use;
+    use = (struct device_use){0};
+    use_find(claim->path, &use);
+    if (use.mounts.count > 0) {
+        return diag_refuse(diag, WARMER_MOUNTED, "%s is in use: %s", claim->path, use.mounts.items[0]);
+    }
+    if (use.others.count > 0) {
+        return diag_refuse(diag, WARMER_HELD, "%s is in use: %s", claim->path, use.others.items[0]);
+    }
+    return 0;
 }
 
-int claim_confirm(const struct claim *claim, const struct device *device, uint64_t bytes, struct diag *diag) {
-    (void)device, (void)bytes;
-    return claim_look(claim, diag);
+int claim_look_at_disk(const struct claim *claim, struct diag *diag) {
+    struct device *device = NULL;
+    int status = device_open(claim->path, &device, diag);
+    if (status == 0) {
+        status = look_at_disk(claim, device, diag);
+        device_close(device);
+    }
+    return status == 0 ? look_at_use(claim, diag) : status;
+}
+
+int claim_look_at_opened(const struct claim *claim, const struct device *device, struct diag *diag) {
+    int status = look_at_disk(claim, device, diag);
+    if (status == 0 && !device_is_offline(device)) {
+        return diag_refuse(diag, WARMER_MOUNTED, "%s is online", claim->path);
+    }
+    return status;
 }

@@ -1,8 +1,8 @@
 /**
  * Devices on Windows: \\.\PHYSICALDRIVEn and plain files.
  *
- * The agent never writes to a device: this is the only place that opens it, the open is GENERIC_READ, and
- * every DeviceIoControl, here and in identity_windows.c, only asks.
+ * This is the only place that opens them. Only claim.c's way opens one for writing too, and every
+ * DeviceIoControl, here and in identity_windows.c, only asks.
  */
 #include "device/device_windows.h"
 #include "device/device_facts.h"
@@ -22,6 +22,29 @@
 /** Neither disk nor file; no errno of Windows says so. */
 #define NO_DEVICE (-1)
 
+/**
+ * What mingw-w64's winioctl.h lacks (Win32 documentation, "GET_DISK_ATTRIBUTES" and the control code of that
+ * name).
+ */
+#define GET_ATTRIBUTES CTL_CODE(IOCTL_DISK_BASE, 0x003c, METHOD_BUFFERED, FILE_ANY_ACCESS)
+#define ATTRIBUTE_OFFLINE UINT64_C(1)
+
+struct found_attributes {
+    DWORD version; /**< The size of this. */
+    DWORD reserved;
+    uint64_t attributes;
+};
+
+/** How a device is opened. */
+struct opening {
+    DWORD access;
+    DWORD share; /**< What others may do meanwhile. */
+};
+
+static const struct opening for_reading = {GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE};
+/** Nobody else can write, nor bring a disk online, which takes a handle for writing. */
+static const struct opening for_writing = {GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ};
+
 struct device {
     struct device_facts facts;
     HANDLE handle;
@@ -31,10 +54,9 @@ struct device {
 };
 
 /** Past the cache, or through it with a note where that is refused; 0 or an errno. */
-static int open_handle(struct device *device, const wchar_t *path) {
+static int open_handle(struct device *device, const wchar_t *path, const struct opening *opening) {
     DWORD flags = FILE_FLAG_OVERLAPPED | FILE_FLAG_RANDOM_ACCESS;
-    DWORD share = FILE_SHARE_READ | FILE_SHARE_WRITE;
-    device->handle = CreateFileW(path, GENERIC_READ, share, NULL, OPEN_EXISTING,
+    device->handle = CreateFileW(path, opening->access, opening->share, NULL, OPEN_EXISTING,
                                  FILE_FLAG_OVERLAPPED | FILE_FLAG_NO_BUFFERING, NULL);
     if (device->handle != INVALID_HANDLE_VALUE) {
         return 0;
@@ -45,7 +67,7 @@ static int open_handle(struct device *device, const wchar_t *path) {
     }
     snprintf(device->facts.note, sizeof device->facts.note,
              "unbuffered reads refused (%s); reading through the cache", strerror(refusal));
-    device->handle = CreateFileW(path, GENERIC_READ, share, NULL, OPEN_EXISTING, flags, NULL);
+    device->handle = CreateFileW(path, opening->access, opening->share, NULL, OPEN_EXISTING, flags, NULL);
     return device->handle != INVALID_HANDLE_VALUE ? 0 : windows_errno(GetLastError());
 }
 
@@ -127,14 +149,14 @@ static int measure(struct device *device) {
 }
 
 /** Open and learn all; 0, NO_DEVICE or an errno. */
-static int prepare(struct device *device, const char *path) {
+static int prepare(struct device *device, const char *path, const struct opening *opening) {
     wchar_t *wide = windows_path(path);
     if (wide == NULL) {
         return ENOENT;
     }
     DWORD attributes = GetFileAttributesW(wide);
     bool is_folder = attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
-    int failure = is_folder ? NO_DEVICE : open_handle(device, wide);
+    int failure = is_folder ? NO_DEVICE : open_handle(device, wide, opening);
     free(wide);
     if (failure == 0) {
         failure = measure(device);
@@ -146,18 +168,26 @@ static int prepare(struct device *device, const char *path) {
     return failure;
 }
 
-const char *device_begin(const char *path, struct device **begun) {
+static const char *begin(const char *path, const struct opening *opening, struct device **begun) {
     struct device *device = calloc(1, sizeof *device);
     *begun = device;
     if (device == NULL) {
         return "out of memory";
     }
     device->handle = INVALID_HANDLE_VALUE;
-    int failure = prepare(device, path);
+    int failure = prepare(device, path, opening);
     if (failure == NO_DEVICE) {
         return "neither a block device nor a regular file";
     }
     return failure == 0 ? NULL : strerror(failure);
+}
+
+const char *device_begin(const char *path, struct device **begun) {
+    return begin(path, &for_reading, begun);
+}
+
+const char *device_begin_writing(const char *path, struct device **begun) {
+    return begin(path, &for_writing, begun);
 }
 
 void device_close(struct device *device) {
@@ -175,7 +205,13 @@ void device_close(struct device *device) {
 
 bool device_disk_number(const struct device *device, unsigned *number) {
     *number = device->number.DeviceNumber;
-    return device->facts.is_block && device->number.DeviceType == FILE_DEVICE_DISK;
+    return device->facts.is_block && device->number.DeviceType == FILE_DEVICE_DISK &&
+           device->number.PartitionNumber == 0;
+}
+
+bool device_is_offline(const struct device *device) {
+    struct found_attributes found = {.version = sizeof found};
+    return ask(device, GET_ATTRIBUTES, &found, sizeof found) && (found.attributes & ATTRIBUTE_OFFLINE) != 0;
 }
 
 void device_key(const struct device *device, char *key, size_t size) {
@@ -197,13 +233,11 @@ void *device_port(const struct device *device) {
 }
 
 int64_t device_read(const struct device *device, void *buffer, size_t length, uint64_t offset) {
-    OVERLAPPED overlapped = {0};
+    OVERLAPPED overlapped = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32)};
     HANDLE event = NULL;
     if (!prepare_wait(&overlapped, &event)) {
         return -windows_errno(GetLastError());
     }
-    overlapped.Offset = (DWORD)offset;
-    overlapped.OffsetHigh = (DWORD)(offset >> 32);
     BOOL begun = ReadFile(device->handle, buffer, (DWORD)length, NULL, &overlapped);
     int64_t bytes = wait_for(device, begun, &overlapped);
     CloseHandle(event);
@@ -211,13 +245,19 @@ int64_t device_read(const struct device *device, void *buffer, size_t length, ui
 }
 
 int64_t device_write(const struct device *device, const void *buffer, size_t length, uint64_t offset) {
-    (void)device, (void)buffer, (void)length, (void)offset;
-    return -ENOSYS;
+    OVERLAPPED overlapped = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)(offset >> 32)};
+    HANDLE event = NULL;
+    if (!prepare_wait(&overlapped, &event)) {
+        return -windows_errno(GetLastError());
+    }
+    BOOL begun = WriteFile(device->handle, buffer, (DWORD)length, NULL, &overlapped);
+    int64_t bytes = wait_for(device, begun, &overlapped);
+    CloseHandle(event);
+    return bytes;
 }
 
 int device_flush(const struct device *device) {
-    (void)device;
-    return -ENOSYS;
+    return FlushFileBuffers(device->handle) ? 0 : -windows_errno(GetLastError());
 }
 
 uint64_t device_bytes_now(const struct device *device) {

@@ -3,7 +3,7 @@
 
 #include "device/device.h"
 
-/** The HANDLE of the device, open for overlapped reads only. */
+/** The HANDLE of the device, open for overlapped requests. */
 void *device_handle(const struct device *device);
 
 /**
@@ -19,7 +19,13 @@ void *device_port(const struct device *device);
 int64_t device_ask(const struct device *device, uint32_t code, void *question, size_t question_size,
                    void *answer, size_t answer_size);
 
-/** Set `number` to the n of \\.\PHYSICALDRIVEn. Returns false for a file. */
+/** Set `number` to the n of \\.\PHYSICALDRIVEn. Returns false for a file and for a partition. */
 bool device_disk_number(const struct device *device, unsigned *number);
+
+/**
+ * Whether Windows keeps the disk offline, so that none of its volumes can be mounted. False for a file, and
+ * where the disk does not answer.
+ */
+bool device_is_offline(const struct device *device);
 
 #endif

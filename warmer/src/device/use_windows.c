@@ -1,6 +1,7 @@
 /** What uses a disk of Windows: it is in use while it is online. */
 #include "device/use.h"
 
+#include "device/device_windows.h"
 #include "device/mount_point.h"
 #include "system/clock.h"
 #include "system/windows_error.h"
@@ -18,22 +19,15 @@
 #define NAME_LETTERS 1024u
 
 /**
- * What mingw-w64's winioctl.h lacks (Win32 documentation, "GET_DISK_ATTRIBUTES", "SET_DISK_ATTRIBUTES" and
- * the control codes of the same names).
+ * What mingw-w64's winioctl.h lacks (Win32 documentation, "SET_DISK_ATTRIBUTES" and the control code of that
+ * name).
  */
-#define GET_ATTRIBUTES CTL_CODE(IOCTL_DISK_BASE, 0x003c, METHOD_BUFFERED, FILE_ANY_ACCESS)
 #define SET_ATTRIBUTES                                                                                       \
     CTL_CODE(IOCTL_DISK_BASE, 0x003d, METHOD_BUFFERED, FILE_READ_ACCESS | FILE_WRITE_ACCESS)
 #define ATTRIBUTE_OFFLINE UINT64_C(1)
 #define ATTRIBUTE_READ_ONLY UINT64_C(2)
 /** Windows mounts the file systems of a disk some moments after it is online. */
 #define MOUNT_SECONDS 10u
-
-struct found_attributes {
-    DWORD version; /**< The size of this. */
-    DWORD reserved;
-    uint64_t attributes;
-};
 
 struct wanted_attributes {
     DWORD version;
@@ -58,11 +52,6 @@ static HANDLE open_disk(const char *path, DWORD access) {
 static bool ask(HANDLE handle, DWORD code, void *answer, DWORD size) {
     DWORD length = 0;
     return DeviceIoControl(handle, code, NULL, 0, answer, size, &length, NULL);
-}
-
-static bool is_offline(HANDLE disk) {
-    struct found_attributes found = {.version = sizeof found};
-    return ask(disk, GET_ATTRIBUTES, &found, sizeof found) && (found.attributes & ATTRIBUTE_OFFLINE) != 0;
 }
 
 /** Whether a volume, by its name without the last backslash, lies on this disk. */
@@ -135,22 +124,21 @@ static void find_mounts(DWORD number, struct texts *mounts) {
 }
 
 void use_find(const char *path, struct device_use *use) {
-    STORAGE_DEVICE_NUMBER number = {0};
-    HANDLE disk = open_disk(path, GENERIC_READ);
-    if (disk == INVALID_HANDLE_VALUE || !ask(disk, IOCTL_STORAGE_GET_DEVICE_NUMBER, &number, sizeof number)) {
+    struct device *disk = NULL;
+    struct diag refusal = {{0}};
+    unsigned number = 0;
+    if (device_open(path, &disk, &refusal) != 0 || !device_disk_number(disk, &number)) {
         texts_add(&use->others, "%s, which does not answer", path);
-    } else if (!is_offline(disk)) {
-        find_mounts(number.DeviceNumber, &use->mounts);
+    } else if (!device_is_offline(disk)) {
+        find_mounts(number, &use->mounts);
         if (use->mounts.count == 0) {
-            texts_add(&use->mounts, "disk %lu, which is online", (unsigned long)number.DeviceNumber);
+            texts_add(&use->mounts, "disk %u, which is online", number);
         }
     }
-    if (disk != INVALID_HANDLE_VALUE) {
-        CloseHandle(disk);
-    }
+    device_close(disk);
 }
 
-/** The only call of the agent that changes a disk: its state, and none of its bytes. */
+/** Changes the state of a disk, and none of its bytes. */
 static bool set_attributes(HANDLE disk, uint64_t attributes, uint64_t mask) {
     struct wanted_attributes wanted = {
         .version = sizeof wanted, .persist = TRUE, .attributes = attributes, .mask = mask};
@@ -209,14 +197,12 @@ static int remove_point(void *context, const char *point) {
 
 /** The number of the disk. Returns false where it does not answer. */
 static bool find_number(const char *path, DWORD *found) {
-    STORAGE_DEVICE_NUMBER number = {0};
-    HANDLE disk = open_disk(path, GENERIC_READ);
-    bool is_known =
-        disk != INVALID_HANDLE_VALUE && ask(disk, IOCTL_STORAGE_GET_DEVICE_NUMBER, &number, sizeof number);
-    if (disk != INVALID_HANDLE_VALUE) {
-        CloseHandle(disk);
-    }
-    *found = number.DeviceNumber;
+    struct device *disk = NULL;
+    struct diag refusal = {{0}};
+    unsigned number = 0;
+    bool is_known = device_open(path, &disk, &refusal) == 0 && device_disk_number(disk, &number);
+    device_close(disk);
+    *found = number;
     return is_known;
 }
 

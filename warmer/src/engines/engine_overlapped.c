@@ -1,8 +1,8 @@
 /**
- * Overlapped reads, whose completions come in batches from the device's completion port.
+ * Overlapped reads and writes, whose completions come in batches from the device's completion port.
  *
- * A read that ReadFile refuses at once posts no completion on Windows, so reap hands the refusal back before
- * it asks the port. Wine posts one all the same; a completion of what is not being read is passed over.
+ * A request that Windows refuses at once posts no completion on Windows, so reap hands the refusal back
+ * before it asks the port. Wine posts one all the same; a completion of what is not under way is passed over.
  */
 #include "engines/engine_overlapped.h"
 
@@ -18,12 +18,12 @@
 /** Completions taken from the port in one call. */
 #define BATCH 64u
 
-/** One read in flight; the port hands back the address of its first member. */
+/** One read or write in flight; the port hands back the address of its first member. */
 struct request {
     OVERLAPPED overlapped;
     struct request *next_free;
     uint32_t tag;
-    bool is_reading;
+    bool is_under_way;
 };
 
 struct overlapped_engine {
@@ -50,26 +50,24 @@ static struct request *take_request(struct overlapped_engine *engine) {
 }
 
 static void give_back(struct overlapped_engine *engine, struct request *request) {
-    request->is_reading = false;
+    request->is_under_way = false;
     request->next_free = engine->free_requests;
     engine->free_requests = request;
 }
 
 static int overlapped_submit(struct engine *base, const struct engine_read *read) {
     struct overlapped_engine *engine = (struct overlapped_engine *)base;
-    if (read->is_write) {
-        return -ENOSYS;
-    }
     struct request *request = take_request(engine);
     request->tag = read->tag;
     request->overlapped = (OVERLAPPED){0};
     request->overlapped.Offset = (DWORD)read->offset_bytes;
     request->overlapped.OffsetHigh = (DWORD)(read->offset_bytes >> 32);
-    BOOL done = ReadFile(device_handle(engine->settings.device),
-                         (uint8_t *)engine->settings.buffer + read->place_bytes, read->length_bytes, NULL,
-                         &request->overlapped);
+    HANDLE handle = device_handle(engine->settings.device);
+    uint8_t *place = (uint8_t *)engine->settings.buffer + read->place_bytes;
+    BOOL done = read->is_write ? WriteFile(handle, place, read->length_bytes, NULL, &request->overlapped)
+                               : ReadFile(handle, place, read->length_bytes, NULL, &request->overlapped);
     if (done || GetLastError() == ERROR_IO_PENDING) {
-        request->is_reading = true;
+        request->is_under_way = true;
         engine->in_flight++;
         return 0;
     }
@@ -79,12 +77,12 @@ static int overlapped_submit(struct engine *base, const struct engine_read *read
     return 0;
 }
 
-/** Decode a completion. Returns false if it belongs to no read in flight. */
+/** Decode a completion. Returns false if it belongs to no request in flight. */
 static bool finish(struct overlapped_engine *engine, OVERLAPPED *overlapped,
                    struct engine_completion *completion) {
     struct request *request = (struct request *)overlapped;
     DWORD bytes = 0;
-    if (!request->is_reading || !HasOverlappedIoCompleted(overlapped)) {
+    if (!request->is_under_way || !HasOverlappedIoCompleted(overlapped)) {
         return false;
     }
     BOOL done = GetOverlappedResult(device_handle(engine->settings.device), overlapped, &bytes, FALSE);
@@ -167,7 +165,7 @@ static int overlapped_open(const struct engine_settings *settings, struct engine
 
 const struct engine_ops engine_overlapped = {
     .name = "overlapped",
-    .description = "Windows's overlapped reads and a completion port",
+    .description = "Windows's overlapped requests and a completion port",
     .open = overlapped_open,
     .submit = overlapped_submit,
     .reap = overlapped_reap,

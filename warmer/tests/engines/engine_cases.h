@@ -7,6 +7,7 @@
  */
 #include "base/block_set.h"
 #include "check.h"
+#include "device/claim.h"
 #include "device/device.h"
 #include "engines/engine.h"
 #include "system/clock.h"
@@ -142,6 +143,27 @@ static void closing_waits_for_what_is_in_flight(void) {
     engine_close(engine);
 }
 
+static void what_is_written_is_read_back(void) {
+    struct claim claim = {.path = path, .volume_id = "vol-0123456789abcdef0", .is_image = true};
+    struct engine_read request = {.offset_bytes = 3 * (uint64_t)BLOCK_BYTES, .length_bytes = BLOCK_BYTES};
+    struct device *reader = device;
+    struct diag diag = {{0}};
+    CHECK_EQ(claim_take(&claim, &device, &diag), 0);
+    struct engine *engine = open_engine();
+    for (unsigned round = 0; round < 2; round++) {
+        request.is_write = round == 0;
+        memset(buffer, round == 0 ? 0x5a : 0, BLOCK_BYTES);
+        CHECK_EQ(ENGINE.submit(engine, &request), 0);
+        CHECK_EQ(wait_one(engine).result, BLOCK_BYTES);
+        CHECK_EQ(device_flush(device), 0);
+    }
+    CHECK_EQ(((unsigned char *)buffer)[0], 0x5a);
+    CHECK_EQ(((unsigned char *)buffer)[BLOCK_BYTES - 1], 0x5a);
+    engine_close(engine);
+    device_close(device);
+    device = reader;
+}
+
 /** Run all cases; the exit status of the program. */
 static int run_engine_cases(void) {
     struct diag diag = {{0}};
@@ -165,6 +187,7 @@ static int run_engine_cases(void) {
         RUN(errors_come_back_as_results);
         RUN(an_idle_wait_ends_in_time);
         RUN(closing_waits_for_what_is_in_flight);
+        RUN(what_is_written_is_read_back);
     }
     device_close(device);
     device_free_buffer(buffer);

@@ -67,10 +67,12 @@ windows_tests() { # PROGRAM…
 			cd $WORK && exec bin/wine $program
 		LINES
     done
-    wrap windows-cli <<-LINES
-		export WARMER=$WORK/bin/warmer-windows DENY=$WORK/bin/no-deny
-		exec $here/../cli/windows.sh
-	LINES
+    for script in windows test_apply; do
+        wrap "windows-cli-$script" <<-LINES
+			export WARMER=$WORK/bin/warmer-windows DENY=$WORK/bin/no-deny
+			exec $here/../cli/$script.sh
+		LINES
+    done
     if [ ! -e "$WINEPREFIX/system.reg" ]; then
         mkdir -p "$WINEPREFIX"
         bin/wine wineboot -i >"$WORK/wineboot.log" 2>&1 || { cat "$WORK/wineboot.log" >&2; exit 1; }

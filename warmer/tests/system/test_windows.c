@@ -1,6 +1,7 @@
 /** What only the Windows build has: errors by their numbers, paths in UTF-8, state files, the console's
  * clock. */
 #include "check.h"
+#include "device/claim.h"
 #include "device/device_windows.h"
 #include "device/identity.h"
 #include "device/lock.h"
@@ -95,6 +96,45 @@ static void reads_are_plain_and_the_handle_cannot_write(void) {
     CHECK_EQ(GetLastError(), ERROR_ACCESS_DENIED);
     device_free_buffer(buffer);
     device_close(device);
+    CHECK_EQ(unlink(path), 0);
+}
+
+static void who_writes_is_alone_and_others_may_read(void) {
+    char path[] = "warmer-claim-XXXXXX";
+    struct claim claim = {.path = path, .volume_id = volume.name, .is_image = true};
+    struct device *device = NULL;
+    struct device *other = NULL;
+    struct diag diag = {{0}};
+    make_file(path, 8192);
+    CHECK_EQ(claim_take(&claim, &device, &diag), 0);
+    CHECK_EQ(claim_confirm(&claim, device, 8192, &diag), 0);
+    CHECK_EQ(claim_confirm(&claim, device, 4096, &diag), WARMER_WRONG_SIZE);
+    CHECK_EQ(claim_take(&claim, &other, &diag), WARMER_HELD);
+    CHECK_EQ(device_open(path, &other, &diag), 0);
+    unsigned char *buffer = device_alloc_buffer(BLOCK_BYTES);
+    memset(buffer, 9, 4096);
+    CHECK_EQ(device_write(device, buffer, 4096, 4096), 4096);
+    CHECK_EQ(device_flush(device), 0);
+    CHECK_EQ(device_read(other, buffer, 8192, 0), 8192);
+    CHECK(buffer[4095] == 7 && buffer[4096] == 9 && buffer[8191] == 9);
+    CHECK_EQ(device_write(other, buffer, 4096, 0), -EACCES);
+    device_free_buffer(buffer);
+    device_close(other);
+    device_close(device);
+    CHECK_EQ(unlink(path), 0);
+}
+
+static void what_is_no_whole_disk_is_not_taken_for_one(void) {
+    char path[] = "vol0123456789abcdef0";
+    struct claim claim = {.path = path, .volume_id = volume.name};
+    struct device *device = NULL;
+    struct diag diag = {{0}};
+    CHECK_EQ(claim_take(&claim, &device, &diag), WARMER_CANNOT_OPEN);
+    fclose(fopen(path, "w"));
+    CHECK_EQ(truncate(path, 8192), 0);
+    CHECK_EQ(claim_look(&claim, &diag), WARMER_NOT_WHOLE);
+    CHECK_EQ(claim_take(&claim, &device, &diag), WARMER_NOT_WHOLE);
+    CHECK_TEXT(diag.text, "vol0123456789abcdef0 is not a whole disk");
     CHECK_EQ(unlink(path), 0);
 }
 
@@ -234,6 +274,8 @@ int main(int count, char **words) {
     RUN(the_clock_runs);
     RUN(what_is_no_device_is_refused);
     RUN(reads_are_plain_and_the_handle_cannot_write);
+    RUN(who_writes_is_alone_and_others_may_read);
+    RUN(what_is_no_whole_disk_is_not_taken_for_one);
     RUN(a_file_cut_short_is_noticed);
     RUN(one_warm_up_a_device);
     RUN(what_is_remembered_is_taken_out_the_next_time);

@@ -68,7 +68,7 @@ def instance_refusal(
     if instance.state != "running" or not instance.ssm_online:
         return f"{instance.reach_in_words}, so the agent cannot write there"
     if instance.platform != "linux":
-        return f"{instance.instance_id} runs Windows, and the agent writes on Linux only; {BESIDE}"
+        return f"{instance.instance_id} runs Windows, where writing was never tried; {BESIDE}"
     if not limits.nvme:
         return (
             f"{instance.instance_id} is a {instance.instance_type}, which has no NVMe: no program on it can "

@@ -329,7 +329,7 @@ def _no_writer(facts: VolumeFacts) -> str | None:
         return "the volume is to be larger than the snapshot, and the agent writes just to one of its size"
     if facts.settings is not None and facts.settings.multi_attach:
         return "several instances may attach the volume, and another one could write meanwhile"
-    return None if facts.agent_writes else "the agent writes on Linux only"
+    return None if facts.agent_writes else "writing was never tried on Windows"
 
 
 ESTIMATORS: Mapping[Strategy, Estimator] = MappingProxyType(
