@@ -35,6 +35,7 @@ FIELDS = {
     "replace": "target.mode",
     "rewind": "target.mode",
     "start": "target.start",
+    "reboot": "target.reboot",
     "unmount": "target.unmount",
     "bring_online": "target.bringOnline",
     "mount_path": "target.mountPath",
@@ -87,9 +88,11 @@ def build(file: str | None, options: Json, tags: tuple[str, ...], sets: tuple[st
     request = read(file) if file is not None else {}
     given = {name: value for name, value in options.items() if value is not None and value is not False}
     mode = "rewind" if given.pop("rewind", False) else None
-    if given.pop("replace", False) or "start" in given:
+    if given.pop("replace", False) or {"start", "reboot"} & given.keys():
         if mode is not None:
-            raise click.UsageError("--rewind makes no volume, so it does not go with --replace or --start")
+            raise click.UsageError(
+                "--rewind makes no volume, so it does not go with --replace, --start or --reboot"
+            )
         mode = "replace"
     if mode is not None:
         given["replace"] = mode
@@ -189,6 +192,9 @@ _OPTIONS = (
     click.option("--rewind", is_flag=True, help="Put the snapshot's own volume back, on its instance."),
     click.option(
         "--start", is_flag=True, help="Replace on a stopped --instance, the root volume too, and start it."
+    ),
+    click.option(
+        "--reboot", is_flag=True, help="Replace the root volume of a running --instance, which reboots."
     ),
     click.option("--unmount", is_flag=True, help="With --replace or --rewind: unmount that volume."),
     click.option("--bring-online", is_flag=True, help="On Windows: bring the disk online (writable)."),

@@ -101,6 +101,7 @@ def test_the_picture_shows_states_that_exist(name):
     rare = {
         "Replace Check",
         "Replace Detachment",
+        "Replace Root",
         "Rewind",
         "Copy Blocks",
         "Start Instance",

@@ -468,7 +468,10 @@ class FakeModifications:
 
 @dataclass
 class FakeInstances:
-    """Ports Instances and InstanceStates; a started instance runs at once, and is silent until `hear`."""
+    """Ports Instances, InstanceStates and RootVolumes.
+
+    A started instance runs at once, and is silent until `hear`.
+    """
 
     instances: dict[str, Instance] = field(default_factory=dict)
     zones: list[str] = field(default_factory=lambda: ["ap-northeast-1a", "ap-northeast-1c"])
@@ -481,6 +484,10 @@ class FakeInstances:
     """Of start and stop."""
     stops_slowly: bool = False
     starts: list[str] = field(default_factory=list)
+    swaps: list[tuple[str, str, str]] = field(default_factory=list)
+    """(instance, volume, token) of each call."""
+    swap: str = "succeeded"
+    """The state of every task."""
 
     def add(self, instance: Instance) -> Instance:
         self.instances[instance.instance_id] = instance
@@ -491,6 +498,13 @@ class FakeInstances:
 
     def is_online(self, instance_id: str) -> bool:
         return self.get(instance_id).ssm_online
+
+    def begin_swap(self, instance_id: str, volume_id: str, *, client_token: str) -> str:
+        self.swaps.append((instance_id, volume_id, client_token))
+        return f"replacevol-{client_token}"
+
+    def swap_state(self, task_id: str) -> str:
+        return self.swap
 
     def hear(self, instance_id: str, at: datetime) -> None:
         """Systems Manager hears from it."""

@@ -60,7 +60,13 @@ class ReplacingWorld(World):
 
     @property
     def replace_ports(self) -> ReplacePorts:
-        return ReplacePorts(self.volumes, self.look_ports, self.table, STACK)
+        return ReplacePorts(
+            volumes=self.volumes,
+            roots=self.instances,
+            table=self.table,
+            stack_name=STACK,
+            look=self.look_ports,
+        )
 
     @property
     def look_ports(self) -> LookPorts:

@@ -287,29 +287,3 @@ def test_the_newest_snapshot_of_a_volume_is_never_the_evidence(fast: FastLab) ->
     evidence = rewind_of(fast, first)["evidence"]
     (passed,) = [one for one in plan["plans"][0]["volume"]["passedOver"] if one["snapshotId"] == evidence]
     assert "before a rewind" in passed["reason"]
-
-
-def test_a_root_volume_is_swapped_for_one_that_is_at_full_speed_as_the_refusal_says(fast: FastLab) -> None:
-    """docs/rewind.md, "Root volumes": the instance lives, and reboots."""
-    instance_id = fast.region.add_instance()
-    (old,) = fast.region.call("ec2", "DescribeVolumes", {})["Volumes"]
-    size_gib = old["Size"]
-    good = fast.region.add_snapshot(size_gib=size_gib, extents=((0, 90),), volume_id=old["VolumeId"])
-    fast.pass_time(600)
-    asked = {"source": {"snapshotId": good}, "target": {"instanceId": instance_id, "mode": "rewind"}}
-    refused = ended(fast, started(fast, asked))
-    zone = old["AvailabilityZone"]
-    assert (refused.status, f"target.availabilityZone {zone}" in refused.cause) == ("failed", True), refused
-    beside = {"source": {"snapshotId": good}, "target": {"availabilityZone": zone}}
-    ending = ended(fast, started(fast, beside))
-    assert ending.kind == "ready", ending
-    (new,) = ending.ready
-    task = {"InstanceId": instance_id, "VolumeId": new}
-    fast.region.call("ec2", "CreateReplaceRootVolumeTask", task)
-    fast.pass_time(600)
-    (shown,) = fast.region.call("ec2", "DescribeReplaceRootVolumeTasks", {})["ReplaceRootVolumeTasks"]
-    assert shown["TaskState"] == "succeeded"
-    (found,) = fast.region.call("ec2", "DescribeInstances", {"InstanceIds": [instance_id]})["Reservations"]
-    (machine,) = found["Instances"]
-    roots = [one["Ebs"]["VolumeId"] for one in machine["BlockDeviceMappings"]]
-    assert (machine["State"]["Name"], roots) == ("running", [new])

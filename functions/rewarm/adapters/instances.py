@@ -34,7 +34,7 @@ _NOTHING_TO_CANCEL_CODES = {"InvalidCommandId", "InvalidInstanceId", "DuplicateI
 
 
 class Ec2Instances:
-    """The ports Instances and InstanceStates."""
+    """The ports Instances, InstanceStates and RootVolumes."""
 
     def __init__(self, ec2: EC2Client, ssm: SSMClient) -> None:
         self._ec2 = ec2
@@ -115,6 +115,18 @@ class Ec2Instances:
             found[0].get("InstanceStatus", {}).get("Status", unknown),
             found[0].get("AttachedEbsStatus", {}).get("Status", unknown),
         )
+
+    def begin_swap(self, instance_id: str, volume_id: str, *, client_token: str) -> str:
+        with naming_errors():
+            answer = self._ec2.create_replace_root_volume_task(
+                InstanceId=instance_id, VolumeId=volume_id, ClientToken=client_token
+            )
+        return answer["ReplaceRootVolumeTask"]["ReplaceRootVolumeTaskId"]
+
+    def swap_state(self, task_id: str) -> str:
+        with naming_errors():
+            answer = self._ec2.describe_replace_root_volume_tasks(ReplaceRootVolumeTaskIds=[task_id])
+        return answer["ReplaceRootVolumeTasks"][0]["TaskState"]
 
     def _information(self, instance_id: str) -> InstanceInformationTypeDef:
         """What Systems Manager knows of it; empty where it knows nothing."""

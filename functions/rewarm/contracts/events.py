@@ -53,7 +53,7 @@ Announcement = Literal[
     "fleet-ended",
 ]
 Phase = Literal["before", "after"]
-ReplacePhase = Literal["check", "detach"]
+ReplacePhase = Literal["check", "detach", "swap"]
 
 
 class ParseRequestEvent(StepEvent):
@@ -319,7 +319,8 @@ class ReplaceResult(Contract):
     finished: bool
     wait_seconds: WaitSeconds
     phase: ReplacePhase
-    state: Literal["looking", "replaceable", "detaching", "detached"]
+    state: Literal["looking", "replaceable", "detaching", "detached", "swapping", "swapped"]
+    started_at: Instant | None = Field(default=None, description="When EC2 was asked to swap a root volume.")
     command_id: str | None = None
     asked_at: Instant | None = Field(default=None, description="When the instance was asked what uses it.")
     mounts: Annotated[list[str], Field(description="Where the volume was mounted at the first look.")] = (
@@ -328,7 +329,10 @@ class ReplaceResult(Contract):
 
 
 class ReplaceEvent(StepEvent):
-    """Asks whether a volume can be replaced (`check`), or to take it out of its place (`detach`)."""
+    """Asks whether a volume can be replaced (`check`), or to take it out of its place (`detach`).
+
+    `swap` asks EC2 to put the new volume in the place of a root volume.
+    """
 
     request: RestoreRequest
     volume: VolumeAssignment

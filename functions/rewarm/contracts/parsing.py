@@ -155,6 +155,8 @@ def _check_target(request: RestoreRequest) -> None:
         raise InvalidRequestError("only goes with target.bringOnline true", field="target.mountPath")
     if target.start:
         _check_start(request)
+    if target.reboot:
+        _check_reboot(request)
 
 
 def _check_start(request: RestoreRequest) -> None:
@@ -174,6 +176,18 @@ def _check_start(request: RestoreRequest) -> None:
             "and others from before is of no use",
             field="onFailure",
         )
+
+
+def _check_reboot(request: RestoreRequest) -> None:
+    target = request.target
+    if target.mode != "replace":
+        raise InvalidRequestError("only goes with target.mode replace", field="target.reboot")
+    for name in ("start", "unmount", "bring_online"):
+        if getattr(target, name):
+            raise InvalidRequestError(
+                "does not go with target.reboot, which is for the root volume of a running instance",
+                field=f"target.{to_camel(name)}",
+            )
 
 
 def _check_tags(tags: dict[str, str]) -> None:

@@ -201,6 +201,12 @@ class Target(Contract):
         "place, the root volume too, and the instance is started once all are attached. If it does not come "
         "up, it is stopped and its old volumes go back. Default: the instance must be running.",
     )
+    reboot: StrictBool | None = Field(
+        default=None,
+        description="With mode replace, for the root volume of a running Linux instance: the new volume is "
+        "brought to full speed beside it, and then EC2 swaps it in, which reboots the instance. The old one "
+        "is kept. Default: the root volume of a running instance is not touched.",
+    )
     availability_zone: ZoneName | None = None
 
 

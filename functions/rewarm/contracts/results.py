@@ -316,7 +316,8 @@ class Replacement(Contract):
     volume_id: str
     device: str
     state: str = Field(
-        description="in-place: never moved; replaced: detached and kept; back: in its place again; "
+        description="in-place: never moved; replaced: detached and kept; swapping: EC2 was asked to swap the "
+        "root volume; back: in its place again; "
         "stays-out: detached for good; out, pending or left: not back yet, the reason says why."
     )
     reason: str = ""

@@ -72,6 +72,11 @@ class ReplacedVolume(Contract):
     volume_id: str
     size_gib: int
     delete_on_termination: bool = False
+    root_device: str | None = Field(
+        default=None,
+        description="It is the root volume of a running instance, at this device: EC2 swaps the new one in "
+        "once that is at full speed. Until then the new one has the device of the assignment.",
+    )
 
 
 class CopiedSnapshot(Contract):
@@ -122,6 +127,16 @@ class VolumeAssignment(Contract):
         description="Whether the snapshots of all volumes were taken together; null for one volume.",
     )
     passed_over: list[PassedOverSnapshot] = Field(default_factory=list)
+
+    @property
+    def swaps_root(self) -> bool:
+        """Whether EC2 swaps the volume in as the root volume of a running instance."""
+        return self.replaces is not None and self.replaces.root_device is not None
+
+    @property
+    def place(self) -> str | None:
+        """The device at the end."""
+        return (self.replaces.root_device if self.replaces else None) or self.device
 
 
 class CostPart(Contract):
@@ -176,6 +191,8 @@ class Timeline(Contract):
     available: Instant | None = None
     attached: Instant | None = None
     starting: Annotated[Instant | None, Field(description="EC2 was asked to start the instance.")] = None
+    swapping: Annotated[Instant | None, Field(description="EC2 was asked to swap the root volume.")] = None
+    swapped: Annotated[Instant | None, Field(description="It had, and the instance is up.")] = None
     started: Annotated[Instant | None, Field(description="The instance that was started is up.")] = None
     measured_before: Instant | None = None
     armed: Annotated[Instant | None, Field(description="The agent has taken the volume of a rewind.")] = None

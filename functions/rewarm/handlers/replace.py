@@ -1,4 +1,4 @@
-"""Serves the states Replace Check and Replace Detachment."""
+"""Serves the states Replace Check, Replace Detachment and Replace Root."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ _PORTS = ReplacePorts(
     look=wiring.device_look(),
     table=wiring.table(),
     stack_name=wiring.settings.stack_name,
+    roots=wiring.root_volumes(),
 )
 
 
 @step_handler(ReplaceEvent)
 def lambda_handler(event: ReplaceEvent) -> ReplaceResult:
-    """Returns whether the volume can be replaced or is detached. Raises the errors of the step."""
+    """Returns whether the volume can be replaced, or has left. Raises the errors of the step."""
     return replace(event, _PORTS)

@@ -132,6 +132,11 @@ def instance_states() -> Ec2Instances:
     return instances()
 
 
+def root_volumes() -> Ec2Instances:
+    """Port RootVolumes."""
+    return instances()
+
+
 def commands() -> SsmCommands:
     """Port Commands."""
     return SsmCommands(_client("ssm"), settings.warmer_documents)

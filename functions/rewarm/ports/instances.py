@@ -48,6 +48,20 @@ class InstanceStates(Protocol):
         """Returns the status checks; None where the instance does not run."""
 
 
+class RootVolumes(Protocol):
+    """EC2's tasks that replace the root volume of a running instance."""
+
+    def begin_swap(self, instance_id: str, volume_id: str, *, client_token: str) -> str:
+        """Has EC2 make the available volume the root volume, which reboots the instance, and returns the
+        task's id. The old one is kept. The same token does it once.
+
+        Raises RequestRefusedError, TargetNotFoundError, VolumeNotFoundError.
+        """
+
+    def swap_state(self, task_id: str) -> str:
+        """Returns the task's state (botocore: ec2 ReplaceRootVolumeTask.TaskState)."""
+
+
 Parameters = Mapping[str, str]
 """Values of an SSM document's parameters by name."""
 

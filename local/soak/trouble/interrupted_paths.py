@@ -127,6 +127,25 @@ def _whole_instance_stopped(lab: FastLab) -> Ending:
     return restored(lab, whole_instance(lab, "warm-up-agent"), stopped(lab, "Wait For Instance"))
 
 
+def root_volume(lab: FastLab) -> Json:
+    """A running instance whose root volume is to be replaced, and a snapshot of that."""
+    instance_id = lab.region.add_instance(root_size_gib=0)
+    root = lab.region.add_volume(size_gib=8, attach_to=instance_id, device="/dev/xvda")
+    target = {"instanceId": instance_id, "device": "/dev/xvda", "mode": "replace", "reboot": True}
+    source = {"snapshotId": made_snapshot(lab, volume_id=root)}
+    return request(lab, "warm-up-agent", source=source, target=target)
+
+
+@path("root-volume")
+def _root_volume(lab: FastLab) -> Ending:
+    return restored(lab, root_volume(lab))
+
+
+@path("root-volume-stopped-while-swapped")
+def _root_volume_stopped(lab: FastLab) -> Ending:
+    return restored(lab, root_volume(lab), stopped(lab, "Wait For Root"))
+
+
 @path("fast-restore-stopped")
 def _fast_restore_stopped(lab: FastLab) -> Ending:
     return restored(

@@ -59,6 +59,8 @@ FLEETS = 0.15
 OF_FLEETS = ("strategy", "readyWithinMinutes")
 FAST = "m5.4xlarge"
 """Faster than a gp3 volume, so that a boost is of use."""
+ROOTS_OF_16 = 5
+"""Of 16 restores that replace a volume, so many replace the root volume."""
 
 
 @dataclass
@@ -189,7 +191,12 @@ class Writer:
             return
         instance_id, device = asked["target"]["instanceId"], "/dev/sdm"
         shown = lab.region.call("ec2", "DescribeInstances", {"InstanceIds": [instance_id]})
-        mapped = shown["Reservations"][0]["Instances"][0].get("BlockDeviceMappings", [])
+        machine = shown["Reservations"][0]["Instances"][0]
+        mapped = machine.get("BlockDeviceMappings", [])
+        # By its name, so that the other scenarios stay what they were.
+        if int(instance_id[-1], 16) < ROOTS_OF_16:
+            asked["target"] |= {"device": machine["RootDeviceName"], "mode": "replace", "reboot": True}
+            return
         if device not in [one["DeviceName"] for one in mapped]:
             lab.region.add_volume(size_gib=8, attach_to=instance_id, device=device)
         asked["target"] |= {"device": device, "mode": "replace"}

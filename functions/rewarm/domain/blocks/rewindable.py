@@ -81,10 +81,8 @@ def instance_refusal(
 
 def _root(volume_id: str, instance: Instance) -> str:
     return (
-        f"{volume_id} is the root volume of {instance.instance_id}, which runs from it; restore its snapshot "
-        f"to the zone (target.availabilityZone {instance.availability_zone}), and once that volume is at "
-        "full speed let EC2 swap it in, which reboots the instance: aws ec2 create-replace-root-volume-task "
-        f"--instance-id {instance.instance_id} --volume-id … (the new volume); or stop the instance, and put "
-        "a new one in its place with target.mode replace, target.start and "
-        f"target.device {instance.root_device}"
+        f"{volume_id} is the root volume of {instance.instance_id}, which runs from it; what works is "
+        f"target.mode replace with target.device {instance.root_device} and target.reboot: a new volume is "
+        "brought to full speed beside it, and EC2 swaps that in, which reboots the instance (on a stopped "
+        "instance: target.start in place of target.reboot)"
     )

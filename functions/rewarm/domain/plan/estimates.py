@@ -113,8 +113,11 @@ def timed(facts: VolumeFacts, loading: Parts, lead: Parts = (), *, usable_when_l
     queue: Parts = ((Phase.QUEUE, facts.queue_seconds),) if facts.queue_seconds.p90 else ()
     until_usable: Parts = (*queue, *lead, (Phase.CREATE, timings.create_seconds), *attach, *boot)
     verify: Parts = ((Phase.VERIFY, timings.verify_seconds),) if measured(facts) else ()
-    phases = (*until_usable, *loading, *verify)
-    if usable_when_loaded:
+    swap: Parts = ((Phase.BOOT, timings.boot_seconds),) if facts.swaps_root else ()
+    phases = (*until_usable, *loading, *verify, *swap)
+    if facts.swaps_root:
+        until_usable = phases
+    elif usable_when_loaded:
         until_usable = (*until_usable, *loading)
     return Times(
         usable_p50=math.fsum([part.p50 for _, part in until_usable]),

@@ -63,6 +63,8 @@ class VolumeFacts:
     polite_latency_ms: float | None = None
     starts_instance: bool = False
     """Its instance is stopped, and started with it."""
+    swaps_root: bool = False
+    """Its instance is rebooted with it as the root volume, once it is at full speed."""
     fast_restore: FastSnapshotRestore | None = None
     fast_restore_quota_left: int = 5
     """Snapshots that may still be enabled in this Region."""

@@ -31,6 +31,7 @@ __all__ = [
     "TAGS",
     "Place",
     "check_replaceable",
+    "check_root",
     "device_to_replace",
     "holder_of",
     "living",
@@ -91,13 +92,20 @@ def holder_of(device: str, devices: Mapping[str, str]) -> str | None:
 
 
 def device_to_replace(
-    asked: str | None, own: str | None, instance: Instance, *, field: str = "target.device"
+    asked: str | None,
+    own: str | None,
+    instance: Instance,
+    *,
+    reboots: bool = False,
+    field: str = "target.device",
 ) -> tuple[str, str]:
     """(Device name as EC2 has it, volume id); `own` is the device of the source's volume.
 
-    Raises InvalidRequestError, TargetNotUsableError.
+    With `reboots` it is the root device, and no other one. Raises InvalidRequestError, TargetNotUsableError.
     """
     device = asked or own
+    if device is not None and reboots and device_slot(device) in ROOT_SLOTS:
+        device = instance.root_device or device
     attached = ", ".join(f"{name} ({volume_id})" for name, volume_id in sorted(instance.devices.items()))
     if device is None:
         raise InvalidRequestError(
@@ -113,8 +121,15 @@ def device_to_replace(
             f"it has {attached or 'none'}; target.mode attach puts a volume beside them",
             field=field,
         )
-    if instance.root_device is not None and slot == device_slot(instance.root_device):
+    is_root = instance.root_device is not None and slot == device_slot(instance.root_device)
+    if is_root and not reboots:
         raise _root(found, instance, field)
+    if reboots and not is_root:
+        raise InvalidRequestError(
+            f"{found[0]} is not the root device of {instance.instance_id}, which is {instance.root_device}; "
+            "other volumes are replaced without a reboot",
+            field="target.reboot",
+        )
     return found
 
 
@@ -143,11 +158,9 @@ def _root(found: tuple[str, str], instance: Instance, field: str) -> TargetNotUs
     """EC2 user guide, "Replace the root volume for an EC2 instance without stopping it"."""
     return TargetNotUsableError(
         f"{found[0]} is the root device of {instance.instance_id} ({found[1]}), and EC2 detaches a root "
-        "volume from a stopped instance only; what works is target.start once the instance is stopped, or "
-        "EC2's own root volume replacement, which reboots "
-        f"the instance: aws ec2 create-replace-root-volume-task --instance-id {instance.instance_id} "
-        "--snapshot-id … (a snapshot of this root volume; --volume-initialization-rate gives it a rate). To "
-        "restore an instance's other volumes, name their devices in source.devices",
+        "volume from a stopped instance only; what works is target.reboot true, with which EC2 swaps the new "
+        "volume in once it is at full speed and reboots the instance, or target.start once the instance is "
+        "stopped. To restore an instance's other volumes, name their devices in source.devices",
         field=field,
     )
 
@@ -171,6 +184,31 @@ def check_replaceable(volume: Volume, instance_id: str, device: str, *, field: s
         raise TargetNotUsableError(
             f"{name} is {state} at {device} of {instance_id}; allowed is a volume that is attached",
             field=field,
+        )
+
+
+def check_root(instance: Instance, old: Volume, *, is_encrypted: bool, volume_type: str) -> None:
+    """Raises an error where EC2 would not take the new volume as the root volume of a running instance.
+
+    botocore: ec2 CreateReplaceRootVolumeTask VolumeId; EC2 user guide, "Root volumes for your Amazon EC2
+    instances": no st1 and no sc1. Windows may write a new signature to a second disk with the same one
+    (docs/windows.md), and boots from no disk with another signature.
+    """
+    if instance.platform != "linux":
+        raise TargetNotUsableError(
+            f"{instance.instance_id} runs Windows, which may spoil a second copy of its boot disk; what "
+            "works is target.start once the instance is stopped",
+            field="target.reboot",
+        )
+    if old.settings.encrypted and not is_encrypted:
+        raise InvalidRequestError(
+            f"is missing: {old.volume_id} is encrypted, so EC2 takes an encrypted volume only in its place, "
+            "and the snapshot is not encrypted; name a key",
+            field="volume.kmsKeyId",
+        )
+    if volume_type in {"st1", "sc1"}:
+        raise InvalidRequestError(
+            f"found {volume_type} for the root device; allowed is an SSD type", field="volume.volumeType"
         )
 
 

@@ -88,6 +88,8 @@ class AnnouncedVolume:
     """Drive letters and folders of a disk that was brought online on Windows."""
     online_problem: str | None = None
     started: StartedInstance | None = None
+    root_of: str | None = None
+    """The running instance into which EC2 swaps it as the root volume, once it is at full speed."""
 
     @property
     def is_fast_at_once(self) -> bool:

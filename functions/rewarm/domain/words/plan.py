@@ -64,7 +64,11 @@ def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     if facts.by_hand:
         times = (f"{duration_text(seconds)} with {name}" for name, seconds in facts.by_hand.items())
         fields.append(("By hand instead", f"about {', '.join(times)}; no extra cost, but a person does it"))
-    speed = "at full speed" if all(one.is_fast_at_once for one in facts.volumes) else "slowly at first"
+    speed = (
+        "at full speed"
+        if all(one.is_fast_at_once or one.root_of for one in facts.volumes)
+        else "slowly at first"
+    )
     pace = COPY_PACE if first.is_copy else speed
     usable_seconds = max(one.usable_seconds for one in facts.volumes)
     what = "The volume can" if len(facts.volumes) == 1 else "All volumes can"

@@ -123,7 +123,11 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
         text="\n".join(lines),
         severity=Severity.WARNING if facts.is_late or costs_on or warnings else Severity.GOOD,
         fields=_fields(facts),
-        next_steps=(*(commands or _release_steps(facts)), *_deletion(facts.volume.replaced)),
+        next_steps=(
+            *(commands or _release_steps(facts)),
+            *_way_back(facts.volume),
+            *_deletion(facts.volume.replaced),
+        ),
     )
 
 
@@ -246,6 +250,13 @@ def _replaced(facts: ReadyFacts) -> list[str]:
     return [
         f"{facts.volume_id} has taken the place of {old}, which is detached, kept and tagged {REPLACED_TAG}."
     ]
+
+
+def _way_back(volume: AnnouncedVolume) -> tuple[str, ...]:
+    if volume.root_of is None or volume.replaced is None:
+        return ()
+    swap = f"aws ec2 create-replace-root-volume-task --instance-id {volume.root_of} --volume-id"
+    return (f"To go back, let EC2 swap the old one in, with a reboot: {swap} {volume.replaced.volume_id}",)
 
 
 def _deletion(replaced: DetachedVolume | None) -> tuple[str, ...]:

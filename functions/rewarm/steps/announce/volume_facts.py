@@ -13,7 +13,7 @@ from rewarm.steps.record.records import INSTANCE, parsed_time, replaced_attribut
 
 def planned_volume(volume: VolumeAssignment, plan: Plan, record: JsonObject | None = None) -> AnnouncedVolume:
     """The volume and its plan. With the record, also the volume that it has replaced."""
-    where = f"{volume.device} on {volume.instance_id}" if volume.instance_id else volume.availability_zone
+    where = f"{volume.place} on {volume.instance_id}" if volume.instance_id else volume.availability_zone
     return AnnouncedVolume(
         snapshot_id=volume.snapshot_id,
         snapshot_started_at=volume.snapshot_started_at,
@@ -28,6 +28,7 @@ def planned_volume(volume: VolumeAssignment, plan: Plan, record: JsonObject | No
         why=plan.why,
         replaced=_replaced(volume, record) if record is not None else None,
         started=_started(volume, record) if record is not None else None,
+        root_of=volume.instance_id if volume.swaps_root else None,
     )
 
 

@@ -56,6 +56,7 @@ from rewarm.steps.record.records import (
 )
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
+from rewarm.steps.replace.swap_root import may_be_root
 from rewarm.steps.volume.copy_snapshot import delete_copies
 from rewarm.steps.volume.extras import lower, release_fast_restore
 from rewarm.steps.warm.agent_command import sent_before
@@ -88,6 +89,9 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     """
     unkept = _keep_story(event, ports.table)
     sent = event.dispatch
+    swap_began = event.volume.swaps_root and may_be_root(
+        event.restore_id, event.volume.index, event.volume_id, ports.table
+    )
     remains = Remains(
         restore_id=event.restore_id,
         index=event.volume.index,
@@ -96,7 +100,7 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         instance_id=event.volume.instance_id,
         place=(event.volume.snapshot_id, event.volume.availability_zone),
         # Nobody keeps data on the volume of a drill, which is deleted also where it is ready.
-        announced=event.attached_announced and not event.request.is_drill,
+        announced=(event.attached_announced or swap_began) and not event.request.is_drill,
         # The volume of a plan that failed is of no use to anybody once the next one makes its own.
         on_failure=OnFailure.CLEAN_UP if event.fallback else event.request.on_failure,
         fallback=event.fallback is not None,

@@ -86,7 +86,7 @@ def _shared(target: Target | None, own: Sequence[str | None], instances: Instanc
 
 def _device(target: Target, instance: Instance, own: str | None, reserved: Sequence[str]) -> str:
     if target.mode == "replace":
-        return device_to_replace(target.device, own, instance)[0]
+        return device_to_replace(target.device, own, instance, reboots=bool(target.reboot))[0]
     return choose_device(target.device, instance, reserved=reserved, preferred=own)
 
 

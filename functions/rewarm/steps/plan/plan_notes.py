@@ -106,6 +106,13 @@ def _replaced(plans: Sequence[VolumePlan]) -> Iterator[str]:
     for volume in (plan.volume for plan in plans):
         if volume.replaces is not None:
             old = volume.replaces
+            if old.root_device is not None:
+                yield (
+                    f"{old.volume_id} ({old.size_gib:,} GiB) is the root volume of {volume.instance_id}. The "
+                    f"new one is {volume.device} until it is at full speed. Then EC2 swaps it in, which "
+                    f"reboots the instance. What {old.volume_id} got since the snapshot stays there."
+                )
+                continue
             yield (
                 f"{old.volume_id} ({old.size_gib:,} GiB), now {volume.device} on {volume.instance_id}, is "
                 "replaced: detached once the new volume is there, and kept."

@@ -31,8 +31,6 @@ from rewarm.domain.volume.replacing import (
     place_on_stopped,
 )
 from rewarm.domain.volume.targets import check_instance, check_stopped
-from rewarm.ports.restores import RestoreTable
-from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import (
     FINISHED,
     attribute,
@@ -42,6 +40,7 @@ from rewarm.steps.record.records import (
 )
 from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, LookPorts, answer, ask
 from rewarm.steps.replace.put_back import put_back
+from rewarm.steps.replace.swap_root import SwapPorts, may_be_root, swap_root
 
 PATIENCE = timedelta(minutes=5)
 """A detachment takes seconds, or hangs for as long as something uses the volume (botocore: DetachVolume)."""
@@ -51,25 +50,28 @@ FRESH = timedelta(minutes=6)
 __all__ = ["ReplacePorts", "put_back", "replace"]
 
 
-@dataclass(frozen=True)
-class ReplacePorts:
+@dataclass(frozen=True, kw_only=True)
+class ReplacePorts(SwapPorts):
     """The ports that replacing a volume needs."""
 
-    volumes: VolumeStore
     look: LookPorts
-    table: RestoreTable
-    stack_name: str
 
 
 def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
-    """Checks or detaches the old volume, and returns how far that is. It may be called again.
+    """Checks, detaches or swaps the old volume, and returns how far that is. It may be called again.
 
     Raises VolumeInUseError, TargetBusyError, TargetNotUsableError, AgentUnreachableError,
     VolumeFailedError, VolumeNotFoundError, RestoreCancelledError.
     """
-    stop_if_cancelled(ports.table, event.restore_id)
     replaced, place = _asked(event)
-    old = ports.volumes.get(replaced.volume_id)
+    step = _root if event.volume.swaps_root else _other
+    return step(event, replaced.volume_id, place, ports)
+
+
+def _other(event: ReplaceEvent, volume_id: str, place: Place, ports: ReplacePorts) -> ReplaceResult:
+    """Every volume but the root volume of a running instance."""
+    stop_if_cancelled(ports.table, event.restore_id)
+    old = ports.volumes.get(volume_id)
     if _is_leaving(old, event):
         return _left(event, old, ports)
     _check(event, old, place, ports)
@@ -93,6 +95,15 @@ def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
     return _result(event, "detaching")
 
 
+def _root(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> ReplaceResult:
+    """Checked until EC2 is asked."""
+    swaps = event.phase == "swap"
+    if not (swaps and may_be_root(event.restore_id, place.index, event.volume_id, ports.table)):
+        stop_if_cancelled(ports.table, event.restore_id)
+        _check(event, ports.volumes.get(old), place, ports)
+    return swap_root(event, old, place, ports) if swaps else _result(event, "replaceable")
+
+
 def _on_stopped(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) -> ReplaceResult:
     """Nothing can use it there, and EC2 lets also a root volume leave."""
     if event.phase == "check":
@@ -103,10 +114,10 @@ def _on_stopped(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePo
 
 def _asked(event: ReplaceEvent) -> tuple[ReplacedVolume, Place]:
     volume = event.volume
-    if volume.replaces is None or volume.instance_id is None or volume.device is None:
+    if volume.replaces is None or volume.instance_id is None or volume.place is None:
         raise TargetNotUsableError("the plan replaces no volume", field="target.mode")
     on_termination = volume.replaces.delete_on_termination
-    place = Place(volume.instance_id, volume.device, volume.index, delete_on_termination=on_termination)
+    place = Place(volume.instance_id, volume.place, volume.index, delete_on_termination=on_termination)
     return volume.replaces, place
 
 
@@ -140,8 +151,10 @@ def _check(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) 
         check_stopped(instance)
         _, holder = place_on_stopped(place.device, None, instance)
     else:
-        check_instance(instance)
-        _, holder = device_to_replace(place.device, None, instance)
+        # The volume was measured there just before a swap; EC2 asks no more than that it runs.
+        if event.phase != "swap":
+            check_instance(instance)
+        _, holder = device_to_replace(place.device, None, instance, reboots=event.volume.swaps_root)
     if holder != old.volume_id:
         raise TargetNotUsableError(
             f"{place.in_words} has {holder or 'nothing'} by now, and {old.volume_id} was to be replaced",

@@ -94,7 +94,9 @@ def volume_times(volume: VolumeAssignment, result: ReadyResult) -> VolumeTimes:
     found = _until_usable(result) | _until_initialized(result)
     if volume.instance_id is not None and result.timeline.verified is not None:
         read_at = result.initialization.agent_finished_at if _is_measured(result) else None
-        found[Phase.VERIFY] = _seconds(read_at or result.timeline.initialized, result.verified_at)
+        until = verified_at(result.timeline.verified, result.after)
+        until = until if volume.swaps_root else result.verified_at
+        found[Phase.VERIFY] = _seconds(read_at or result.timeline.initialized, until)
     seconds = {phase: value for phase, value in found.items() if value is not None}
     since_plan = _seconds(result.timeline.began, result.verified_at) or 0.0
     return VolumeTimes(result.plan, seconds, since_plan)
@@ -105,7 +107,7 @@ def _until_usable(result: ReadyResult) -> dict[Phase, float | None]:
     found = {
         Phase.CREATE: _seconds(at.asked, at.available),
         Phase.ATTACH: _seconds(at.available, at.attached),
-        Phase.BOOT: _seconds(at.starting, at.started),
+        Phase.BOOT: _seconds(at.starting or at.swapping, at.started or at.swapped),
         Phase.MEASURE: _seconds(at.started or at.attached, at.measured_before),
     }
     if at.copied is not None:

@@ -196,13 +196,13 @@ def _release_failure(plan: JsonObject, result: JsonObject) -> Failure | None:
 def _replaced(volume: VolumeAssignment, record: JsonObject, *, ready: bool) -> Replacement | None:
     """The volume that was to leave its place; None where there is none."""
     old = volume.replaces
-    if old is None or volume.device is None:
+    if old is None or volume.place is None:
         return None
     noted = record.get(replaced_attribute(volume.index)) or {}
     # The record of a ready volume is behind where its message could not be written.
     state = "replaced" if ready else noted.get("state", "in-place")
     return Replacement(
-        volume_id=old.volume_id, device=volume.device, state=state, reason=noted.get("reason", "")
+        volume_id=old.volume_id, device=volume.place, state=state, reason=noted.get("reason", "")
     )
 
 

@@ -25,7 +25,13 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Attachment, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshots import PassedOver
-from rewarm.domain.volume.replacing import check_replaceable, device_to_replace, holder_of, place_on_stopped
+from rewarm.domain.volume.replacing import (
+    check_replaceable,
+    check_root,
+    device_to_replace,
+    holder_of,
+    place_on_stopped,
+)
 from rewarm.domain.volume.targets import (
     check_instance,
     check_stopped,
@@ -122,6 +128,7 @@ def assign_volumes(
         assignments.append(made.model_copy(update=update))
     _check_first(request, assignments)
     _check_root(request, place, assignments)
+    _check_swaps(place, assignments, ports.volumes)
     _check_online(request, place, assignments, ports.instances)
     return assignments
 
@@ -167,7 +174,12 @@ def _device(
         _check_alone(device, reserved, instance)
     else:
         check_tells_volumes(instance, ports.instances.ebs_limits(instance.instance_type))
-        device, holder = device_to_replace(asked, own, instance)
+        reboots = bool(request.target.reboot)
+        device, holder = device_to_replace(asked, own, instance, reboots=reboots)
+        if reboots:
+            beside = choose_device(None, instance, reserved=reserved, preferred=kept)
+            replaced = _replaced(holder, device, instance, ports.volumes)
+            return beside, replaced.model_copy(update={"root_device": device})
     return device, None if holder is None else _replaced(holder, device, instance, ports.volumes)
 
 
@@ -240,6 +252,23 @@ def _check_root(request: RestoreRequest, place: _Place, assignments: list[Volume
             "restore makes none, so it could not be started",
             field="target.start",
         )
+
+
+def _check_swaps(place: _Place, assignments: list[VolumeAssignment], volumes: VolumeStore) -> None:
+    """What EC2 would refuse when the volume is long made."""
+    swapped = [one for one in assignments if one.swaps_root]
+    if len(swapped) > 1:
+        raise InvalidRequestError(
+            f"found {len(swapped)} volumes for one root device; allowed is one", field="target.reboot"
+        )
+    for one in swapped:
+        if place.instance is not None and one.replaces is not None:
+            check_root(
+                place.instance,
+                volumes.get(one.replaces.volume_id),
+                is_encrypted=one.snapshot_encrypted or one.volume.kms_key_id is not None,
+                volume_type=one.volume.volume_type,
+            )
 
 
 def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult, VolumeAssignment
+from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult, ReplacedVolume, VolumeAssignment
 from rewarm.domain.errors import (
     DeviceInUseError,
     RequestRefusedError,
@@ -59,7 +59,7 @@ def attach_volume(
         _check_unattached(volume)
         instance = ports.instances.get(instance_id)
         _check_target(event.volume, device, instance)
-        old = event.volume.replaces
+        old = _taken_over(event.volume)
         if old is None or _is_free(old.volume_id, device, instance, ports.volumes):
             ports.volumes.attach(event.volume_id, instance_id, device)
         return AttachVolumeResult(attached=False, wait_seconds=WAIT_SECONDS, device=device)
@@ -73,12 +73,17 @@ def attach_volume(
     return result
 
 
+def _taken_over(volume: VolumeAssignment) -> ReplacedVolume | None:
+    """The volume that has just left this device; a root volume leaves later, and another one."""
+    return None if volume.swaps_root else volume.replaces
+
+
 def _attached_at_once(volume: VolumeAssignment, volume_id: str, device: str, volumes: VolumeStore) -> bool:
     """Whether EC2 took it: EC2 checks all that a look would, and looks are what EC2 answers few of.
 
     False where EC2 refused, and where the place of another volume is taken: a look says why, or whether.
     """
-    if volume.replaces is not None or volume.starts_instance or volume.instance_id is None:
+    if _taken_over(volume) is not None or volume.starts_instance or volume.instance_id is None:
         return False
     try:
         volumes.attach(volume_id, volume.instance_id, device)
@@ -91,7 +96,7 @@ def _check_target(volume: VolumeAssignment, device: str, instance: Instance) -> 
     """Raises DeviceInUseError, TargetNotUsableError."""
     if not volume.starts_instance:
         check_instance(instance)
-        if volume.replaces is None:
+        if _taken_over(volume) is None:
             choose_device(device, instance)
         return
     check_stopped(instance)
@@ -115,9 +120,10 @@ def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) ->
 
 def _keep_on_termination(volume: VolumeAssignment, ours: Attachment, volumes: VolumeStore) -> None:
     """What the instance's end means for the replaced volume, or the source's, it means for the new one."""
-    if ours.state != "attached" or not (volume.replaces or volume.delete_on_termination):
+    old = _taken_over(volume)
+    if ours.state != "attached" or not (old or volume.delete_on_termination):
         return
-    delete = (volume.replaces or volume).delete_on_termination
+    delete = (old or volume).delete_on_termination
     if ours.delete_on_termination != delete:
         volumes.set_delete_on_termination(ours.instance_id, ours.device, delete=delete)
 

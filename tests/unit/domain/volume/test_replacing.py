@@ -66,7 +66,7 @@ class TestDevice:
     def test_the_root_device_is_refused_with_what_works(self, name):
         with pytest.raises(TargetNotUsableError, match="is the root device") as refused:
             device_to_replace(name, None, HOST)
-        assert "create-replace-root-volume-task" in str(refused.value)
+        assert "target.reboot true" in str(refused.value)
 
     def test_two_names_of_one_place_are_one(self):
         assert holder_of("/dev/sdf", HOST.devices) == DATA

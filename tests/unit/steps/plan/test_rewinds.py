@@ -121,7 +121,7 @@ CASES = {
     "attached nowhere": ({"volume": {"attachments": ()}}, "is attached to no instance"),
     "a copy": ({"good": {"is_copy": True}}, "is no snapshot of"),
     "grown": ({"volume": {"settings": VolumeSettings("gp3", 200)}}, "has 200 GiB now and had 100 then"),
-    "root": ({"instance": {"root_device": "/dev/sdf"}}, "target.start and target.device /dev/sdf"),
+    "root": ({"instance": {"root_device": "/dev/sdf"}}, "target.device /dev/sdf and target.reboot"),
     "silent": ({"instance": {"ssm_online": False}}, "is not online in Systems Manager"),
     "windows": ({"instance": {"platform": "windows"}}, "runs Windows"),
     "xen": ({"limits": InstanceEbsLimits(100.0, 100.0, None, None, nvme=False)}, "has no NVMe"),

@@ -294,3 +294,50 @@ class TestOnAStoppedInstance:
         stopped.volumes.change(OLD, attachments=(), state="available")
         with pytest.raises(TargetNotUsableError, match="has nothing by now"):
             self.ask(stopped, "detach")
+
+
+class TestTheRootVolume:
+    ROOT = "/dev/xvda"
+
+    def ask(self, world, pending=None, *, minute=0.0):
+        volume = world.assignment
+        replaces = volume.replaces.model_copy(update={"root_device": self.ROOT})
+        swapped = volume.model_copy(update={"replaces": replaces, "device": "/dev/sdf"})
+        return ask(world, "swap", pending, minute=minute, volume=swapped)
+
+    @pytest.fixture
+    def world(self):
+        world = ReplacingWorld()
+        old = world.volumes.volumes[OLD]
+        place = Attachment(INSTANCE_ID, self.ROOT, "attached", delete_on_termination=True)
+        world.volumes.volumes[OLD] = changed(old, attachments=(place,))
+        world.instances.add(
+            changed(world.instances.instances[INSTANCE_ID], devices={}, root_device=self.ROOT)
+        )
+        world.volumes.volumes[VOLUME_ID] = changed(
+            old, volume_id=VOLUME_ID, state="available", attachments=()
+        )
+        return world
+
+    def test_ec2_is_asked_with_one_token_however_often_the_answer_gets_lost(self, world):
+        world.instances.swap = "in-progress"
+        first = self.ask(world)
+        assert (first.finished, first.state) == (False, "swapping")
+        noted = world.table.get_volume(RESTORE_ID, 0)["replaced0"]
+        lost = {name: value for name, value in noted.items() if name != "taskId"}
+        world.table.update_volume(RESTORE_ID, 0, {"replaced0": lost})
+        self.ask(world, first, minute=1)
+        assert len(set(world.instances.swaps)) == 1
+
+    def test_it_has_the_new_volume_leave_its_place_first(self, world):
+        beside = Attachment(INSTANCE_ID, "/dev/sdf", "attached")
+        new = world.volumes.volumes[VOLUME_ID]
+        world.volumes.volumes[VOLUME_ID] = changed(new, state="in-use", attachments=(beside,))
+        assert self.ask(world).state == "detaching"
+        assert world.instances.swaps == []
+
+    def test_a_cancelled_restore_is_not_swapped(self, world):
+        world.table.records[RESTORE_ID] = {"cancelRequested": True}
+        with pytest.raises(RestoreCancelledError):
+            self.ask(world)
+        assert world.instances.swaps == []

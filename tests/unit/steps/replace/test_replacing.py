@@ -133,7 +133,7 @@ class TestSelectSnapshot:
             self.select(world, target={"instanceId": INSTANCE_ID, "mode": "replace"})
 
     def test_the_root_device_is_refused(self, world):
-        with pytest.raises(TargetNotUsableError, match="create-replace-root-volume-task"):
+        with pytest.raises(TargetNotUsableError, match=r"target\.reboot true"):
             self.select(world, target={**TARGET, "device": "/dev/xvda"})
 
     def test_a_volume_on_several_instances_is_refused(self, world):

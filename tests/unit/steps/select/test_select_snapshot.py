@@ -474,3 +474,40 @@ class TestStart:
         target = {"instanceId": INSTANCE_ID, "mode": "replace", "start": True}
         with pytest.raises(InvalidRequestError, match=r"target\.device: is missing: target\.start needs"):
             select(self.world([]), target=target)
+
+
+class TestTheRootVolumeOfARunningInstance:
+    ROOT = "vol-0eeeeeeeeeeeeeeee"
+
+    def select(self, *, encrypted=False, platform="linux", device="/dev/sda1", **changes):
+        world = World()
+        values = {"platform": platform, "devices": {"/dev/xvda": self.ROOT}, "root_device": "/dev/xvda"}
+        world.instances.add(instance(**values))
+        settings = VolumeSettings("gp3", 100, encrypted=encrypted)
+        place = Attachment(INSTANCE_ID, "/dev/xvda", "attached")
+        root = Volume(self.ROOT, "in-use", ZONE, settings, None, None, (place,), NOW)
+        world.volumes.volumes[self.ROOT] = root
+        target = {"instanceId": INSTANCE_ID, "mode": "replace", "device": device, "reboot": True}
+        return select(world, target=target, **changes)
+
+    def test_the_new_volume_is_beside_it_until_it_is_swapped_in(self):
+        (found,) = self.select()
+        assert (found.device, found.place, found.swaps_root) == ("/dev/sdf", "/dev/xvda", True)
+        assert (found.replaces.volume_id, found.replaces.root_device) == (self.ROOT, "/dev/xvda")
+
+    def test_an_encrypted_one_is_not_replaced_by_one_that_is_not(self):
+        with pytest.raises(InvalidRequestError, match=r"volume\.kmsKeyId: is missing: .* is encrypted"):
+            self.select(encrypted=True)
+        assert self.select(encrypted=True, volume={"kmsKeyId": "alias/one"})[0].swaps_root
+
+    def test_windows_may_spoil_a_second_copy_of_its_boot_disk(self):
+        with pytest.raises(TargetNotUsableError, match=r"target\.reboot: .* runs Windows"):
+            self.select(platform="windows", device="/dev/sda1")
+
+    def test_an_hdd_volume_cannot_be_booted(self):
+        with pytest.raises(InvalidRequestError, match="found st1 for the root device"):
+            self.select(volume={"volumeType": "st1", "sizeGib": 125})
+
+    def test_only_the_root_volume_takes_a_reboot(self):
+        with pytest.raises(InvalidRequestError, match=r"target\.device: nothing is attached at /dev/sdf"):
+            self.select(device="/dev/sdf")
