@@ -109,7 +109,7 @@ def test_the_messages_and_the_answer_name_the_old_root_volume(roots: Roots) -> N
     assert (
         f"create-replace-root-volume-task --instance-id {roots.instance_id} --volume-id {roots.old}" in ready
     )
-    assert not any("can be used" in text for text in roots.texts())
+    assert not any("is attached to" in text for text in roots.texts())
 
 
 def test_nothing_of_the_instance_changes_until_the_volume_is_at_full_speed(roots: Roots) -> None:

@@ -20,7 +20,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, Instance, OnFailure, Volume
 from rewarm.domain.units import iso
-from rewarm.domain.volume.leftovers import own_volumes
+from rewarm.domain.volume.leftovers import INDEX_TAG, STACK_TAG, own_volumes
 from rewarm.domain.volume.replacing import (
     LEAVING,
     REPLACED_STACK_TAG,
@@ -47,7 +47,6 @@ from rewarm.steps.replace.device_look import Look, LookPorts, answer, ask
 
 State = Literal["back", "stays-out", "pending", "left"]
 RETRIED = (ThrottledError, ServiceUnavailableError, DeviceInUseError)
-INDEX_TAG = "rewarm:volume-index"
 
 
 @dataclass(frozen=True)
@@ -168,7 +167,7 @@ class _Case:
             return self._stay_out(f"{self.place.instance_id} is gone")
         if instance.is_gone:
             return self._stay_out(f"{self.place.instance_id} is {instance.state}")
-        if new is not None:
+        if new is not None and STACK_TAG in new.settings.tags:
             return self._free(new, instance)
         return self._attach(instance)
 
@@ -270,8 +269,9 @@ class _Case:
         if holder is not None and holder != name and not self._is_ours(holder):
             return self._is(
                 "left",
-                f"{self.place.in_words} has {holder} now, which is not of this restore; detach it, attach "
-                f"{name} there by hand, or remove the tag {REPLACED_TAG} from {name}",
+                f"{self.place.in_words} has {holder} now, which is not of this restore or has lost its tag "
+                f"{STACK_TAG}; detach it and attach {name} there by hand, or remove the tag {REPLACED_TAG} "
+                f"from {name}",
             )
         if holder is not None:
             return self._is("pending", f"EC2 still shows {holder} at {self.place.in_words}")
@@ -279,7 +279,9 @@ class _Case:
         return self._is("pending", f"{name} is being attached as {self.place.in_words}")
 
     def _is_ours(self, holder: str) -> bool:
-        return any(volume.volume_id == holder for volume in self._made())
+        """Nobody may change one without the stack's tag."""
+        made = (one for one in self._made() if STACK_TAG in one.settings.tags)
+        return any(volume.volume_id == holder for volume in made)
 
     def _stay_out(self, why: str) -> PutBack:
         """The sweeper forgets the volume. The restore's tag stays and says why the volume is detached."""

@@ -118,6 +118,13 @@ class TestPutBack:
         assert "has vol-0bbbbbbbbbbbbbbbb now" in done.reason
         assert REPLACED_TAG in world.volumes.volumes[OLD].settings.tags
 
+    def test_a_new_volume_without_the_tag_that_lets_it_go_is_told(self, world):
+        new = make_new(world)
+        world.volumes.untag(new, "rewarm:stack")
+        done = step(world)
+        assert done.state == "left"
+        assert f"has {new} now, which is not of this restore or has lost its tag rewarm:stack" in done.reason
+
     @pytest.mark.parametrize("state", ["terminated", "shutting-down"])
     def test_without_its_instance_it_stays_out(self, world, state):
         world.instances.add(instance(state=state))
