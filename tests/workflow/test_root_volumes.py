@@ -22,10 +22,10 @@ class Roots:
     def __init__(self, fast: FastLab) -> None:
         self.fast = fast
         self.instance_id = fast.region.add_instance()
-        (old,) = fast.region.call("ec2", "DescribeVolumes", {})["Volumes"]
-        self.old: str = old["VolumeId"]
-        self.device: str = old["Attachments"][0]["Device"]
-        self.good = fast.region.add_snapshot(size_gib=old["Size"], extents=((0, 90),), volume_id=self.old)
+        (mapped,) = self.machine()["BlockDeviceMappings"]
+        self.old: str = mapped["Ebs"]["VolumeId"]
+        self.device: str = mapped["DeviceName"]
+        self.good = fast.region.add_snapshot(size_gib=8, extents=((0, 90),), volume_id=self.old)
         fast.pass_time(600)
 
     def asked(self, strategy: str = "auto", **target: Any) -> dict[str, Any]:
@@ -221,3 +221,16 @@ def test_the_plan_counts_the_boot_and_says_that_it_is_used_at_the_end(roots: Roo
     (volume,) = answer["plans"]
     assert volume["plan"]["phases"]["boot"][0] > 0
     assert volume["plan"]["usableSeconds"] == volume["plan"]["readyP50Seconds"]
+
+
+def test_a_fleet_gives_many_instances_their_root_volumes_back(roots: Roots) -> None:
+    machines = [roots, Roots(roots.fast), Roots(roots.fast)]
+    items = [{"source": one.asked()["source"], "target": one.asked()["target"]} for one in machines]
+    status, answer = roots.fast.api("POST", "/fleets", {"source": {"items": items}})
+    assert status == 202, answer
+    execution = roots.fast.execution("FleetStateMachine", answer["fleetId"])
+    assert execution is not None
+    roots.fast.finish(execution)
+    assert roots.fast.api("GET", f"/fleets/{answer['fleetId']}")[1]["status"] == "ready"
+    assert all(one.old not in one.devices().values() for one in machines)
+    assert len(roots.volumes()) == 2 * len(machines)

@@ -288,7 +288,7 @@ def _facts(
         scope=request.warm_up.scope,
         polite_latency_ms=request.warm_up.polite_latency_ms,
         starts_instance=volume.starts_instance,
-        swaps_root=volume.swaps_root,
+        swaps_root=bool(request.target.reboot),
         priority=volume.priority,
         fast_restore_quota_left=left.fast_snapshot_restores,
         rate_quota_left_mib_s=left.initialization_rate_mib_s,

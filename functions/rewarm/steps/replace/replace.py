@@ -101,6 +101,8 @@ def _root(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> R
     if not (swaps and may_be_root(event.restore_id, place.index, event.volume_id, ports.table)):
         stop_if_cancelled(ports.table, event.restore_id)
         _check(event, ports.volumes.get(old), place, ports)
+    if not swaps:
+        _check_root_product_codes(old, place, ports)
     return swap_root(event, old, place, ports) if swaps else _result(event, "replaceable")
 
 
@@ -183,6 +185,17 @@ def _check_product_codes(old: Volume, place: Place, ports: ReplacePorts) -> None
             "would attach it again to a stopped instance only, so it could not go back; stop the instance "
             "and replace the volume by hand",
             field="target.device",
+        )
+
+
+def _check_root_product_codes(old: str, place: Place, ports: ReplacePorts) -> None:
+    """Its snapshot's volume has them too, and could not be warmed up beside it (botocore: ec2 AttachVolume)."""
+    codes = ports.volumes.product_codes(old)
+    if codes:
+        raise TargetNotUsableError(
+            f"{old} at {place.in_words} has a Marketplace product code ({', '.join(codes)}): EC2 attaches a "
+            "volume with it to a stopped instance only; what works is target.start once it is stopped",
+            field="target.reboot",
         )
 
 

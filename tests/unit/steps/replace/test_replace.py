@@ -299,11 +299,11 @@ class TestOnAStoppedInstance:
 class TestTheRootVolume:
     ROOT = "/dev/xvda"
 
-    def ask(self, world, pending=None, *, minute=0.0):
+    def ask(self, world, pending=None, *, phase="swap", minute=0.0):
         volume = world.assignment
         replaces = volume.replaces.model_copy(update={"root_device": self.ROOT})
         swapped = volume.model_copy(update={"replaces": replaces, "device": "/dev/sdf"})
-        return ask(world, "swap", pending, minute=minute, volume=swapped)
+        return ask(world, phase, pending, minute=minute, volume=swapped)
 
     @pytest.fixture
     def world(self):
@@ -341,3 +341,9 @@ class TestTheRootVolume:
         with pytest.raises(RestoreCancelledError):
             self.ask(world)
         assert world.instances.swaps == []
+
+    def test_one_of_the_marketplace_is_refused_before_anything_is_made(self, world):
+        assert self.ask(world, phase="check").state == "replaceable"
+        world.volumes.codes[OLD] = ["abc"]
+        with pytest.raises(TargetNotUsableError, match=r"Marketplace product code \(abc\)"):
+            self.ask(world, phase="check")
