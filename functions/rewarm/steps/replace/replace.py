@@ -189,7 +189,7 @@ def _check_product_codes(old: Volume, place: Place, ports: ReplacePorts) -> None
 
 
 def _check_root_product_codes(old: str, place: Place, ports: ReplacePorts) -> None:
-    """Its snapshot's volume has them too, and could not be warmed up beside it (botocore: ec2 AttachVolume)."""
+    """Its snapshot's volume has them, too, and cannot be attached beside it (botocore: ec2 AttachVolume)."""
     codes = ports.volumes.product_codes(old)
     if codes:
         raise TargetNotUsableError(

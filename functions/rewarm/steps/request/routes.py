@@ -37,6 +37,7 @@ from rewarm.steps.record.records import (
     FINISHED,
     WRITING,
     Status,
+    attached_attribute,
     events,
     indexes,
     name_and_index,
@@ -280,11 +281,9 @@ def cancel_restore(
         _stop_if_ended(restore_id, record)
     if record.get("status") not in FINISHED:
         if not mark_cancelled(restore_id, ports.table) and not asked_before:
-            if record.get(WRITING) or (ports.table.get(restore_id) or {}).get(WRITING):
-                raise RestoreEndedError(
-                    f"{restore_id} writes the blocks of its snapshot, so that a volume would be mixed; wait "
-                    "until it has ended. The snapshot that it has made of the volume undoes it"
-                )
+            mark, why = _no_way_back(record)
+            if mark is not None:
+                raise RestoreEndedError(f"{restore_id} {why}")
             raise RestoreEndedError(
                 f"{restore_id} is ready: its volumes are at full speed, and what costs money is being "
                 "released; a volume that is not wanted any more is yours to delete"
@@ -293,16 +292,33 @@ def cancel_restore(
     return {"restoreId": restore_id, "status": record.get("status"), "cancelRequested": True}
 
 
+def _no_way_back(record: JsonObject) -> tuple[str | None, str]:
+    """(the mark of the record after which it cannot be cancelled, why); None where there is none."""
+    target = (record.get("request") or {}).get("target") or {}
+    if target.get("mode") == "rewind":
+        return WRITING, (
+            "writes the blocks of its snapshot, so that a volume would be mixed; wait until it has ended. "
+            "The snapshot that it has made of the volume undoes it"
+        )
+    if target.get("reboot"):
+        return attached_attribute(0), (
+            f"has asked EC2 to swap the root volume of {target.get('instanceId')}; wait until it has ended. "
+            "The old volume is kept, and can be swapped in again"
+        )
+    return None, ""
+
+
 def mark_cancelled(restore_id: str, table: RestoreTable) -> bool:
-    """False where all volumes are at full speed, or a rewind writes.
+    """False where all volumes are at full speed, a rewind writes, or EC2 swaps a root volume.
 
     Those that are not yet are looked at a part at a time; where all of a part get there in that moment, the
     next part is asked.
     """
     while True:
         record = table.get(restore_id) or {}
-        if (record.get("request") or {}).get("target", {}).get("mode") == "rewind":
-            return not record.get(WRITING) and table.request_cancel(restore_id, unless=[WRITING])
+        mark, _ = _no_way_back(record)
+        if mark is not None:
+            return not record.get(mark) and table.request_cancel(restore_id, unless=[mark])
         names = [settled_attribute(index) for index in indexes(record)]
         open_ones = [name for name in names if not record.get(name)]
         if names and not open_ones:
