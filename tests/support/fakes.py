@@ -484,10 +484,12 @@ class FakeInstances:
     """Of start and stop."""
     stops_slowly: bool = False
     starts: list[str] = field(default_factory=list)
-    swaps: list[tuple[str, str, str]] = field(default_factory=list)
+    asked_swaps: list[tuple[str, str, str]] = field(default_factory=list)
     """(instance, volume, token) of each call."""
     swap: str = "succeeded"
     """The state of every task."""
+    swap_failure: Exception | None = None
+    begins_all_the_same: bool = False
 
     def add(self, instance: Instance) -> Instance:
         self.instances[instance.instance_id] = instance
@@ -500,11 +502,14 @@ class FakeInstances:
         return self.get(instance_id).ssm_online
 
     def begin_swap(self, instance_id: str, volume_id: str, *, client_token: str) -> str:
-        self.swaps.append((instance_id, volume_id, client_token))
+        if self.swap_failure is None or self.begins_all_the_same:
+            self.asked_swaps.append((instance_id, volume_id, client_token))
+        if self.swap_failure is not None:
+            raise self.swap_failure
         return f"replacevol-{client_token}"
 
-    def swap_state(self, task_id: str) -> str:
-        return self.swap
+    def swaps(self, instance_id: str) -> dict[str, str]:
+        return {f"replacevol-{token}": self.swap for _, _, token in self.asked_swaps}
 
     def hear(self, instance_id: str, at: datetime) -> None:
         """Systems Manager hears from it."""

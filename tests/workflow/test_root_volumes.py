@@ -152,7 +152,7 @@ def test_a_task_that_does_not_end_is_given_up_and_both_volumes_are_kept(roots: R
     roots.fast.region.faults.add(FaultRule("root:replacement", effect="stall"))
     ending = ended(roots.fast, roots.restore())
     assert (ending.status, ending.error) == ("failed", "VolumeFailedError"), ending
-    assert "is still in-progress after 3" in ending.cause, ending
+    assert f"the root volume of {roots.instance_id} within 3" in ending.cause, ending
     assert len(roots.volumes()) == 2
 
 
@@ -197,6 +197,15 @@ def test_an_execution_that_is_stopped_while_ec2_swaps_loses_no_volume(roots: Roo
     roots.fast.pass_time(7_200)
     (new,) = [one for one in roots.volumes() if one != roots.old]
     assert roots.devices() == {roots.device: new}
+
+
+def test_two_restores_never_swap_one_root_volume(roots: Roots) -> None:
+    restore_id = roots.restore("warm-up-agent")
+    roots.fast.run(lambda: BESIDE in roots.devices(), most_seconds=600)
+    status, answer = roots.fast.api("POST", "/restores", roots.asked("warm-up-agent", device=None))
+    assert status == 409, answer
+    assert f"{roots.device} on {roots.instance_id} is being restored to by {restore_id}" in answer["detail"]
+    assert ended(roots.fast, restore_id).kind == "ready"
 
 
 @pytest.mark.parametrize(

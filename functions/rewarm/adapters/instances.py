@@ -123,10 +123,15 @@ class Ec2Instances:
             )
         return answer["ReplaceRootVolumeTask"]["ReplaceRootVolumeTaskId"]
 
-    def swap_state(self, task_id: str) -> str:
+    def swaps(self, instance_id: str) -> dict[str, str]:
+        # By the instance: for a task that EC2 does not show yet there is no documented error.
+        pages = self._ec2.get_paginator("describe_replace_root_volume_tasks")
         with naming_errors():
-            answer = self._ec2.describe_replace_root_volume_tasks(ReplaceRootVolumeTaskIds=[task_id])
-        return answer["ReplaceRootVolumeTasks"][0]["TaskState"]
+            return {
+                task["ReplaceRootVolumeTaskId"]: task["TaskState"]
+                for page in pages.paginate(Filters=[{"Name": "instance-id", "Values": [instance_id]}])
+                for task in page["ReplaceRootVolumeTasks"]
+            }
 
     def _information(self, instance_id: str) -> InstanceInformationTypeDef:
         """What Systems Manager knows of it; empty where it knows nothing."""

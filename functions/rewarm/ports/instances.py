@@ -58,8 +58,11 @@ class RootVolumes(Protocol):
         Raises RequestRefusedError, TargetNotFoundError, VolumeNotFoundError.
         """
 
-    def swap_state(self, task_id: str) -> str:
-        """Returns the task's state (botocore: ec2 ReplaceRootVolumeTask.TaskState)."""
+    def swaps(self, instance_id: str) -> dict[str, str]:
+        """Returns the states of the instance's tasks by id (botocore: ec2 ReplaceRootVolumeTask.TaskState).
+
+        EC2 may not show one of the last seconds yet.
+        """
 
 
 Parameters = Mapping[str, str]

@@ -24,7 +24,7 @@ def look(
     volume = data_plane.volumes.get(given["volume"])
     is_named = instance_id not in data_plane.without_nvme
     if not is_named or volume is None or instance_id not in volume.attached_to:
-        end(66, "", f"warmer: no /dev/disk/by-id/… of {given['volume_id']}")
+        end(66, "", f"warmer: no /dev/disk/by-id/… of {given['volume']}")
         return
     if given["action"] == "unmount":
         data_plane.mounted.pop(volume.volume_id, None)

@@ -3,6 +3,7 @@
 #include "device/device_facts.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 int claim_compare(const struct claim *claim, const char *found, struct diag *diag) {
@@ -42,10 +43,12 @@ int claim_take(const struct claim *claim, struct device **opened, struct diag *d
     }
     if (reason != NULL) {
         /* What mounted or took it since, or what no list shows. */
-        bool is_held = strcmp(reason, strerror(EBUSY)) == 0;
+        char why[160];
+        snprintf(why, sizeof why, "%s", reason); /* Windows has one buffer for all texts of errors. */
+        bool is_held = strcmp(why, strerror(EBUSY)) == 0;
         device_close(device);
         return diag_refuse(diag, is_held ? WARMER_HELD : WARMER_CANNOT_OPEN, "cannot take %s: %s",
-                           claim->path, is_held ? "something else uses it" : reason);
+                           claim->path, is_held ? "something else uses it" : why);
     }
     status = look_at_opened(claim, device, diag);
     if (status != 0) {

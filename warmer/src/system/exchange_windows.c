@@ -53,6 +53,10 @@ static bool send_request(struct exchange *exchange, void *body, DWORD length) {
                                WINHTTP_NO_HEADER_INDEX);
 }
 
+static bool is_accepted(const struct exchange *exchange) {
+    return exchange->status >= 200 && exchange->status < 300;
+}
+
 bool exchange_open(struct exchange *exchange, const struct exchange_request *request) {
     wchar_t *url = windows_path(request->url);
     if (url == NULL) {
@@ -63,7 +67,7 @@ bool exchange_open(struct exchange *exchange, const struct exchange_request *req
                                                 open_request(exchange, url, request->verb) &&
                                                 send_request(exchange, request->body, request->body_bytes));
     free(url);
-    return is_answered && exchange->status >= 200 && exchange->status < 300;
+    return is_answered && is_accepted(exchange);
 }
 
 bool exchange_read(struct exchange *exchange, void *bytes, DWORD length, DWORD *count) {
@@ -71,10 +75,12 @@ bool exchange_read(struct exchange *exchange, void *bytes, DWORD length, DWORD *
 }
 
 void exchange_explain(const struct exchange *exchange, char *why, size_t size) {
-    if (exchange->error == 0) {
-        snprintf(why, size, "the server answered %lu", (unsigned long)exchange->status);
-    } else {
+    if (exchange->error != 0) {
         snprintf(why, size, "error %lu of Windows", (unsigned long)exchange->error);
+    } else if (is_accepted(exchange)) {
+        snprintf(why, size, "it could not be kept");
+    } else {
+        snprintf(why, size, "the server answered %lu", (unsigned long)exchange->status);
     }
 }
 

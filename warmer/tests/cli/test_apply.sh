@@ -84,6 +84,9 @@ run "$WARMER" apply disk --volume $volume --state state --manifest d/manifest
 expect_true a_file_is_no_device test "$status" -eq 80
 run "$WARMER" apply /dev/null --image --volume $volume --state state --manifest d/manifest
 expect_true a_device_is_no_image test "$status" -ge 3 -a "$status" -ne 66
+run "$WARMER" apply missing --image --volume $volume --state state --manifest d/manifest
+expect_true an_image_that_is_missing_is_said_to_be sh -c \
+    "test $status -eq 3 && grep -qF 'cannot take missing: No such file or directory' err"
 run "$WARMER" apply disk --manifest d/manifest --state state
 expect_true the_volume_has_to_be_named test "$status" -eq 2
 

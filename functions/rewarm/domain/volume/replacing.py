@@ -104,7 +104,7 @@ def device_to_replace(
     With `reboots` it is the root device, and no other one. Raises InvalidRequestError, TargetNotUsableError.
     """
     device = asked or own
-    if device is not None and reboots and device_slot(device) in ROOT_SLOTS:
+    if reboots and (device is None or device_slot(device) in ROOT_SLOTS):
         device = instance.root_device or device
     attached = ", ".join(f"{name} ({volume_id})" for name, volume_id in sorted(instance.devices.items()))
     if device is None:

@@ -47,10 +47,12 @@ from rewarm.steps.record.records import (
     last_volume,
     parsed_time,
     preparation_attribute,
+    replaced_attribute,
     rewind_attribute,
     settled_attribute,
     volume_attribute,
 )
+from rewarm.steps.replace.swap_root import is_swapped
 from rewarm.steps.request.routes import mark_cancelled, wake_waiting
 from rewarm.steps.select.admission import give_back
 
@@ -248,12 +250,15 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
     """Of one volume, as the record knows it."""
     made = record.get(volume_attribute(index)) or {}
     prepared = record.get(preparation_attribute(index)) or {}
-    told = record.get(attached_attribute(index)) or {}
-    # Where its mark could not be written the execution went on: it is shown as usable all the same.
-    shown = record.get(initialization_attribute(index)) or {}
+    told = bool(record.get(attached_attribute(index)))
     drill = _is_drill(record)
     settled = bool(record.get(settled_attribute(index))) and not drill
     request = record.get("request") or {}
+    # Where its mark could not be written the execution went on: it is shown as usable all the same. One that
+    # becomes a root volume is warmed up before anybody may use it.
+    reboots = bool((request.get("target") or {}).get("reboot"))
+    shown = not reboots and record.get(initialization_attribute(index))
+    told = told or (reboots and is_swapped(record.get(replaced_attribute(index)) or {}))
     known = prepared if prepared.get("snapshotId") else made
     place = known.get("snapshotId"), known.get("availabilityZone")
     return Remains(
@@ -263,7 +268,7 @@ def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
         volume_id=None if rewind_attribute(index) in record else last_volume(record, index),
         instance_id=made.get("instanceId") or (request.get("target") or {}).get("instanceId"),
         place=(str(place[0]), str(place[1])) if all(place) else None,
-        announced=not drill and (bool(told) or bool(shown) or settled or bool(record.get(RECOVERED))),
+        announced=not drill and (told or bool(shown) or settled or bool(record.get(RECOVERED))),
         on_failure=OnFailure(request.get("onFailure", OnFailure.CLEAN_UP)),
         fallback=settled,
         starts_instance=bool((request.get("target") or {}).get("start")),

@@ -38,9 +38,9 @@ from rewarm.steps.record.records import (
     replaced_attribute,
     stop_if_cancelled,
 )
-from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, LookPorts, answer, ask
+from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, answer, ask
 from rewarm.steps.replace.put_back import put_back
-from rewarm.steps.replace.swap_root import SwapPorts, may_be_root, swap_root
+from rewarm.steps.replace.swap_root import SwapPorts, is_asked, swap_root
 
 PATIENCE = timedelta(minutes=5)
 """A detachment takes seconds, or hangs for as long as something uses the volume (botocore: DetachVolume)."""
@@ -53,8 +53,6 @@ __all__ = ["ReplacePorts", "put_back", "replace"]
 @dataclass(frozen=True, kw_only=True)
 class ReplacePorts(SwapPorts):
     """The ports that replacing a volume needs."""
-
-    look: LookPorts
 
 
 def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
@@ -98,7 +96,7 @@ def _other(event: ReplaceEvent, volume_id: str, place: Place, ports: ReplacePort
 def _root(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> ReplaceResult:
     """Checked until EC2 is asked."""
     swaps = event.phase == "swap"
-    if not (swaps and may_be_root(event.restore_id, place.index, event.volume_id, ports.table)):
+    if not (swaps and is_asked(event.restore_id, place.index, event.volume_id, ports.table)):
         stop_if_cancelled(ports.table, event.restore_id)
         _check(event, ports.volumes.get(old), place, ports)
     if not swaps:

@@ -6,6 +6,7 @@ puts it in the place of the old one, which is kept. Until EC2 is asked, the inst
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,20 +17,35 @@ from rewarm.domain.errors import (
     RequestRefusedError,
     RestoreCancelledError,
     TargetNotFoundError,
+    TargetNotUsableError,
     VolumeFailedError,
+    VolumeInUseError,
 )
 from rewarm.domain.units import duration_text, iso
-from rewarm.domain.volume.replacing import LEAVING, REPLACED_STACK_TAG, REPLACED_TAG, Place, living
+from rewarm.domain.volume.replacing import (
+    LEAVING,
+    REPLACED_FROM_TAG,
+    REPLACED_STACK_TAG,
+    REPLACED_TAG,
+    Place,
+    living,
+)
+from rewarm.domain.volume.targets import device_slot
 from rewarm.ports.instances import RootVolumes
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import ENDED, attached_attribute, attribute, parsed_time, replaced_attribute
+from rewarm.steps.replace.device_look import Look, LookPorts, answer, ask
 
 WAIT_SECONDS = 5
 LEAVE_PATIENCE = timedelta(minutes=5)
 """A detachment takes seconds, or hangs for as long as something uses the volume (botocore: DetachVolume)."""
+REFUSAL_PATIENCE = timedelta(minutes=2)
+"""EC2 may show a volume as available before each of its parts knows that it is."""
 SWAP_PATIENCE = timedelta(minutes=30)
 """AWS names no time for a task. An instance boots in minutes."""
+UNDER_WAY = frozenset({"pending", "in-progress", "failing", "failing-detached"})
+"""botocore: ec2 ReplaceRootVolumeTask.TaskState."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,75 +54,112 @@ class SwapPorts:
 
     volumes: VolumeStore
     roots: RootVolumes
+    look: LookPorts
     table: RestoreTable
     stack_name: str
 
 
-def may_be_root(restore_id: str, index: int, volume_id: str | None, table: RestoreTable) -> bool:
-    """Whether EC2 was asked to swap this volume in: then nobody deletes it, whatever became of that."""
+def is_asked(restore_id: str, index: int, volume_id: str | None, table: RestoreTable) -> bool:
+    """Whether the restore may ask EC2 to swap this volume in, and cannot be cancelled any more."""
     mark: JsonObject = (table.get(restore_id) or {}).get(attached_attribute(index)) or {}
     return volume_id is not None and mark.get("volumeId") == volume_id
+
+
+def may_be_root(restore_id: str, index: int, volume_id: str | None, table: RestoreTable) -> bool:
+    """Whether EC2 was asked, by any of the two items: then nobody deletes it, whatever became of that."""
+    noted = attribute(table, restore_id, index, replaced_attribute(index))
+    return is_asked(restore_id, index, volume_id, table) or (
+        volume_id is not None and noted.get("newVolumeId") == volume_id and is_swapped(noted)
+    )
+
+
+def is_swapped(noted: JsonObject) -> bool:
+    """Whether the record of the replaced volume says that EC2 was asked."""
+    return noted.get("state") not in {None, "in-place"}
 
 
 def swap_root(event: ReplaceEvent, old: str, place: Place, ports: SwapPorts) -> ReplaceResult:
     """Asks EC2 once, and returns how far it is; it is called again.
 
-    Raises VolumeFailedError, AccessDeniedError, RequestRefusedError, TargetNotFoundError,
-    RestoreCancelledError.
+    Raises VolumeFailedError, VolumeInUseError, AgentUnreachableError, AccessDeniedError, RequestRefusedError,
+    TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
     """
     new = event.volume_id or ""
-    if not may_be_root(event.restore_id, place.index, new, ports.table):
-        if not _has_left(event, new, ports.volumes):
-            return _result(event, "detaching", event.pending.started_at if event.pending else None)
+    if not is_asked(event.restore_id, place.index, new, ports.table):
+        leaving = _leaving(event, new, place, ports)
+        if leaving is not None:
+            return leaving
         _begin(event, old, place, ports)
     noted = attribute(ports.table, event.restore_id, place.index, replaced_attribute(place.index))
-    started_at = parsed_time(noted.get("startedAt")) or event.now
-    # The same token: where the answer got lost, this is the same task.
-    try:
-        task = noted.get("taskId") or ports.roots.begin_swap(
-            place.instance_id, new, client_token=f"{event.restore_id}-{place.index}-root"
-        )
-    except (AccessDeniedError, RequestRefusedError, TargetNotFoundError):
-        _not_begun(event, place, ports)
-        raise
-    if task != noted.get("taskId"):
-        _note(event, place, {**noted, "taskId": task}, ports)
-    if not _has_ended(event, old, place, (task, started_at), ports):
-        return _result(event, "swapping", started_at)
-    # Without the place in the tags: nothing puts it back.
-    ports.volumes.tag(old, {REPLACED_TAG: event.restore_id, REPLACED_STACK_TAG: ports.stack_name})
-    ports.volumes.set_delete_on_termination(
-        place.instance_id, place.device, delete=place.delete_on_termination
-    )
-    return _result(event, "swapped", started_at)
+    asked_at = parsed_time(noted.get("askedAt")) or parsed_time(noted.get("startedAt")) or event.now
+    if noted.get("taskId") is None:
+        task = _ask_ec2(event, new, place, noted, ports)
+        if task is not None:
+            _note(event, place, {"taskId": task, "askedAt": iso(event.now)}, ports)
+        return _result(event, "swapping", asked_at)
+    if not _is_in_place(event, old, place, noted, ports):
+        _stop_if_late(event, old, place, asked_at, ports)
+        return _result(event, "swapping", asked_at)
+    return _result(event, "swapped", asked_at)
 
 
-def _has_left(event: ReplaceEvent, new: str, volumes: VolumeStore) -> bool:
-    """The new volume has left the device beside; EC2 swaps in only what is available."""
-    volume = volumes.get(new)
+def _leaving(event: ReplaceEvent, new: str, place: Place, ports: SwapPorts) -> ReplaceResult | None:
+    """None once it has left the device beside; EC2 swaps in only what is available.
+
+    An instance that has rebooted by itself may run from it: the copy has the labels of the root volume.
+    """
+    volume, pending = ports.volumes.get(new), event.pending
     attached = living(volume)
-    if not attached:
-        return volume.state == "available"
-    if attached[0].state not in LEAVING:
-        volumes.detach(new, attached[0].instance_id)
-        return False
-    since = event.pending.started_at if event.pending else None
-    if since is not None and event.now - since > LEAVE_PATIENCE:
+    if not attached and volume.state == "available":
+        return None
+    since = pending.started_at if pending is not None and pending.state == "detaching" else None
+    if attached and attached[0].state not in LEAVING and since is None:
+        return _look(event, new, place, ports)
+    where = f"at {attached[0].device} of {attached[0].instance_id}" if attached else f"and {volume.state}"
+    waited = event.now - (since or event.now)
+    if waited > LEAVE_PATIENCE or volume.state == "error":
         raise VolumeFailedError(
-            f"{new} is still {attached[0].state} at {attached[0].device} of {attached[0].instance_id} after "
-            f"{duration_text((event.now - since).total_seconds())}: EC2 waits until nothing uses it"
+            f"{new} is still {attached[0].state if attached else 'not available'} {where} after "
+            f"{duration_text(waited.total_seconds())}: EC2 waits until nothing uses it"
         )
-    return False
+    return _result(event, "detaching", since or event.now)
+
+
+def _look(event: ReplaceEvent, new: str, place: Place, ports: SwapPorts) -> ReplaceResult:
+    """Asks the instance what uses the new volume, and detaches it where nothing does."""
+    pending = event.pending
+    known = pending is not None and (pending.phase, pending.state) == ("swap", "looking")
+    if pending is None or not known or pending.command_id is None or pending.asked_at is None:
+        look = ask(new, place.instance_id, "check", now=event.now, ports=ports.look)
+        return _result(event, "looking", None, look)
+    look = Look(pending.command_id, place.instance_id, new, pending.asked_at)
+    use = answer(look, now=event.now, commands=ports.look.commands)
+    if use is None:
+        return _result(event, "looking", None, look)
+    if not use.is_free:
+        why = f"{new}, which was to become the root volume of {place.instance_id}, is {use.in_words}"
+        # Somebody works with it, so it is not deleted.
+        _note(event, place, {"newVolumeId": new, "state": "left", "reason": why}, ports)
+        raise VolumeInUseError(f"{why}. It is kept", field="target.reboot")
+    ports.volumes.detach(new, place.instance_id)
+    return _result(event, "detaching", event.now)
 
 
 def _begin(event: ReplaceEvent, old: str, place: Place, ports: SwapPorts) -> None:
     """The record first. From here on the restore cannot be cancelled, and the new volume is not deleted."""
+    tasks = ports.roots.swaps(place.instance_id)
+    busy = [task for task, state in tasks.items() if state in UNDER_WAY]
+    if busy:
+        raise TargetNotUsableError(
+            f"{busy[0]} of EC2 replaces the root volume of {place.instance_id} already", field="target.reboot"
+        )
     swap = {
         "volumeId": old,
         "newVolumeId": event.volume_id,
         "instanceId": place.instance_id,
         "device": place.device,
         "startedAt": iso(event.now),
+        "tasksBefore": sorted(tasks),
         "state": "swapping",
     }
     _note(event, place, swap, ports)
@@ -116,18 +169,32 @@ def _begin(event: ReplaceEvent, old: str, place: Place, ports: SwapPorts) -> Non
         raise RestoreCancelledError(ENDED)
 
 
-def _has_ended(
-    event: ReplaceEvent, old: str, place: Place, task: tuple[str, datetime], ports: SwapPorts
-) -> bool:
-    """botocore: ec2 ReplaceRootVolumeTask.TaskState."""
-    (task_id, started_at), new = task, event.volume_id
-    state = ports.roots.swap_state(task_id)
-    if state == "succeeded":
-        return True
+def _ask_ec2(event: ReplaceEvent, new: str, place: Place, noted: JsonObject, ports: SwapPorts) -> str | None:
+    """The task's id; None where EC2 refuses it for now. The same token makes no second task."""
+    token = hashlib.sha256(f"{event.restore_id}/{place.index}/root".encode()).hexdigest()
+    try:
+        return ports.roots.begin_swap(place.instance_id, new, client_token=token)
+    except (AccessDeniedError, RequestRefusedError, TargetNotFoundError) as error:
+        # A call whose answer was lost may have begun it.
+        known = noted.get("tasksBefore") or []
+        begun = [task for task in ports.roots.swaps(place.instance_id) if task not in known]
+        if begun:
+            return begun[0]
+        started_at = parsed_time(noted.get("startedAt")) or event.now
+        if isinstance(error, RequestRefusedError) and event.now - started_at <= REFUSAL_PATIENCE:
+            return None
+        _not_begun(event, place, ports)
+        raise
+
+
+def _is_in_place(event: ReplaceEvent, old: str, place: Place, noted: JsonObject, ports: SwapPorts) -> bool:
+    """Whether EC2 has swapped it in, and the instance has booted from it."""
+    new, task = event.volume_id or "", str(noted["taskId"])
+    state = ports.roots.swaps(place.instance_id).get(task, "pending")
     if state == "failed":
         _not_begun(event, place, ports)
         raise VolumeFailedError(
-            f"EC2 did not swap {new} in for {old} ({task_id} has failed); {old} is still the root volume of "
+            f"EC2 did not swap {new} in for {old} ({task} has failed); {old} is still the root volume of "
             f"{place.instance_id}"
         )
     if state == "failed-detached":
@@ -135,19 +202,63 @@ def _has_ended(
             f"{place.instance_id} has no root volume: EC2 has taken {old} out, and {new} is not in its place"
         )
         _note(event, place, {"state": "left", "reason": why}, ports)
+        _tag(event, old, ports)
         attach = (
             f"aws ec2 attach-volume --instance-id {place.instance_id} --device {place.device} --volume-id"
         )
         raise VolumeFailedError(
-            f"{why} ({task_id} has failed). Both volumes are kept. Stop the instance, attach {new} or {old} "
+            f"{why} ({task} has failed). Both volumes are kept. Stop the instance, attach {new} or {old} "
             f"({attach} …), and start it"
         )
-    if event.now - started_at > SWAP_PATIENCE:
-        raise VolumeFailedError(
-            f"{task_id} of EC2, to make {new} the root volume of {place.instance_id}, is still {state} after "
-            f"{duration_text((event.now - started_at).total_seconds())}; {old} and {new} are both kept"
+    if state != "succeeded" or not _is_root(new, place, ports.volumes):
+        return False
+    if noted.get("state") != "swapped":
+        _tag(event, old, ports)
+        ports.volumes.set_delete_on_termination(
+            place.instance_id, place.device, delete=place.delete_on_termination
         )
-    return False
+        _note(event, place, {"state": "swapped"}, ports)
+    instance = ports.look.instances.get(place.instance_id)
+    asked_at = parsed_time(noted.get("askedAt"))
+    return instance.heard_at is not None and (asked_at is None or instance.heard_at >= asked_at)
+
+
+def _is_root(new: str, place: Place, volumes: VolumeStore) -> bool:
+    slot = device_slot(place.device)
+    return any(
+        one.instance_id == place.instance_id and device_slot(one.device) == slot
+        for one in living(volumes.get(new))
+    )
+
+
+def _stop_if_late(event: ReplaceEvent, old: str, place: Place, asked_at: datetime, ports: SwapPorts) -> None:
+    waited = event.now - asked_at
+    if waited <= SWAP_PATIENCE:
+        return
+    _tag(event, old, ports)
+    new, long = event.volume_id, duration_text(waited.total_seconds())
+    noted = attribute(ports.table, event.restore_id, place.index, replaced_attribute(place.index))
+    if noted.get("state") == "swapped":
+        back = f"aws ec2 create-replace-root-volume-task --instance-id {place.instance_id} --volume-id {old}"
+        raise VolumeFailedError(
+            f"{new} is the root volume of {place.instance_id}, from which Systems Manager has heard "
+            f"nothing for {long}; it may not boot from it. Both volumes are kept; the old one goes back with "
+            f"{back}"
+        )
+    raise VolumeFailedError(
+        f"EC2 has not made {new} the root volume of {place.instance_id} within {long}; {old} and {new} are "
+        "both kept"
+    )
+
+
+def _tag(event: ReplaceEvent, old: str, ports: SwapPorts) -> None:
+    """Not with a place to which it could be put back: it goes back by a swap only."""
+    tags = {
+        REPLACED_TAG: event.restore_id,
+        REPLACED_STACK_TAG: ports.stack_name,
+        REPLACED_FROM_TAG: "swapped",
+    }
+    ports.volumes.tag(old, tags)
 
 
 def _not_begun(event: ReplaceEvent, place: Place, ports: SwapPorts) -> None:
@@ -162,7 +273,9 @@ def _note(event: ReplaceEvent, place: Place, changes: JsonObject, ports: SwapPor
     ports.table.update_volume(event.restore_id, place.index, {name: {**noted, **changes}})
 
 
-def _result(event: ReplaceEvent, state: str, started_at: datetime | None) -> ReplaceResult:
+def _result(
+    event: ReplaceEvent, state: str, started_at: datetime | None, look: Look | None = None
+) -> ReplaceResult:
     return ReplaceResult.model_validate(
         {
             "finished": state == "swapped",
@@ -170,5 +283,7 @@ def _result(event: ReplaceEvent, state: str, started_at: datetime | None) -> Rep
             "phase": event.phase,
             "state": state,
             "started_at": started_at or event.now,
+            "command_id": look.command_id if look else None,
+            "asked_at": look.asked_at if look else None,
         }
     )

@@ -40,6 +40,8 @@ MOST_ROUNDS = 10
 MOST_CHECKED = 10
 """So many of the oldest restores are looked at where the stack is full; the sweeper looks at all."""
 
+ROOT = -1
+"""In the place of a volume's index, for the root device that is swapped; the volume has one of its own."""
 CALLS_OF_RESTORE = 3
 """Describe calls up to the plan: snapshot, source volume, instance or fast snapshot restore."""
 CALLS_OF_VOLUME = 4
@@ -134,6 +136,7 @@ def assign_and_hold(
                 for assignment in assigned
                 if assignment.device is not None
             }
+            devices |= [(ROOT, one.place) for one in assigned if one.swaps_root and one.place]
             wanted = held.with_devices(restore_id, devices, now)
         except (TargetBusyError, TooManyRestoresError, TargetNotUsableError):
             wanted = held.without(_over(held, restore_id, now, ports.keeper))

@@ -20,6 +20,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Attachment
 from rewarm.domain.volume.replacing import place_of
 from rewarm.steps.replace.replace import replace
+from rewarm.steps.replace.swap_root import may_be_root
 from tests.support.builders import DEVICE, INSTANCE_ID, RESTORE_ID, VOLUME_ID, assignment, at, request
 from tests.support.replacing import OLD, STACK, ReplacingWorld
 
@@ -327,23 +328,72 @@ class TestTheRootVolume:
         lost = {name: value for name, value in noted.items() if name != "taskId"}
         world.table.update_volume(RESTORE_ID, 0, {"replaced0": lost})
         self.ask(world, first, minute=1)
-        assert len(set(world.instances.swaps)) == 1
+        assert len(set(world.instances.asked_swaps)) == 1
 
     def test_it_has_the_new_volume_leave_its_place_first(self, world):
         beside = Attachment(INSTANCE_ID, "/dev/sdf", "attached")
         new = world.volumes.volumes[VOLUME_ID]
         world.volumes.volumes[VOLUME_ID] = changed(new, state="in-use", attachments=(beside,))
-        assert self.ask(world).state == "detaching"
-        assert world.instances.swaps == []
+        pending = self.ask(world)
+        assert pending.state == "looking"
+        world.say()
+        assert self.ask(world, pending).state == "detaching"
+        assert world.place_of(VOLUME_ID) is None
+        assert world.instances.asked_swaps == []
 
     def test_a_cancelled_restore_is_not_swapped(self, world):
         world.table.records[RESTORE_ID] = {"cancelRequested": True}
         with pytest.raises(RestoreCancelledError):
             self.ask(world)
-        assert world.instances.swaps == []
+        assert world.instances.asked_swaps == []
 
     def test_one_of_the_marketplace_is_refused_before_anything_is_made(self, world):
         assert self.ask(world, phase="check").state == "replaceable"
         world.volumes.codes[OLD] = ["abc"]
         with pytest.raises(TargetNotUsableError, match=r"Marketplace product code \(abc\)"):
             self.ask(world, phase="check")
+
+    def test_a_new_volume_that_somebody_works_with_is_kept_and_told(self, world):
+        """The instance has rebooted by itself, and runs from the copy."""
+        beside = Attachment(INSTANCE_ID, "/dev/sdf", "attached")
+        new = world.volumes.volumes[VOLUME_ID]
+        world.volumes.volumes[VOLUME_ID] = changed(new, state="in-use", attachments=(beside,))
+        pending = self.ask(world)
+        world.say("/")
+        with pytest.raises(VolumeInUseError, match=r"is mounted at /\. It is kept"):
+            self.ask(world, pending)
+        assert may_be_root(RESTORE_ID, 0, VOLUME_ID, world.table)
+
+    def test_a_task_of_somebody_else_is_waited_for_by_nobody(self, world):
+        world.instances.asked_swaps.append((INSTANCE_ID, "vol-other", "theirs"))
+        world.instances.swap = "pending"
+        with pytest.raises(TargetNotUsableError, match="replaces the root volume"):
+            self.ask(world)
+        assert not may_be_root(RESTORE_ID, 0, VOLUME_ID, world.table)
+
+    def test_what_ec2_refuses_at_first_is_asked_again_for_two_minutes(self, world):
+        world.instances.swap_failure = RequestRefusedError("IncorrectState")
+        assert self.ask(world).state == "swapping"
+        with pytest.raises(RequestRefusedError):
+            self.ask(world, minute=3)
+        assert not may_be_root(RESTORE_ID, 0, VOLUME_ID, world.table)
+
+    def test_a_task_whose_answer_was_lost_is_found_again(self, world):
+        world.instances.swap_failure = RequestRefusedError("IncorrectInstanceState")
+        world.instances.begins_all_the_same = True
+        assert self.ask(world).state == "swapping"
+        assert world.table.get_volume(RESTORE_ID, 0)["replaced0"]["taskId"].startswith("replacevol-")
+
+    def test_no_word_from_the_instance_is_told_with_the_way_back(self, world):
+        self.ask(world)
+        old, new = world.volumes.volumes[OLD], world.volumes.volumes[VOLUME_ID]
+        world.volumes.volumes[VOLUME_ID] = changed(new, attachments=old.attachments)
+        world.volumes.volumes[OLD] = changed(old, attachments=())
+        assert self.ask(world, minute=1).state == "swapping"
+        with pytest.raises(VolumeFailedError, match=f"may not boot from it.*--volume-id {OLD}"):
+            self.ask(world, minute=40)
+        assert may_be_root(RESTORE_ID, 0, VOLUME_ID, world.table)
+
+    def test_the_token_fits_however_long_the_name_of_the_restore_is(self, world):
+        self.ask(world)
+        assert len(world.instances.asked_swaps[0][2]) == 64
