@@ -11,7 +11,7 @@ from local.aws.region.faults import FaultRule
 from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
 from rewarm.domain.volume.replacing import REPLACED_TAG
-from tests.support.restores import texts
+from tests.support.restores import PATIENT, RestoreUser, texts
 
 BESIDE = "/dev/sdf"
 
@@ -244,3 +244,31 @@ def test_a_fleet_gives_many_instances_their_root_volumes_back(roots: Roots) -> N
     assert roots.fast.api("GET", f"/fleets/{answer['fleetId']}")[1]["status"] == "ready"
     assert all(one.old not in one.devices().values() for one in machines)
     assert len(roots.volumes()) == 2 * len(machines)
+
+
+def test_a_real_agent_reads_the_new_root_volume_on_a_real_machine(user: RestoreUser) -> None:
+    instance = user.instance(root_size_gib=0)
+    old = user.region.add_volume(
+        size_gib=1,
+        snapshot_id=user.snapshot(),
+        attach_to=instance,
+        device="/dev/xvda",
+        delete_on_termination=True,
+    )
+    done = user.restore(
+        {
+            "source": {"snapshotId": user.snapshot(volume_id=old)},
+            "target": {"instanceId": instance, "mode": "replace", "reboot": True},
+            "objective": {"strategy": "warm-up-agent"},
+            "verify": PATIENT,
+        }
+    )
+    assert done.main.status == "SUCCEEDED", done.why
+    (new,) = user.volumes_of(done.restore_id)
+    (found,) = user.lab.client("ec2").describe_instances(InstanceIds=[instance])["Reservations"]
+    (mapped,) = found["Instances"][0]["BlockDeviceMappings"]
+    assert (mapped["DeviceName"], mapped["Ebs"]["VolumeId"]) == ("/dev/xvda", new)
+    assert mapped["Ebs"]["DeleteOnTermination"]
+    counters = user.counters(new)
+    assert counters.read_blocks == counters.written_blocks > 0
+    assert user.volume(old)["Tags"][REPLACED_TAG] == done.restore_id
