@@ -154,7 +154,7 @@ def test_the_plan_says_which_volume_would_be_replaced(user: RestoreUser, replaci
     answer = user.call("POST", "/plans", replacing.request())
     assert answer.status == 200, answer
     assert answer.body["plans"][0]["volume"]["replaces"] == {
-        "volumeId": replacing.old, "sizeGib": 1, "deleteOnTermination": True,
+        "volumeId": replacing.old, "sizeGib": 1, "deleteOnTermination": True, "rootDevice": None,
     }  # fmt: skip
     assert any(f"{replacing.old} (1 GiB), now {DEVICE}" in note for note in answer.body["summary"]["notes"])
     assert replacing.place(replacing.old) == replacing.in_place
@@ -180,7 +180,7 @@ def unmount_alone(replacing: Replacing) -> Json:
 @pytest.mark.parametrize(
     ("request_of", "status", "field", "words"),
     [
-        (root, 422, "target.device", "create-replace-root-volume-task"),
+        (root, 422, "target.device", "target.reboot true"),
         (nothing_there, 400, "target.device", "nothing is attached at /dev/sdh"),
         (no_device, 400, "target.device", "is missing: target.mode replace needs the device"),
         (unmount_alone, 400, "target.unmount", "only goes with target.mode replace"),
