@@ -132,10 +132,15 @@ def _look(event: ReplaceEvent, new: str, place: Place, ports: SwapPorts) -> Repl
     if pending is None or not known or pending.command_id is None or pending.asked_at is None:
         look = ask(new, place.instance_id, "check", now=event.now, ports=ports.look)
         return _result(event, "looking", None, look)
-    look = Look(pending.command_id, place.instance_id, new, pending.asked_at)
+    look, since = Look(pending.command_id, place.instance_id, new, pending.asked_at), pending.started_at
     use = answer(look, now=event.now, commands=ports.look.commands)
     if use is None:
-        return _result(event, "looking", None, look)
+        return _result(event, "looking", since, look)
+    if not use.is_free and use.is_open_only and event.now - (since or event.now) <= LEAVE_PATIENCE:
+        # Some program that looks at each disk, which has ended soon.
+        return _result(
+            event, "looking", since, ask(new, place.instance_id, "check", now=event.now, ports=ports.look)
+        )
     if not use.is_free:
         why = f"{new}, which was to become the root volume of {place.instance_id}, is {use.in_words}"
         # Somebody works with it, so it is not deleted.

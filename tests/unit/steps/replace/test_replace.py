@@ -364,6 +364,18 @@ class TestTheRootVolume:
             self.ask(world, pending)
         assert may_be_root(RESTORE_ID, 0, VOLUME_ID, world.table)
 
+    def test_a_program_that_only_looks_at_it_is_waited_for(self, world):
+        beside = Attachment(INSTANCE_ID, "/dev/sdf", "attached")
+        new = world.volumes.volumes[VOLUME_ID]
+        world.volumes.volumes[VOLUME_ID] = changed(new, state="in-use", attachments=(beside,))
+        pending = self.ask(world)
+        world.say(others=["process 7 (blkid)"])
+        again = self.ask(world, pending, minute=1)
+        assert (again.state, again.command_id != pending.command_id) == ("looking", True)
+        world.say(others=["process 7 (blkid)"])
+        with pytest.raises(VolumeInUseError):
+            self.ask(world, again, minute=6)
+
     def test_a_task_of_somebody_else_is_waited_for_by_nobody(self, world):
         world.instances.asked_swaps.append((INSTANCE_ID, "vol-other", "theirs"))
         world.instances.swap = "pending"
