@@ -132,7 +132,8 @@ def root_volume(lab: FastLab) -> Json:
     instance_id = lab.region.add_instance(root_size_gib=0)
     root = lab.region.add_volume(size_gib=8, attach_to=instance_id, device="/dev/xvda")
     target = {"instanceId": instance_id, "device": "/dev/xvda", "mode": "replace", "reboot": True}
-    source = {"snapshotId": made_snapshot(lab, volume_id=root)}
+    key = lab.region.arn("key/11111111-2222-3333-4444-555555555555", "kms")
+    source = {"snapshotId": made_snapshot(lab, volume_id=root, encrypted=True, kms_key_id=key)}
     return request(lab, "warm-up-agent", source=source, target=target)
 
 

@@ -196,9 +196,10 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
 )  # fmt: skip
 
 
-FORBIDDEN: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
-    ("user data runs as root at the next boot", "AttachVolumeFunctionRole",
-     (("ec2:ModifyInstanceAttribute", _INSTANCE, {"ec2:attribute": "UserData"}),)),
+FORBIDDEN: tuple[tuple[str, str, tuple[Call, ...]], ...] = tuple(
+    ("user data runs as root at the next boot", principal,
+     (("ec2:ModifyInstanceAttribute", _INSTANCE, {"ec2:attribute": "UserData"}),))
+    for principal in ("AttachVolumeFunctionRole", "ReplaceFunctionRole")
 )  # fmt: skip
 """What an explicit denial keeps functions from, with the reason."""
 

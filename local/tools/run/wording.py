@@ -95,6 +95,8 @@ PHASES = {
         "Wait For Instance",
         "Start Instance Check",
         "Wait For Status Checks",
+        "Replace Root",
+        "Wait For Root",
     },
 }
 """Which states belong together in a picture, in the order of rewarm.charts.restore.PHASES."""
