@@ -187,12 +187,11 @@ def check_replaceable(volume: Volume, instance_id: str, device: str, *, field: s
         )
 
 
-def check_root(instance: Instance, old: Volume, *, is_encrypted: bool, volume_type: str) -> None:
+def check_root(instance: Instance, old: Volume, *, is_encrypted: bool) -> None:
     """Raises an error where EC2 would not take the new volume as the root volume of a running instance.
 
-    botocore: ec2 CreateReplaceRootVolumeTask VolumeId; EC2 user guide, "Root volumes for your Amazon EC2
-    instances": no st1 and no sc1. Windows may write a new signature to a second disk with the same one
-    (docs/windows.md), and boots from no disk with another signature.
+    botocore: ec2 CreateReplaceRootVolumeTask VolumeId. Windows may write a new signature to a second disk
+    with the same one (docs/windows.md), and boots from no disk with another signature.
     """
     if instance.platform != "linux":
         raise TargetNotUsableError(
@@ -205,10 +204,6 @@ def check_root(instance: Instance, old: Volume, *, is_encrypted: bool, volume_ty
             f"is missing: {old.volume_id} is encrypted, so EC2 takes an encrypted volume only in its place, "
             "and the snapshot is not encrypted; name a key",
             field="volume.kmsKeyId",
-        )
-    if volume_type in {"st1", "sc1"}:
-        raise InvalidRequestError(
-            f"found {volume_type} for the root device; allowed is an SSD type", field="volume.volumeType"
         )
 
 

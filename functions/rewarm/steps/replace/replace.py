@@ -7,7 +7,6 @@ Before the volume is detached, tags on it say where it belongs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts import ReplacedVolume, ReplaceEvent, ReplaceResult
@@ -40,7 +39,7 @@ from rewarm.steps.record.records import (
 )
 from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, answer, ask
 from rewarm.steps.replace.put_back import put_back
-from rewarm.steps.replace.swap_root import SwapPorts, is_asked, swap_root
+from rewarm.steps.replace.swap_root import ReplacePorts, is_asked, swap_root
 
 PATIENCE = timedelta(minutes=5)
 """A detachment takes seconds, or hangs for as long as something uses the volume (botocore: DetachVolume)."""
@@ -48,11 +47,6 @@ FRESH = timedelta(minutes=6)
 """An answer of the instance that is older than this may no longer be true."""
 
 __all__ = ["ReplacePorts", "put_back", "replace"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReplacePorts(SwapPorts):
-    """The ports that replacing a volume needs."""
 
 
 def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
@@ -76,7 +70,14 @@ def _other(event: ReplaceEvent, volume_id: str, place: Place, ports: ReplacePort
     if event.volume.starts_instance:
         return _on_stopped(event, old, place, ports)
     if event.phase == "check" and event.pending is None:
-        _check_product_codes(old, place, ports)
+        _check_product_codes(
+            old.volume_id,
+            place,
+            "EC2 would attach it again to a stopped instance only, so it could not go back; stop the "
+            "instance and replace the volume by hand",
+            "target.device",
+            ports,
+        )
     look = _pending_look(event)
     if look is None:
         return _asking(event, ports)
@@ -95,13 +96,21 @@ def _other(event: ReplaceEvent, volume_id: str, place: Place, ports: ReplacePort
 
 def _root(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> ReplaceResult:
     """Checked until EC2 is asked."""
-    swaps = event.phase == "swap"
-    if not (swaps and is_asked(event.restore_id, place.index, event.volume_id, ports.table)):
+    asked = is_asked(event.restore_id, place.index, event.volume_id, ports.table)
+    if not asked:
         stop_if_cancelled(ports.table, event.restore_id)
         _check(event, ports.volumes.get(old), place, ports)
-    if not swaps:
-        _check_root_product_codes(old, place, ports)
-    return swap_root(event, old, place, ports) if swaps else _result(event, "replaceable")
+    if event.phase == "swap":
+        return swap_root(event, old, place, ports, asked=asked)
+    _check_product_codes(
+        old,
+        place,
+        "EC2 attaches a volume with it to a stopped instance only; what works is target.start once it is "
+        "stopped",
+        "target.reboot",
+        ports,
+    )
+    return _result(event, "replaceable")
 
 
 def _on_stopped(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) -> ReplaceResult:
@@ -174,26 +183,13 @@ def _check(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) 
         )
 
 
-def _check_product_codes(old: Volume, place: Place, ports: ReplacePorts) -> None:
-    """Back to a running instance it could not go (botocore: ec2 AttachVolume, Marketplace product codes)."""
-    codes = ports.volumes.product_codes(old.volume_id)
+def _check_product_codes(volume_id: str, place: Place, why: str, field: str, ports: ReplacePorts) -> None:
+    """EC2 attaches a volume that has some to a stopped instance only (botocore: ec2 AttachVolume)."""
+    codes = ports.volumes.product_codes(volume_id)
     if codes:
         raise TargetNotUsableError(
-            f"{old.volume_id} at {place.in_words} has a Marketplace product code ({', '.join(codes)}): EC2 "
-            "would attach it again to a stopped instance only, so it could not go back; stop the instance "
-            "and replace the volume by hand",
-            field="target.device",
-        )
-
-
-def _check_root_product_codes(old: str, place: Place, ports: ReplacePorts) -> None:
-    """Its snapshot's volume has them, too, and cannot be attached beside it (botocore: ec2 AttachVolume)."""
-    codes = ports.volumes.product_codes(old)
-    if codes:
-        raise TargetNotUsableError(
-            f"{old} at {place.in_words} has a Marketplace product code ({', '.join(codes)}): EC2 attaches a "
-            "volume with it to a stopped instance only; what works is target.start once it is stopped",
-            field="target.reboot",
+            f"{volume_id} at {place.in_words} has a Marketplace product code ({', '.join(codes)}): {why}",
+            field=field,
         )
 
 

@@ -49,8 +49,8 @@ UNDER_WAY = frozenset({"pending", "in-progress", "failing", "failing-detached"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class SwapPorts:
-    """The ports that swapping a root volume needs."""
+class ReplacePorts:
+    """The ports that replacing a volume needs, a root volume too."""
 
     volumes: VolumeStore
     roots: RootVolumes
@@ -78,14 +78,16 @@ def is_swapped(noted: JsonObject) -> bool:
     return noted.get("state") not in {None, "in-place"}
 
 
-def swap_root(event: ReplaceEvent, old: str, place: Place, ports: SwapPorts) -> ReplaceResult:
-    """Asks EC2 once, and returns how far it is; it is called again.
+def swap_root(
+    event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts, *, asked: bool
+) -> ReplaceResult:
+    """Asks EC2 once, and returns how far it is; it is called again. `asked` is what is_asked says.
 
     Raises VolumeFailedError, VolumeInUseError, AgentUnreachableError, AccessDeniedError, RequestRefusedError,
     TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
     """
     new = event.volume_id or ""
-    if not is_asked(event.restore_id, place.index, new, ports.table):
+    if not asked:
         leaving = _leaving(event, new, place, ports)
         if leaving is not None:
             return leaving
@@ -103,7 +105,7 @@ def swap_root(event: ReplaceEvent, old: str, place: Place, ports: SwapPorts) -> 
     return _result(event, "swapped", asked_at)
 
 
-def _leaving(event: ReplaceEvent, new: str, place: Place, ports: SwapPorts) -> ReplaceResult | None:
+def _leaving(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -> ReplaceResult | None:
     """None once it has left the device beside; EC2 swaps in only what is available.
 
     An instance that has rebooted by itself may run from it: the copy has the labels of the root volume.
@@ -125,7 +127,7 @@ def _leaving(event: ReplaceEvent, new: str, place: Place, ports: SwapPorts) -> R
     return _result(event, "detaching", since or event.now)
 
 
-def _look(event: ReplaceEvent, new: str, place: Place, ports: SwapPorts) -> ReplaceResult:
+def _look(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -> ReplaceResult:
     """Asks the instance what uses the new volume, and detaches it where nothing does."""
     pending = event.pending
     known = pending is not None and (pending.phase, pending.state) == ("swap", "looking")
@@ -150,7 +152,7 @@ def _look(event: ReplaceEvent, new: str, place: Place, ports: SwapPorts) -> Repl
     return _result(event, "detaching", event.now)
 
 
-def _begin(event: ReplaceEvent, old: str, place: Place, ports: SwapPorts) -> None:
+def _begin(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> None:
     """The record first. From here on the restore cannot be cancelled, and the new volume is not deleted."""
     tasks = ports.roots.swaps(place.instance_id)
     busy = [task for task, state in tasks.items() if state in UNDER_WAY]
@@ -174,7 +176,9 @@ def _begin(event: ReplaceEvent, old: str, place: Place, ports: SwapPorts) -> Non
         raise RestoreCancelledError(ENDED)
 
 
-def _ask_ec2(event: ReplaceEvent, new: str, place: Place, noted: JsonObject, ports: SwapPorts) -> str | None:
+def _ask_ec2(
+    event: ReplaceEvent, new: str, place: Place, noted: JsonObject, ports: ReplacePorts
+) -> str | None:
     """The task's id; None where EC2 refuses it for now. The same token makes no second task."""
     token = hashlib.sha256(f"{event.restore_id}/{place.index}/root".encode()).hexdigest()
     try:
@@ -192,7 +196,7 @@ def _ask_ec2(event: ReplaceEvent, new: str, place: Place, noted: JsonObject, por
         raise
 
 
-def _is_in_place(event: ReplaceEvent, old: str, place: Place, noted: JsonObject, ports: SwapPorts) -> bool:
+def _is_in_place(event: ReplaceEvent, old: str, place: Place, noted: JsonObject, ports: ReplacePorts) -> bool:
     """Whether EC2 has swapped it in, and the instance has booted from it."""
     new, task = event.volume_id or "", str(noted["taskId"])
     state = ports.roots.swaps(place.instance_id).get(task, "pending")
@@ -236,7 +240,9 @@ def _is_root(new: str, place: Place, volumes: VolumeStore) -> bool:
     )
 
 
-def _stop_if_late(event: ReplaceEvent, old: str, place: Place, asked_at: datetime, ports: SwapPorts) -> None:
+def _stop_if_late(
+    event: ReplaceEvent, old: str, place: Place, asked_at: datetime, ports: ReplacePorts
+) -> None:
     waited = event.now - asked_at
     if waited <= SWAP_PATIENCE:
         return
@@ -256,7 +262,7 @@ def _stop_if_late(event: ReplaceEvent, old: str, place: Place, asked_at: datetim
     )
 
 
-def _tag(event: ReplaceEvent, old: str, ports: SwapPorts) -> None:
+def _tag(event: ReplaceEvent, old: str, ports: ReplacePorts) -> None:
     """Not with a place to which it could be put back: it goes back by a swap only."""
     tags = {
         REPLACED_TAG: event.restore_id,
@@ -266,13 +272,13 @@ def _tag(event: ReplaceEvent, old: str, ports: SwapPorts) -> None:
     ports.volumes.tag(old, tags)
 
 
-def _not_begun(event: ReplaceEvent, place: Place, ports: SwapPorts) -> None:
+def _not_begun(event: ReplaceEvent, place: Place, ports: ReplacePorts) -> None:
     """The old volume is where it was, so that the new one is deleted as that of any restore that fails."""
     _note(event, place, {"state": "in-place"}, ports)
     ports.table.set_unless_cancelled(event.restore_id, attached_attribute(place.index), None)
 
 
-def _note(event: ReplaceEvent, place: Place, changes: JsonObject, ports: SwapPorts) -> None:
+def _note(event: ReplaceEvent, place: Place, changes: JsonObject, ports: ReplacePorts) -> None:
     name = replaced_attribute(place.index)
     noted = attribute(ports.table, event.restore_id, place.index, name)
     ports.table.update_volume(event.restore_id, place.index, {name: {**noted, **changes}})

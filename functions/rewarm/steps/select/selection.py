@@ -235,18 +235,22 @@ def _check_count(request: RestoreRequest, count: int) -> None:
 def _check_root(request: RestoreRequest, place: _Place, assignments: list[VolumeAssignment]) -> None:
     """EC2 user guide, "Root volumes for your Amazon EC2 instances": no st1 and no sc1."""
     instance = place.instance
-    if not request.target.start or instance is None or instance.root_device is None:
+    if instance is None or instance.root_device is None:
         return
     for assignment in assignments:
-        is_root = assignment.device == instance.root_device
+        is_root = assignment.place == instance.root_device
         if is_root and assignment.volume.volume_type in {"st1", "sc1"}:
             raise InvalidRequestError(
-                f"found {assignment.volume.volume_type} for the root device {assignment.device}; allowed "
+                f"found {assignment.volume.volume_type} for the root device {assignment.place}; allowed "
                 "is an SSD type",
                 field="volume.volumeType",
             )
     holds_root = holder_of(instance.root_device, instance.devices) is not None
-    if not holds_root and all(assignment.device != instance.root_device for assignment in assignments):
+    if (
+        request.target.start
+        and not holds_root
+        and all(assignment.device != instance.root_device for assignment in assignments)
+    ):
         raise TargetNotUsableError(
             f"{instance.instance_id} has no volume at its root device {instance.root_device}, and this "
             "restore makes none, so it could not be started",
@@ -267,7 +271,6 @@ def _check_swaps(place: _Place, assignments: list[VolumeAssignment], volumes: Vo
                 place.instance,
                 volumes.get(one.replaces.volume_id),
                 is_encrypted=one.snapshot_encrypted or one.volume.kms_key_id is not None,
-                volume_type=one.volume.volume_type,
             )
 
 
