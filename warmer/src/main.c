@@ -16,7 +16,7 @@
  *     command_run.c        `warmer run`: waits for the device, starts the agent, and again if something ends it;
  *                          run_files.c: its downloads, its progress, and what it keeps for the next run
  *     command_bench_<system>.c   `warmer bench`: fio on Linux (bench_place_linux.c: where), a copy on Windows
- *     command_device_use.c `warmer device-use`: what uses a volume; use_<system>.c finds it out
+ *     command_device_use.c `warmer device-use`: what uses a volume
  *   loop/                reads the blocks of a plan
  *     warm.c               submits reads and collects completions; warm_account.c: the outcome of each read;
  *                          warm_room.c: how many more reads may start, and how large they may be
@@ -51,6 +51,8 @@
  *     claim_<system>.c     opens one for writing, after every check: only `apply` calls it
  *     identity.c           which EBS volume it is; identity_<system>.c: what the system knows
  *     find_<system>.c      which device an EBS volume is
+ *     use_<system>.c       what uses a device. On Linux: family (the disk, and what is made of it), mounts,
+ *                          openers (processes), kernel_files, use_tree (what paths lead to)
  *     lock_<system>.c      one warm-up at a time
  *     nvme_<system>.c      asks for EBS's statistics; nvme_log.c: decodes them
  *   system/              what differs between operating systems, one file for each system

@@ -68,7 +68,7 @@ static bool is_made_of_others(const struct use_tree *tree, const char *number) {
 static int look_at_disk(const struct use_tree *tree, const char *path, char *number, size_t size,
                         struct diag *diag) {
     char line[16];
-    if (!tree->number_of(path, number, size)) {
+    if (!use_number(tree, path, number, size)) {
         return diag_refuse(diag, WARMER_NOT_WHOLE, "%s is not a block device", path);
     }
     if (access(entry_of(tree, number, ".").path, F_OK) != 0) {
@@ -107,7 +107,7 @@ static void find_volume(const struct use_tree *tree, const char *number, char *v
          entry = readdir(folder)) {
         snprintf(path, sizeof path, "%.2000s" BY_ID "/%s", tree->root, entry->d_name);
         if (!identity_volume_id(entry->d_name, found, sizeof found) ||
-            !tree->number_of(path, other, sizeof other) || strcmp(other, number) != 0) {
+            !use_number(tree, path, other, sizeof other) || strcmp(other, number) != 0) {
             continue;
         }
         if (volume_id[0] != '\0' && strcmp(volume_id, found) != 0) {
@@ -160,7 +160,7 @@ int claim_look_at_opened(const struct claim *claim, const struct device *device,
     char key[64];
     char number[32];
     device_key(device, key, sizeof key);
-    if (!use_own_tree.number_of(claim->path, number, sizeof number) ||
+    if (!use_number(&use_own_tree, claim->path, number, sizeof number) ||
         strcmp(key + strlen("block-"), number) != 0) {
         return diag_refuse(diag, WARMER_WRONG_VOLUME, "%s leads to another device than when it was opened",
                            claim->path);

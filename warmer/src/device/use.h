@@ -14,8 +14,9 @@ struct device_use {
 void use_find(const char *path, struct device_use *use);
 
 /**
- * Unmount the device's file systems, the last one first; on Windows take the disk offline, which is how EBS
- * wants it before it is detached. What is in use stays, and standard error says why.
+ * Unmount what this process's mount namespace has of the device's own file systems, the last one first; on
+ * Windows take the disk offline, which is how EBS wants it before it is detached. What is in use stays, and
+ * standard error says why.
  */
 void use_end(const char *path);
 

@@ -1,24 +1,54 @@
 #ifndef WARMER_USE_LINUX_H
 #define WARMER_USE_LINUX_H
 
-/** What use_linux.c and claim_linux.c share, and the test that shows them a tree of its own. */
+/** What the files that look for a device's users share, and the tests that show them trees of their own. */
 #include "device/use.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+enum use_kind {
+    USE_OTHER, /**< A folder, a socket, … */
+    USE_BLOCK,
+    USE_FILE, /**< A regular one. */
+    USE_RING, /**< A ring of io_uring, or another file without a place. */
+};
+
+/** What a path leads to, whatever it is called. */
+struct use_node {
+    enum use_kind kind;
+    unsigned major, minor; /**< Of the block device; else of the file system that it lies on. */
+    uint64_t inode;        /**< 0: of a block device. */
+};
 
 /** Where the kernel's folders /proc and /sys and the folder /dev are looked for. */
 struct use_tree {
     const char *root; /**< Empty: the system's own. */
 
-    /** Write major:minor of the block device at `path`; false if it is none. */
-    bool (*number_of)(const char *path, char *number, size_t size);
+    /** Find what a path leads to; links are followed. False: there is nothing. */
+    bool (*look)(const char *path, struct use_node *node);
+
+    /** Find what a loop device stands on. False: it does not say, or stands on nothing. */
+    bool (*find_backing)(const char *path, struct use_node *node);
 };
 
 /** The system that this program runs on. */
 extern const struct use_tree use_own_tree;
 
+bool use_same_node(const struct use_node *one, const struct use_node *other);
+
+/** Write major:minor of the block device at `path`, as the kernel writes them; false if it is none. */
+bool use_number(const struct use_tree *tree, const char *path, char *number, size_t size);
+
 /** As use_find. */
 void use_find_below(const struct use_tree *tree, const char *path, struct device_use *use);
+
+/**
+ * Look whether somebody has begun to use a device that this process alone has taken: a mount, an open for
+ * writing, something that is made of it. Quick enough for every second. Writes to `who` what it is. Only one
+ * thread at a time may look.
+ */
+bool use_watch(const struct use_tree *tree, const char *path, char *who, size_t size);
 
 #endif

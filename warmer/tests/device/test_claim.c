@@ -6,12 +6,7 @@
 #include "base/random.h"
 #include "check.h"
 #include "device/claim_linux.h"
-
-#include <ftw.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "fake_tree.h"
 
 #define VOLUME "vol-0123456789abcdef0"
 #define SERIAL "vol0123456789abcdef0"
@@ -20,63 +15,15 @@
 #define PART "259:2"
 #define SYS "/sys/dev/block/" DISK "/"
 
-static char root[64];
 static char device[128];
 static struct random chance = {.state = 15};
-
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *walk) {
-    (void)status, (void)kind, (void)walk;
-    return remove(path);
-}
-
-static void clear_tree(void) {
-    nftw(root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-/** Make the folders of a path below the root. */
-static void make_folders(const char *path) {
-    char whole[512];
-    snprintf(whole, sizeof whole, "%s%s", root, path);
-    for (char *at = whole + 1; *at != '\0'; at++) {
-        if (*at == '/') {
-            *at = '\0';
-            mkdir(whole, 0700);
-            *at = '/';
-        }
-    }
-}
-
-/** Write a file below the root. */
-static void put(const char *path, const char *text) {
-    char whole[512];
-    make_folders(path);
-    snprintf(whole, sizeof whole, "%s%s", root, path);
-    FILE *stream = fopen(whole, "a");
-    CHECK(stream != NULL);
-    if (stream != NULL) {
-        fputs(text, stream);
-        fclose(stream);
-    }
-}
-
-/** A device of this tree is a file with its number. */
-static bool number_of(const char *path, char *number, size_t size) {
-    FILE *stream = fopen(path, "r");
-    bool has_number = stream != NULL && fgets(number, (int)size, stream) != NULL;
-    if (stream != NULL) {
-        fclose(stream);
-    }
-    return has_number;
-}
 
 static void link_id(const char *volume, const char *name) {
     char target[64];
     char path[256];
     snprintf(path, sizeof path, "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_%s", volume);
     snprintf(target, sizeof target, "../../%s", name);
-    make_folders(path);
-    snprintf(path, sizeof path, "%s/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_%s", root, volume);
-    CHECK(symlink(target, path) == 0);
+    put_link(path, target);
 }
 
 static bool happens(unsigned percent) {
@@ -167,25 +114,49 @@ static void arrange_use(struct arrangement *arrangement) {
     }
     if (happens(5)) {
         /* btrfs shows a number of its own; a container sees other mounts. */
-        char line[256];
-        snprintf(line, sizeof line, "31 1 0:44 / /b rw - btrfs %s rw\n", device);
-        put("/proc/4711/mountinfo", line);
+        put_link("/proc/4711/root", "../..");
+        put("/proc/4711/mountinfo", "31 1 0:44 / /b rw - btrfs /dev/nvme1n1 rw\n");
         forbid(arrangement, WARMER_MOUNTED);
     }
     if (happens(5)) {
-        char line[256];
-        snprintf(line, sizeof line, "%s partition 1 0 -2\n", device);
-        put("/proc/swaps", line);
+        put("/proc/swaps", "/dev/nvme1n1 partition 1 0 -2\n");
         forbid(arrangement, WARMER_SWAP);
     } else if (happens(20)) {
         put("/proc/swaps", "/dev/nvme2n1 partition 1 0 -2\n");
     }
 }
 
+/** What stands on the disk without having it for itself alone. */
+static void arrange_hidden(struct arrangement *arrangement) {
+    if (happens(20)) {
+        bool is_ours = happens(30);
+        put("/sys/block/loop3/loop/backing_file", "/gone\n");
+        put("/sys/block/loop3/dev", "7:3\n");
+        put("/dev/loop3.stands-on", is_ours ? DISK : "259:8");
+        if (is_ours) {
+            forbid(arrangement, WARMER_HELD);
+            if (happens(50)) {
+                put("/proc/8/mountinfo", "30 1 7:3 / /l rw - ext4 /dev/loop3 rw\n");
+                forbid(arrangement, WARMER_MOUNTED);
+            }
+        }
+    }
+    if (happens(6)) {
+        put("/sys/kernel/config/nvmet/subsystems/s/namespaces/1/device_path", "/dev/nvme1n1\n");
+        forbid(arrangement, WARMER_HELD);
+    }
+    /* A program whose root folder has the node under another name, and swap that has. */
+    if (happens(2)) {
+        put("/proc/99/jail/xvda", DISK);
+        put_link("/proc/99/fd/3", "/proc/99/jail/xvda");
+        put("/proc/99/fdinfo/3", "pos:\t0\nflags:\t0100002\n");
+        forbid(arrangement, WARMER_HELD);
+    }
+}
+
 static unsigned allowed, refused;
 
 static void look_at_one(void) {
-    const struct use_tree tree = {.root = root, .number_of = number_of};
     const struct claim claim = {.path = device, .volume_id = VOLUME};
     struct arrangement arrangement = {0};
     struct diag diag = {{0}};
@@ -193,7 +164,8 @@ static void look_at_one(void) {
     arrange_identity(&arrangement);
     arrange_holders(&arrangement);
     arrange_use(&arrangement);
-    int status = claim_look_below(&tree, &claim, &diag);
+    arrange_hidden(&arrangement);
+    int status = claim_look_below(&fake_tree, &claim, &diag);
     *(status == 0 ? &allowed : &refused) += 1;
     CHECK_EQ(status == 0, arrangement.statuses == 0);
     CHECK_EQ(status == 0, diag.text[0] == '\0');
@@ -203,8 +175,7 @@ static void look_at_one(void) {
 
 static void no_device_is_taken_that_must_not_be(void) {
     unsigned count = getenv("LONG_TESTS") != NULL ? 10000 : 200;
-    const char *folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    snprintf(root, sizeof root, "%s/warmer-claim-%ld", folder, (long)getpid());
+    choose_root("claim");
     snprintf(device, sizeof device, "%s/dev/nvme1n1", root);
     for (unsigned i = 0; i < count && !check_failed; i++) {
         look_at_one();

@@ -1,0 +1,19 @@
+#ifndef WARMER_MOUNTS_LINUX_H
+#define WARMER_MOUNTS_LINUX_H
+
+/** Only the files that look for a device's users include this. */
+#include "device/family_linux.h"
+
+/**
+ * Find where file systems of the family are mounted, in every process's mount namespace, and file systems on
+ * other devices that keep their journal on it.
+ */
+void mounts_find(const struct family *family, struct texts *mounts, struct texts *journals);
+
+/**
+ * Unmount what this process's own namespace has mounted of the disk itself and its partitions, the last one
+ * first. What is made of them stays in use all the same, so it is left alone; so are other namespaces.
+ */
+void mounts_end(const struct family *family);
+
+#endif
