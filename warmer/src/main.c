@@ -27,6 +27,7 @@
  *   apply/               writes the blocks of a manifest
  *     parts.c              the manifest's parts, as they appear
  *     fetch.c              loads packs and decodes their blocks; check.c: flushes, and compares what is read back
+ *     watch.c              looks for whoever else uses the device meanwhile
  *     apply.c              writes, reads back and counts; board.h: what these threads share
  *   delta/               what is written: manifest.c, pack.c (a pack's index), unpack.c (zstd's decoder at work)
  *     fields.c             one line of JSON; sha256.c: SHA-256

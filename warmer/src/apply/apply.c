@@ -22,7 +22,7 @@
 #define LOOK_NS (2 * NS_PER_MILLISECOND)
 #define COMPLETIONS 16u
 #define PROBE APPLY_BUFFERS
-#define THREADS (FETCHERS + CHECKERS + 2)
+#define THREADS (FETCHERS + CHECKERS + 3)
 
 struct run {
     struct board *board;
@@ -138,6 +138,7 @@ static void begin_writes(struct run *run, uint64_t now_ns) {
             board->result->blocks_there++;
             list_written(run, buffer);
         } else if (may_transfer(run, now_ns) && confirm(run)) {
+            board->has_begun = true;
             remember(board, begun_mark(board, buffer->block.block));
             submit(run, buffer, true, now_ns);
         }
@@ -405,6 +406,9 @@ static void start(struct run *run, void (*serve)(void *context)) {
 static void start_all(struct run *run) {
     start(run, feeder_serve);
     start(run, flusher_serve);
+    if (run->board->settings->watch != NULL) {
+        start(run, watcher_serve);
+    }
     for (unsigned i = 0; i < FETCHERS; i++) {
         start(run, fetcher_serve);
     }
@@ -428,6 +432,11 @@ static void end_all(struct run *run) {
 
 static int tell(const struct board *board, struct diag *diag) {
     const struct apply_result *result = board->result;
+    if (board->status == WARMER_DISTURBED) {
+        return diag_refuse(diag, board->status, "%llu %s written; %s",
+                           (unsigned long long)result->blocks_written,
+                           result->blocks_written == 1 ? "block was" : "blocks were", board->diag.text);
+    }
     if (board->status != 0) {
         return diag_refuse(diag, board->status, "%s", board->diag.text);
     }

@@ -37,6 +37,8 @@ struct apply_settings {
     bool (*is_interrupted)(void);
     int (*confirm)(void *context, struct diag *diag); /**< Called once, just before the first write. */
     void *confirm_context;
+    /** Called at least once a second from the first write to the end; WARMER_DISTURBED stops the writing. */
+    int (*watch)(void *confirm_context, struct diag *diag);
     warm_observe *observe;
     void *observe_context;
 };

@@ -22,7 +22,7 @@
 #define BATCH 512u
 
 /** Conditions of the monitor; each is waited for by threads of one kind, for one thing. */
-enum { FOR_BUFFER, FOR_WORK, FOR_ROOM, FOR_MAIN, FOR_CHECK, FOR_FLUSH };
+enum { FOR_BUFFER, FOR_WORK, FOR_ROOM, FOR_MAIN, FOR_CHECK, FOR_FLUSH, FOR_WATCH };
 
 enum buffer_use {
     BUFFER_FREE,
@@ -74,6 +74,7 @@ struct board {
     bool has_all_work;
     uint64_t blocks_told; /**< Of all parts, as their first lines say; 0: they do not. */
     bool is_stopping;
+    bool has_begun; /**< To write. */
     enum flush flush;
     int flush_failure;
     int status; /**< Of the first failure. */
@@ -99,5 +100,6 @@ void feeder_serve(void *context);
 void fetcher_serve(void *context);
 void checker_serve(void *context);
 void flusher_serve(void *context);
+void watcher_serve(void *context);
 
 #endif

@@ -19,13 +19,16 @@ enum warmer_exit {
     WARMER_WRONG_VOLUME = 81,
     WARMER_WRONG_SIZE = 82,
     WARMER_MOUNTED = 83,
-    WARMER_HELD = 84, /**< RAID, LVM, another process. */
+    WARMER_HELD = 84, /**< RAID, LVM, a loop device, an export, another process. */
     WARMER_SWAP = 85,
     WARMER_READ_ONLY = 86,
     WARMER_NO_MANIFEST = 87, /**< It did not appear in time. */
+    WARMER_DISTURBED = 88,   /**< Somebody began to use the device while blocks were being written. */
     WARMER_BAD_MANIFEST = 89,
     WARMER_BAD_PACK = 90,
-    WARMER_DIFFERS = 91, /**< What was read back, or a sample, is not what it must be. */
+    WARMER_DIFFERS = 91,      /**< What was read back, or a sample, is not what it must be. */
+    WARMER_TAKEN_BEFORE = 92, /**< An earlier run of this attempt had the device; this one wrote nothing. */
+    WARMER_NO_UNDO = 93,      /**< What undoes a write could not be kept. */
 };
 
 /** One message for the user, filled in where the reason is known. Empty: nothing was refused. */

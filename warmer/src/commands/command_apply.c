@@ -23,6 +23,7 @@ struct job {
     struct device *device;
     bool was_taken; /**< By an earlier run of this state; others may have written since. */
     struct lock *lock;
+    char locked[64]; /**< Of which device. */
     struct parts parts;
     struct manifest_head head; /**< Of the first part. */
     struct state *state;
@@ -63,6 +64,38 @@ static void tell_armed(const struct job *job) {
     json_unsigned(&json, "bytes", device_bytes(job->device));
     json_close(&json, '}');
     json_end_line(&json);
+}
+
+/**
+ * Another warmer that has the device is met here, before anything is looked at: it may be one that is about
+ * to end, for which `warmer run` waits.
+ */
+static int lock(struct job *job, struct diag *diag) {
+    struct device *device = NULL;
+    struct diag refusal = {{0}};
+    if (device_open(job->options->device, &device, &refusal) != 0) {
+        device_close(device);
+        return 0; /* What is wrong with it, claim_take says. */
+    }
+    int status = lock_device(device, job->options->device, &job->lock, diag);
+    device_key(device, job->locked, sizeof job->locked);
+    device_close(device);
+    return status != 0 && !job->claim.is_image ? WARMER_HELD : status;
+}
+
+/** What is taken must be what was locked. */
+static int compare_lock(const struct job *job, struct diag *diag) {
+    char key[sizeof job->locked];
+    device_key(job->device, key, sizeof key);
+    return strcmp(key, job->locked) == 0
+               ? 0
+               : diag_refuse(diag, WARMER_WRONG_VOLUME, "%s leads to another device than a moment ago",
+                             job->options->device);
+}
+
+static int watch(void *context, struct diag *diag) {
+    const struct job *job = context;
+    return claim_watch(&job->claim, job->device, diag);
 }
 
 static int confirm(void *context, struct diag *diag) {
@@ -117,9 +150,12 @@ static int open_engine(struct job *job, struct diag *diag) {
 
 static int prepare(struct job *job, struct diag *diag) {
     interrupt_catch();
-    int status = claim_take(&job->claim, &job->device, diag);
+    int status = lock(job, diag);
     if (status == 0) {
-        status = lock_device(job->device, job->options->device, &job->lock, diag);
+        status = claim_take(&job->claim, &job->device, diag);
+    }
+    if (status == 0) {
+        status = compare_lock(job, diag);
     }
     if (status == 0) {
         status = note_taken(job, diag);
@@ -146,6 +182,16 @@ static const char *verdict(int status) {
         return "interrupted";
     case WARMER_DIFFERS:
         return "differs";
+    case WARMER_DISTURBED:
+        return "disturbed";
+    case WARMER_WRONG_VOLUME: /* The look just before the first write. */
+    case WARMER_WRONG_SIZE:
+    case WARMER_NOT_WHOLE:
+    case WARMER_MOUNTED:
+    case WARMER_HELD:
+    case WARMER_SWAP:
+    case WARMER_READ_ONLY:
+        return "refused";
     default:
         return "failed";
     }
@@ -209,6 +255,7 @@ static int run(struct job *job, struct diag *diag) {
         .is_interrupted = interrupt_requested,
         .confirm = confirm,
         .confirm_context = job,
+        .watch = job->claim.is_image ? NULL : watch,
         .observe = observe,
         .observe_context = &job->progress,
     };

@@ -23,6 +23,8 @@
 /** Until the agent has said something: that it has the device is what somebody waits for. */
 #define FIRST_PUBLISH_NS (200 * NS_PER_MILLISECOND)
 #define RETRY_SECONDS 5u
+/** An application is waited for where its starter has ended, and then it ends within seconds. */
+#define APPLY_RETRY_SECONDS 1u
 #define MOST_RESTARTS 3u
 /** Reads in flight of a slow volume complete before the agent ends. */
 #define STOP_SECONDS 20u
@@ -204,7 +206,8 @@ static void tell_killed(const struct run *run, const char *what_now) {
 
 /** Whether the agent refused for this reason. */
 static bool is_refused(const struct run *run, const char *reason) {
-    return process_status(run->agent) == WARMER_CANNOT_OPEN &&
+    int status = process_status(run->agent);
+    return (status == WARMER_CANNOT_OPEN || status == WARMER_HELD) &&
            strstr(process_line(run->agent), reason) != NULL;
 }
 
@@ -216,13 +219,19 @@ static bool goes_on(struct run *run) {
     /* SendCommand has no client token: where its answer was lost, there are two commands, and only one of
        them is known. It goes after the other one; what is warm by then is read in no time. */
     if (is_refused(run, "another warmer is ")) {
-        return pause_seconds(RETRY_SECONDS);
+        return pause_seconds(is_apply(run) ? APPLY_RETRY_SECONDS : RETRY_SECONDS);
     }
     if (is_warm_up(run) && run->files.state[0] != '\0' && is_refused(run, "cannot use state file")) {
         run_note("the warm-up goes on without a state: %s", process_errors(run->agent));
         (void)file_delete(run->files.state);
         run->files.state[0] = '\0';
         return true;
+    }
+    /* What an agent that was killed had open may be held for longer than the next one waits for it. */
+    if (process_status(run->agent) == WARMER_HELD && run->restarts > 0 && run->restarts < MOST_RESTARTS) {
+        run->restarts++;
+        run_note("the device is still in use after a kill; the agent is started again");
+        return pause_seconds(RETRY_SECONDS);
     }
     if (is_killed(run) && run->restarts < MOST_RESTARTS) {
         run->restarts++;

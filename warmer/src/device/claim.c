@@ -1,10 +1,20 @@
 /** The only way to a device that can be written to; claim_<system>.c looks at disks. */
 #include "device/claim_look.h"
 #include "device/device_facts.h"
+#include "system/clock.h"
+#include "system/interrupt.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+/**
+ * The kernel lets go of what a killed process had open only once its transfers are complete, and with
+ * io_uring some time after the process is gone. On a slow volume that takes seconds.
+ */
+#define PATIENCE_NS (60 * NS_PER_SECOND)
+#define FIRST_PAUSE_MS 50u
+#define LONGEST_PAUSE_MS 2000u
 
 int claim_compare(const struct claim *claim, const char *found, struct diag *diag) {
     if (found[0] == '\0') {
@@ -31,32 +41,45 @@ static int look_at_opened(const struct claim *claim, const struct device *device
     return claim->is_image ? 0 : claim_look_at_opened(claim, device, diag);
 }
 
-int claim_take(const struct claim *claim, struct device **opened, struct diag *diag) {
-    int status = claim_look(claim, diag);
-    if (status != 0) {
-        return status;
-    }
+/** One try; `is_held` says whether something has the device for itself alone. */
+static int take(const struct claim *claim, struct device **opened, bool *is_held, struct diag *diag) {
     struct device *device = NULL;
     const char *reason = device_begin_writing(claim->path, &device);
+    *is_held = false;
     if (reason == NULL && device_bytes(device) == 0) {
         reason = "it holds no bytes";
     }
     if (reason != NULL) {
-        /* What mounted or took it since, or what no list shows. */
         char why[160];
         snprintf(why, sizeof why, "%s", reason); /* Windows has one buffer for all texts of errors. */
-        bool is_held = strcmp(why, strerror(EBUSY)) == 0;
+        *is_held = strcmp(why, strerror(EBUSY)) == 0;
         device_close(device);
-        return diag_refuse(diag, is_held ? WARMER_HELD : WARMER_CANNOT_OPEN, "cannot take %s: %s",
-                           claim->path, is_held ? "something else uses it" : why);
+        return diag_refuse(diag, *is_held ? WARMER_HELD : WARMER_CANNOT_OPEN, "cannot take %s: %s",
+                           claim->path, *is_held ? "something else uses it" : why);
     }
-    status = look_at_opened(claim, device, diag);
+    int status = look_at_opened(claim, device, diag);
     if (status != 0) {
         device_close(device);
         return status;
     }
     *opened = device;
     return 0;
+}
+
+int claim_take(const struct claim *claim, struct device **opened, struct diag *diag) {
+    uint64_t due_ns = clock_now_ns() + PATIENCE_NS;
+    for (uint32_t pause_ms = FIRST_PAUSE_MS;;
+         pause_ms = pause_ms < LONGEST_PAUSE_MS ? 2 * pause_ms : pause_ms) {
+        bool is_held = false;
+        int status = claim_look(claim, diag);
+        if (status == 0) {
+            status = take(claim, opened, &is_held, diag);
+        }
+        if (!is_held || interrupt_requested() || clock_now_ns() >= due_ns) {
+            return status;
+        }
+        clock_pause_ms(pause_ms);
+    }
 }
 
 int claim_confirm(const struct claim *claim, const struct device *device, uint64_t bytes, struct diag *diag) {
@@ -67,4 +90,8 @@ int claim_confirm(const struct claim *claim, const struct device *device, uint64
                            (unsigned long long)now, (unsigned long long)bytes);
     }
     return look_at_opened(claim, device, diag);
+}
+
+int claim_watch(const struct claim *claim, const struct device *device, struct diag *diag) {
+    return claim->is_image ? 0 : claim_watch_disk(claim, device, diag);
 }

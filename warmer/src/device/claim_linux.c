@@ -1,6 +1,6 @@
 /**
- * Whether a device of Linux may be written to, in the order of the exit statuses. What can be seen only
- * before the device is open (other processes) is seen first, and all the rest twice.
+ * Whether a device of Linux may be written to, in the order of the exit statuses. All of it is looked at
+ * before the device is open, after it, and before the first write. This process itself does not count.
  */
 #include "device/claim_linux.h"
 
@@ -166,5 +166,16 @@ int claim_look_at_opened(const struct claim *claim, const struct device *device,
                            claim->path);
     }
     int status = look_at_disk(&use_own_tree, claim->path, number, sizeof number, diag);
-    return status == 0 ? look_at_volume(&use_own_tree, claim, number, diag) : status;
+    if (status == 0) {
+        status = look_at_volume(&use_own_tree, claim, number, diag);
+    }
+    return status == 0 ? look_at_use(&use_own_tree, claim->path, diag) : status;
+}
+
+int claim_watch_disk(const struct claim *claim, const struct device *device, struct diag *diag) {
+    char who[sizeof diag->text];
+    (void)device;
+    return use_watch(&use_own_tree, claim->path, who, sizeof who)
+               ? diag_refuse(diag, WARMER_DISTURBED, "%s", who)
+               : 0;
 }

@@ -10,6 +10,9 @@ int claim_look_at_disk(const struct claim *claim, struct diag *diag);
 /** What the open disk itself can still be asked. Returns 0, or the refusal's status. */
 int claim_look_at_opened(const struct claim *claim, const struct device *device, struct diag *diag);
 
+/** claim_watch for a disk. */
+int claim_watch_disk(const struct claim *claim, const struct device *device, struct diag *diag);
+
 /** Whether the volume that was found, "" for none, is the one that is wanted. Returns 0 or the refusal's. */
 int claim_compare(const struct claim *claim, const char *found, struct diag *diag);
 

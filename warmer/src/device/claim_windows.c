@@ -48,6 +48,12 @@ int claim_look_at_disk(const struct claim *claim, struct diag *diag) {
     return status == 0 ? look_at_use(claim, diag) : status;
 }
 
+int claim_watch_disk(const struct claim *claim, const struct device *device, struct diag *diag) {
+    return device_is_offline(device)
+               ? 0
+               : diag_refuse(diag, WARMER_DISTURBED, "%s was brought online", claim->path);
+}
+
 int claim_look_at_opened(const struct claim *claim, const struct device *device, struct diag *diag) {
     int status = look_at_disk(claim, device, diag);
     if (status == 0 && !device_is_offline(device)) {

@@ -47,9 +47,12 @@ static int open_all(struct pipes *pipes) {
 }
 
 /** The started process, until it is another program. Status 127 says, as a shell does, that there is none. */
-static _Noreturn void become(const char *const *words, const struct pipes *pipes) {
+static _Noreturn void become(const char *const *words, const struct pipes *pipes, pid_t starter) {
     /* Who ends this process's starter without its consent ends this one too, in order. */
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != starter) {
+        _exit(127); /* It ended before that. */
+    }
     signal(SIGPIPE, SIG_DFL);
     /* A thread of ours blocks every signal, and the program must not inherit that. */
     sigset_t none;
@@ -81,9 +84,10 @@ int native_start(const char *const *words, const char *input, struct native_proc
     struct pipes pipes;
     int failure = native == NULL ? -ENOMEM : open_all(&pipes);
     if (failure == 0) {
+        pid_t own = getpid();
         native->id = fork();
         if (native->id == 0) {
-            become(words, &pipes);
+            become(words, &pipes, own);
         }
         failure = native->id < 0 ? -errno : 0;
         if (failure == 0) {

@@ -8,7 +8,7 @@
 struct monitor;
 
 /** The number of condition variables of a monitor; they are numbered from 0. */
-#define MONITOR_CONDITIONS 6u
+#define MONITOR_CONDITIONS 7u
 
 /** Create a monitor. Returns NULL when memory is short. */
 struct monitor *monitor_create(void);
