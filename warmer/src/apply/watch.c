@@ -7,7 +7,7 @@
 #include "system/clock.h"
 
 /** A look itself takes some milliseconds more, and what it finds is to stop the writing within a second. */
-#define PAUSE_NS (700 * NS_PER_MILLISECOND)
+#define PAUSE_NS (800 * NS_PER_MILLISECOND)
 
 static void look(struct board *board) {
     const struct apply_settings *settings = board->settings;

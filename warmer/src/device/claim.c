@@ -71,6 +71,7 @@ int claim_take(const struct claim *claim, struct device **opened, struct diag *d
     for (uint32_t pause_ms = FIRST_PAUSE_MS;;
          pause_ms = pause_ms < LONGEST_PAUSE_MS ? 2 * pause_ms : pause_ms) {
         bool is_held = false;
+        diag->text[0] = '\0'; /* Of the try before. */
         int status = claim_look(claim, diag);
         if (status == 0) {
             status = take(claim, opened, &is_held, diag);

@@ -39,7 +39,7 @@ const struct member *family_at(const struct family *family, const char *root, co
     if (path[0] != '/') {
         return NULL;
     }
-    if (family->tree->look(whole, &node)) {
+    if (use_look(family->tree, whole, &node)) {
         return family_member(family, &node);
     }
     for (size_t i = 0; i < family->count; i++) {
@@ -235,7 +235,7 @@ static void find_exports(struct family *family) {
 static void add_first(const char *path, struct family *family) {
     char folder[KERNEL_PATH_BYTES];
     struct use_node node;
-    if (!family->tree->look(path, &node)) {
+    if (!use_look(family->tree, path, &node)) {
         return;
     }
     if (node.kind == USE_BLOCK) {

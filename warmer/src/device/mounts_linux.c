@@ -94,7 +94,7 @@ static bool is_in_pool(const struct family *family, const char *root, const char
     struct pool pool = {.family = family};
     char path[KERNEL_PATH_BYTES];
     snprintf(path, sizeof path, "%.2000s%.2000s", root, source);
-    if (!family->tree->look(path, &pool.source) || pool.source.kind != USE_BLOCK) {
+    if (!use_look(family->tree, path, &pool.source) || pool.source.kind != USE_BLOCK) {
         return false;
     }
     snprintf(path, sizeof path, "%.2000s" BTRFS, family->tree->root);
@@ -173,11 +173,11 @@ static bool is_seen(const char *process, struct search *search) {
     char path[KERNEL_PATH_BYTES];
     struct view view;
     snprintf(path, sizeof path, "%.2000s/ns/mnt", process);
-    if (!tree->look(path, &view.space)) {
+    if (!use_look(tree, path, &view.space)) {
         return false;
     }
     snprintf(path, sizeof path, "%.2000s/root", process);
-    if (!tree->look(path, &view.root)) {
+    if (!use_look(tree, path, &view.root)) {
         return false;
     }
     for (size_t i = 0; i < search->view_count; i++) {

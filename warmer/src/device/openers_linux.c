@@ -8,6 +8,7 @@
 
 #include "device/kernel_files_linux.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -85,27 +86,41 @@ static void take_ring(const char *descriptor, struct search *search) {
     }
 }
 
-static void take_file(const char *path, const char *name, void *context) {
-    struct search *search = context;
+/** A descriptor by its name in the open folder, whose path is `path`. */
+static void take_file(int folder, const char *path, const char *name, struct search *search) {
+    char descriptor[KERNEL_PATH_BYTES];
     struct use_node node;
-    (void)name;
-    if (!search->family->tree->look(path, &node)) {
+    if (!search->family->tree->look_in(folder, name, &node)) {
         return;
     }
-    if (node.kind == USE_RING && search->look == OPENERS_ALL) {
-        take_ring(path, search);
-    }
+    bool is_ring = node.kind == USE_RING && search->look == OPENERS_ALL;
     const struct member *member = family_member(search->family, &node);
-    if (member != NULL) {
-        note(search, member, is_for_writing(path));
+    if (!is_ring && member == NULL) {
+        return;
+    }
+    snprintf(descriptor, sizeof descriptor, "%.2000s/%.100s", path, name);
+    if (is_ring) {
+        take_ring(descriptor, search);
+    } else {
+        note(search, member, is_for_writing(descriptor));
     }
 }
 
-/** What one task has open. Returns how many descriptors it has, or -errno. */
-static int take_files(const char *folder, struct search *search) {
+/** What one task has open. Returns 0 or -errno. */
+static int take_files(const char *task, struct search *search) {
     char path[KERNEL_PATH_BYTES];
-    snprintf(path, sizeof path, "%.2000s/fd", folder);
-    return kernel_for_each(path, take_file, search);
+    snprintf(path, sizeof path, "%.2000s/fd", task);
+    DIR *folder = opendir(path);
+    if (folder == NULL) {
+        return -errno;
+    }
+    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        if (kernel_is_number(entry->d_name)) {
+            take_file(dirfd(folder), path, entry->d_name, search);
+        }
+    }
+    closedir(folder);
+    return 0;
 }
 
 static void take_thread(const char *path, const char *name, void *context) {
@@ -131,7 +146,7 @@ static void take_mapping(const char *process, const char *line, struct search *s
         return;
     }
     snprintf(path, sizeof path, "%.2000s/map_files/%s", process, range);
-    if (search->family->tree->look(path, &node)) {
+    if (use_look(search->family->tree, path, &node)) {
         member = family_member(search->family, &node);
     } else {
         snprintf(path, sizeof path, "%.2000s/root", process);

@@ -26,8 +26,8 @@ struct use_node {
 struct use_tree {
     const char *root; /**< Empty: the system's own. */
 
-    /** Find what a path leads to; links are followed. False: there is nothing. */
-    bool (*look)(const char *path, struct use_node *node);
+    /** Find what a path in an open folder leads to; links are followed. False: there is nothing. */
+    bool (*look_in)(int folder, const char *path, struct use_node *node);
 
     /** Find what a loop device stands on. False: it does not say, or stands on nothing. */
     bool (*find_backing)(const char *path, struct use_node *node);
@@ -35,6 +35,9 @@ struct use_tree {
 
 /** The system that this program runs on. */
 extern const struct use_tree use_own_tree;
+
+/** Find what a whole path leads to; links are followed. False: there is nothing. */
+bool use_look(const struct use_tree *tree, const char *path, struct use_node *node);
 
 bool use_same_node(const struct use_node *one, const struct use_node *other);
 

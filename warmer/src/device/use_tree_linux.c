@@ -9,9 +9,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-static bool look(const char *path, struct use_node *node) {
+static bool look_in(int folder, const char *path, struct use_node *node) {
     struct stat status;
-    if (stat(path, &status) != 0) {
+    if (fstatat(folder, path, &status, 0) != 0) {
         return false;
     }
     bool is_block = S_ISBLK(status.st_mode);
@@ -49,7 +49,11 @@ static bool find_backing(const char *path, struct use_node *node) {
     return is_known;
 }
 
-const struct use_tree use_own_tree = {.root = "", .look = look, .find_backing = find_backing};
+const struct use_tree use_own_tree = {.root = "", .look_in = look_in, .find_backing = find_backing};
+
+bool use_look(const struct use_tree *tree, const char *path, struct use_node *node) {
+    return tree->look_in(AT_FDCWD, path, node);
+}
 
 bool use_same_node(const struct use_node *one, const struct use_node *other) {
     return one->kind == other->kind && one->major == other->major && one->minor == other->minor &&
@@ -58,7 +62,7 @@ bool use_same_node(const struct use_node *one, const struct use_node *other) {
 
 bool use_number(const struct use_tree *tree, const char *path, char *number, size_t size) {
     struct use_node node;
-    if (!tree->look(path, &node) || node.kind != USE_BLOCK) {
+    if (!use_look(tree, path, &node) || node.kind != USE_BLOCK) {
         return false;
     }
     snprintf(number, size, "%u:%u", node.major, node.minor);

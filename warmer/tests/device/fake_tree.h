@@ -8,6 +8,7 @@
 #include "check.h"
 #include "device/use_linux.h"
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -65,13 +66,13 @@ static void put_link(const char *path, const char *target) {
     CHECK(symlink(to, whole) == 0);
 }
 
-static bool read_node(const char *path, struct use_node *node) {
-    FILE *stream = fopen(path, "r");
+static bool read_node(int folder, const char *path, struct use_node *node) {
+    int descriptor = openat(folder, path, O_RDONLY);
     char text[64] = "";
     unsigned long inode = 0;
-    bool is_there = stream != NULL && fgets(text, sizeof text, stream) != NULL;
-    if (stream != NULL) {
-        fclose(stream);
+    bool is_there = descriptor >= 0 && read(descriptor, text, sizeof text - 1) > 0;
+    if (descriptor >= 0) {
+        close(descriptor);
     }
     *node = (struct use_node){.kind = USE_BLOCK};
     if (is_there && sscanf(text, "file %u:%u %lu", &node->major, &node->minor, &inode) == 3) {
@@ -82,12 +83,12 @@ static bool read_node(const char *path, struct use_node *node) {
     return is_there && sscanf(text, "%u:%u", &node->major, &node->minor) == 2;
 }
 
-static bool fake_look(const char *path, struct use_node *node) {
+static bool fake_look(int folder, const char *path, struct use_node *node) {
     struct stat status;
     char target[64];
-    ssize_t length = readlink(path, target, sizeof target);
-    if (stat(path, &status) == 0) {
-        if (!read_node(path, node)) {
+    ssize_t length = readlinkat(folder, path, target, sizeof target);
+    if (fstatat(folder, path, &status, 0) == 0) {
+        if (!read_node(folder, path, node)) {
             *node = (struct use_node){.kind = USE_OTHER, .inode = status.st_ino};
         }
         return true;
@@ -100,9 +101,10 @@ static bool fake_look(const char *path, struct use_node *node) {
 static bool fake_find_backing(const char *path, struct use_node *node) {
     char beside[512];
     snprintf(beside, sizeof beside, "%s.stands-on", path);
-    return read_node(beside, node);
+    return read_node(AT_FDCWD, beside, node);
 }
 
-static const struct use_tree fake_tree = {.root = root, .look = fake_look, .find_backing = fake_find_backing};
+static const struct use_tree fake_tree = {
+    .root = root, .look_in = fake_look, .find_backing = fake_find_backing};
 
 #endif
