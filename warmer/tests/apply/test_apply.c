@@ -9,6 +9,7 @@
 #include "engine_fake.h"
 #include "system/clock.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,12 @@
 static struct fake_engine fake;
 static double bytes_per_ns, moved_ns;
 static uint64_t idle_ns;
+
+/** Of the run: who is asked for others, and what came of it. */
+static int (*watch)(void *context, struct diag *diag);
+static struct diag told;
+static atomic_uint looks;
+static bool is_waiting; /**< Once something is written, until somebody was looked for. */
 
 static struct fake_reply quick(const struct engine_read *transfer, unsigned nth) {
     (void)nth;
@@ -49,7 +56,9 @@ static void between_turns(void *context, const struct warm_progress *progress) {
     if (fake.in_flight == 0) {
         fake_pass(idle_ns);
     }
-    nanosleep(&moment, NULL);
+    do {
+        nanosleep(&moment, NULL);
+    } while (is_waiting && fake.submitted > 0 && looks == 0);
 }
 
 static void write_manifest(int descriptor) {
@@ -70,9 +79,8 @@ static void write_manifest(int descriptor) {
 }
 
 /** Write zeros to each block of the scripted device; what it is read back is zeros, too. */
-static struct apply_result run(double max_mib_s, double polite_latency_ms) {
+static int apply(double max_mib_s, double polite_latency_ms, struct apply_result *result) {
     char path[] = "/tmp/warmer-apply-XXXXXX";
-    struct apply_result result = {.blocks_written = 0};
     struct diag diag = {{0}};
     struct parts parts;
     struct device *device = NULL;
@@ -93,16 +101,26 @@ static struct apply_result run(double max_mib_s, double polite_latency_ms) {
                                       .polite_latency_ms = polite_latency_ms,
                                       .now_ns = fake_now_ns,
                                       .is_interrupted = is_interrupted,
+                                      .watch = watch,
                                       .observe = between_turns};
-    CHECK_EQ(apply_run(&settings, &result, &diag), 0);
-    CHECK_TEXT(diag.text, "");
-    CHECK_EQ(result.bytes_written, VOLUME_BYTES);
-    CHECK_EQ(result.bytes_read_back, VOLUME_BYTES);
-    CHECK_EQ(result.progress.blocks_done, BLOCKS);
+    told = (struct diag){{0}};
+    *result = (struct apply_result){.blocks_written = 0};
+    int status = apply_run(&settings, result, &told);
     parts_close(&parts);
     device_close(device);
     device_free_buffer(buffer);
     unlink(path);
+    return status;
+}
+
+static struct apply_result run(double max_mib_s, double polite_latency_ms) {
+    struct apply_result result;
+    watch = NULL;
+    CHECK_EQ(apply(max_mib_s, polite_latency_ms, &result), 0);
+    CHECK_TEXT(told.text, "");
+    CHECK_EQ(result.bytes_written, VOLUME_BYTES);
+    CHECK_EQ(result.bytes_read_back, VOLUME_BYTES);
+    CHECK_EQ(result.progress.blocks_done, BLOCKS);
     return result;
 }
 
@@ -152,9 +170,51 @@ static void where_one_block_is_too_much_pauses_come_between(void) {
     CHECK_BETWEEN(fake_now_ns(), 6.4e9 * 1.5, 1e13);
 }
 
+static int nobody(void *context, struct diag *diag) {
+    (void)context, (void)diag;
+    looks++;
+    return 0;
+}
+
+static int somebody(void *context, struct diag *diag) {
+    (void)context;
+    looks++;
+    return diag_refuse(diag, WARMER_DISTURBED, "process 7 (mkfs) opened /dev/nvme1n1 for writing");
+}
+
+static void whoever_begins_to_use_the_device_stops_the_writing(void) {
+    struct apply_result result;
+    char expected[128];
+    fake_reset(&fake, quick);
+    is_waiting = true;
+    idle_ns = MS;
+    looks = 0;
+    watch = somebody;
+    CHECK_EQ(apply(0, 0, &result), WARMER_DISTURBED);
+    is_waiting = false;
+    CHECK_BETWEEN(looks, 1, 1);
+    CHECK_BETWEEN(result.blocks_written, 1, BLOCKS);
+    snprintf(expected, sizeof expected,
+             "%u blocks were written; process 7 (mkfs) opened /dev/nvme1n1 for writing",
+             (unsigned)result.blocks_written);
+    CHECK_TEXT(told.text, expected);
+}
+
+static void a_device_that_is_written_quickly_is_looked_at_in_the_end(void) {
+    struct apply_result result;
+    fake_reset(&fake, quick);
+    idle_ns = MS;
+    looks = 0;
+    watch = nobody;
+    CHECK_EQ(apply(0, 0, &result), 0);
+    CHECK_BETWEEN(looks, 1, 1000);
+}
+
 int main(void) {
     RUN(writes_and_what_is_read_back_keep_a_rate_together);
     RUN(small_reads_stay_under_the_limit_while_blocks_are_written);
     RUN(where_one_block_is_too_much_pauses_come_between);
+    RUN(whoever_begins_to_use_the_device_stops_the_writing);
+    RUN(a_device_that_is_written_quickly_is_looked_at_in_the_end);
     return CHECK_RESULT();
 }
