@@ -173,9 +173,11 @@ int claim_look_at_opened(const struct claim *claim, const struct device *device,
 }
 
 int claim_watch_disk(const struct claim *claim, const struct device *device, struct diag *diag) {
+    char key[64];
     char who[sizeof diag->text];
-    (void)device;
-    return use_watch(&use_own_tree, claim->path, who, sizeof who)
+    (void)claim;
+    device_key(device, key, sizeof key);
+    return use_watch(&use_own_tree, key + strlen("block-"), who, sizeof who)
                ? diag_refuse(diag, WARMER_DISTURBED, "%s", who)
                : 0;
 }

@@ -232,34 +232,26 @@ static void find_exports(struct family *family) {
 }
 
 /** The device that was named, which need not be listed in /sys, and may be a regular file. */
-static void add_first(const char *path, struct family *family) {
+static void add_first(const struct use_node *node, const char *name, struct family *family) {
     char folder[KERNEL_PATH_BYTES];
-    struct use_node node;
-    if (!use_look(family->tree, path, &node)) {
-        return;
-    }
-    if (node.kind == USE_BLOCK) {
-        snprintf(folder, sizeof folder, "%.2000s/sys/dev/block/%u:%u", family->tree->root, node.major,
-                 node.minor);
+    if (node->kind == USE_BLOCK) {
+        snprintf(folder, sizeof folder, "%.2000s/sys/dev/block/%u:%u", family->tree->root, node->major,
+                 node->minor);
         add_folder(folder, family, true);
     }
-    struct member *member = add(family, &node, true);
+    struct member *member = add(family, node, true);
     if (member != NULL) {
-        char *real = realpath(path, NULL);
-        snprintf(member->name, sizeof member->name, "%.250s", real == NULL ? path : real);
-        free(real);
+        snprintf(member->name, sizeof member->name, "%.250s", name);
     }
 }
 
-void family_find(const struct use_tree *tree, const char *path, struct family *family) {
+void family_of(const struct use_tree *tree, const struct use_node *node, const char *name,
+               struct family *family) {
     char folder[KERNEL_PATH_BYTES];
     family->tree = tree;
     family->count = 0;
     family->made.count = 0;
-    add_first(path, family);
-    if (family->count == 0) {
-        return;
-    }
+    add_first(node, name, family);
     snprintf(folder, sizeof folder, "%.2000s/sys/block", tree->root);
     size_t before = 0;
     while (family->count != before) { /* Loop devices can stand on each other, in any order. */
@@ -268,4 +260,16 @@ void family_find(const struct use_tree *tree, const char *path, struct family *f
     }
     kernel_for_each(folder, add_zram, family);
     find_exports(family);
+}
+
+void family_find(const struct use_tree *tree, const char *path, struct family *family) {
+    struct use_node node;
+    family->tree = tree;
+    family->count = 0;
+    family->made.count = 0;
+    if (use_look(tree, path, &node)) {
+        char *real = realpath(path, NULL);
+        family_of(tree, &node, real == NULL ? path : real, family);
+        free(real);
+    }
 }

@@ -23,7 +23,11 @@ struct family {
     struct texts made; /**< In words: LVM, RAID, encryption, loop devices, exports. */
 };
 
-/** Find the family of the device at `path`. */
+/** Find the family of a device by what it is; `name` is for one that the kernel does not list. */
+void family_of(const struct use_tree *tree, const struct use_node *node, const char *name,
+               struct family *family);
+
+/** Find the family of the device at `path`; empty if there is none. */
 void family_find(const struct use_tree *tree, const char *path, struct family *family);
 
 /** The member at a node; NULL: it is none. */

@@ -89,12 +89,16 @@ void use_find(const char *path, struct device_use *use) {
     use_find_below(&use_own_tree, path, use);
 }
 
-bool use_watch(const struct use_tree *tree, const char *path, char *who, size_t size) {
+bool use_watch(const struct use_tree *tree, const char *number, char *who, size_t size) {
     static struct family family;
     static struct device_use use;
     struct openers found;
+    struct use_node node = {.kind = USE_BLOCK};
     use.mounts.count = use.others.count = 0;
-    family_find(tree, path, &family);
+    if (sscanf(number, "%u:%u", &node.major, &node.minor) != 2) {
+        return false;
+    }
+    family_of(tree, &node, number, &family);
     mounts_find(&family, &use.mounts, &use.others);
     find_swaps(&family, &use.others);
     openers_find(&family, OPENERS_WRITERS, &found);

@@ -48,10 +48,10 @@ bool use_number(const struct use_tree *tree, const char *path, char *number, siz
 void use_find_below(const struct use_tree *tree, const char *path, struct device_use *use);
 
 /**
- * Look whether somebody has begun to use a device that this process alone has taken: a mount, an open for
- * writing, something that is made of it. Quick enough for every second. Writes to `who` what it is. Only one
- * thread at a time may look.
+ * Look whether somebody has begun to use a device that this process alone has taken, by its major:minor,
+ * because a path may lead elsewhere by now: a mount, an open for writing, something that is made of it. Quick
+ * enough for every second. Writes to `who` what it is. Only one thread at a time may look.
  */
-bool use_watch(const struct use_tree *tree, const char *path, char *who, size_t size);
+bool use_watch(const struct use_tree *tree, const char *number, char *who, size_t size);
 
 #endif

@@ -288,10 +288,8 @@ static void what_is_exported_is_found(void) {
 }
 
 static void expect_disturbed(const char *who) {
-    char path[512];
     char found[512] = "";
-    snprintf(path, sizeof path, "%s" DEVICE, root);
-    CHECK_EQ(use_watch(&fake_tree, path, found, sizeof found), who[0] != '\0');
+    CHECK_EQ(use_watch(&fake_tree, DISK, found, sizeof found), who[0] != '\0');
     CHECK_TEXT(found, who);
 }
 
