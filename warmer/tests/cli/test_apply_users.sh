@@ -34,7 +34,7 @@ mknod mount/xvda b $major $minor
 
 apply() {
     rm -f state state.taken
-    run "$WARMER" apply "$loop" --volume $volume --manifest d/manifest --state state "$@"
+    run "$WARMER" apply "$loop" --volume $volume --manifest d/manifest --state state
 }
 
 # refused NAME STATUS REASON: the last run was, and the device is as it was.
