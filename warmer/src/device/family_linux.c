@@ -67,18 +67,17 @@ static struct member *add(struct family *family, const struct use_node *node, bo
 /** The name below /dev; the kernel writes a slash in it as an exclamation mark. */
 static void name_member(const char *folder, struct member *member) {
     char mapped[FAMILY_NAME_BYTES - 16];
-    char *real = realpath(folder, NULL);
     kernel_read_line(folder, "dm/name", mapped, sizeof mapped);
     if (mapped[0] != '\0') {
         snprintf(member->name, sizeof member->name, "/dev/mapper/%s", mapped);
         return;
     }
-    snprintf(member->name, sizeof member->name, "/dev/%.250s",
-             real == NULL ? member->name : strrchr(real, '/') + 1);
+    char *real = realpath(folder, NULL);
+    snprintf(member->name, sizeof member->name, "/dev/%.250s", real == NULL ? "?" : strrchr(real, '/') + 1);
+    free(real);
     for (char *letter = member->name; *letter != '\0'; letter++) {
         *letter = *letter == '!' ? '/' : *letter;
     }
-    free(real);
 }
 
 /** A visit to a folder in /sys, and whether what is there belongs to the disk itself. */
