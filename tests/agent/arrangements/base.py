@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import json
 import mmap
 import os
 import struct
@@ -40,7 +42,7 @@ def loop_bases(count: int, folder: Path, delta: Path) -> list[Base]:
     """Loop devices on sparse files, which links in /dev/disk/by-id name."""
     kernel.mount("none", Path("/dev/disk"), "tmpfs")
     BY_ID.mkdir()
-    found = []
+    found, first = [], _first_manifest(folder, delta)
     for number in range(count):
         backing = folder / f"base-{number}"
         backing.touch()
@@ -48,16 +50,16 @@ def loop_bases(count: int, folder: Path, delta: Path) -> list[Base]:
         device = kernel.attach_loop(str(backing))
         name = volume_id(number).replace("-", "")
         (BY_ID / f"nvme-Amazon_Elastic_Block_Store_{name}").symlink_to(device)
-        found.append(Base(device, volume_id(number), _manifest(number, folder, delta)))
+        found.append(Base(device, volume_id(number), _manifest(first, number)))
     return found
 
 
 def nvme_bases(folder: Path, delta: Path) -> list[Base]:
     """NVMe disks whose serial numbers are volume ids, as those of EBS are."""
-    found = []
+    found, first = [], _first_manifest(folder, delta)
     for disk in sorted(Path("/sys/block").glob("nvme*")):
         number = int((disk / "device" / "serial").read_text("ascii").strip()[-2:], 16)
-        found.append(Base(f"/dev/{disk.name}", volume_id(number), _manifest(number, folder, delta)))
+        found.append(Base(f"/dev/{disk.name}", volume_id(number), _manifest(first, number)))
     return found
 
 
@@ -67,9 +69,9 @@ def marked(block: int) -> bytes:
     return b"".join(struct.pack("QQ", MARK, first + page) * (PAGE // 16) for page in range(BLOCK // PAGE))
 
 
-def _manifest(number: int, folder: Path, delta: Path) -> Path:
-    """What makes of zeros a volume with marked blocks. Only its id differs from that of the others."""
-    old, new, packs = folder / "old", folder / "new", folder / f"delta-{number}"
+def _first_manifest(folder: Path, delta: Path) -> Path:
+    """What makes of zeros a volume with marked blocks."""
+    old, new, packs = folder / "old", folder / "new", folder / "packs"
     for image in (old, new):
         image.touch()
         os.truncate(image, BASE_BYTES)
@@ -77,9 +79,19 @@ def _manifest(number: int, folder: Path, delta: Path) -> Path:
         for block in MARKED_BLOCKS:
             os.pwrite(descriptor, marked(block), block * BLOCK)
     snapshot = "snap-0123456789abcdef0"
-    command = (sys.executable, delta, old, new, packs, volume_id(number), snapshot, "samples=0")
+    command = (sys.executable, delta, old, new, packs, volume_id(0), snapshot, "samples=0")
     subprocess.run([str(one) for one in command], check=True)
     return packs / "manifest"
+
+
+def _manifest(first: Path, number: int) -> Path:
+    """The same for another volume: only the id differs, and so the checksum in the last line."""
+    *lines, last = first.read_bytes().splitlines(keepends=True)
+    text = b"".join(lines).replace(volume_id(0).encode(), volume_id(number).encode())
+    end = json.loads(last) | {"sha256": hashlib.sha256(text).hexdigest()}
+    manifest = first.with_name(f"manifest-{number}")
+    manifest.write_bytes(text + json.dumps(end).encode() + b"\n")
+    return manifest
 
 
 def reset(base: Base) -> None:
