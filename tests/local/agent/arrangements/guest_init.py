@@ -8,7 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from tests.agent.arrangements import kernel, play
+from tests.local.agent.arrangements import kernel, play
 
 
 def main(arguments: list[str]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.agent.arrangements import kernel
+from tests.local.agent.arrangements import kernel
 
 MIB = 1 << 20
 BASE_BYTES = 96 * MIB

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from local import ROOT
-from tests.agent.arrangements import guest
-from tests.agent.arrangements.play import PREFIX, REFUSALS
+from tests.local.agent.arrangements import guest
+from tests.local.agent.arrangements.play import PREFIX, REFUSALS
 
 AGENT = ROOT / "warmer" / "build" / "warmer"
 DELTA = ROOT / "warmer" / "tests" / "cli" / "delta.py"
@@ -56,7 +56,7 @@ def played(output: str, count: int, seed: str) -> list[dict[str, Any]]:
 
 def play_here(seed: str, count: int, seconds: int, *more: str) -> list[dict[str, Any]]:
     options = ["--agent", str(AGENT), "--delta", str(DELTA), "--seed", seed, "--count", str(count), *more]
-    command = [sys.executable, "-m", "tests.agent.arrangements.play", *options]
+    command = [sys.executable, "-m", "tests.local.agent.arrangements.play", *options]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as run:

@@ -14,8 +14,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.agent.arrangements.base import volume_id
-from tests.agent.arrangements.bench import BASE_BYTES
+from tests.local.agent.arrangements.base import volume_id
+from tests.local.agent.arrangements.bench import BASE_BYTES
 
 HERE = Path(__file__).parent
 PROGRAMS = (
@@ -32,7 +32,7 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 INIT = """#!{python}
 import sys
 sys.path[:] = {path!r}
-from tests.agent.arrangements import guest_init
+from tests.local.agent.arrangements import guest_init
 guest_init.main({arguments!r})
 """
 
@@ -131,7 +131,7 @@ def build(kernel: Path, agent: Path, delta: Path, arguments: list[str], image: P
     for number, file in enumerate(_modules(kernel)):
         archive.file(f"/modules/{number:03d}-{file.name}", file.read_bytes())
     for file in sorted(HERE.glob("*.py")):
-        archive.file(f"/t/tests/agent/arrangements/{file.name}", file.read_bytes())
+        archive.file(f"/t/tests/local/agent/arrangements/{file.name}", file.read_bytes())
     archive.copy(agent, AGENT)
     archive.file("/t/delta.py", delta.read_bytes())
     archive.device("/dev/console", 5, 1)
@@ -153,11 +153,11 @@ def _python_path(python: Path) -> list[str]:
 
 def _python_files(python: Path) -> list[Path]:
     """The modules that are loaded when those of this folder are, and when the packs are made."""
-    root = HERE.parents[2]
+    root = HERE.parents[3]
     question = f"""
 import sys
 sys.path.insert(0, {str(root)!r})
-import tests.agent.arrangements.guest_init, tests.agent.arrangements.play
+import tests.local.agent.arrangements.guest_init, tests.local.agent.arrangements.play
 import encodings.idna, encodings.ascii, encodings.latin_1, hashlib, json, struct, _posixsubprocess
 print("\\n".join(one.__file__ for one in list(sys.modules.values()) if getattr(one, "__file__", None)))
 """

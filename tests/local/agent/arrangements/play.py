@@ -19,14 +19,14 @@ import traceback
 from pathlib import Path
 from random import Random
 
-from tests.agent.arrangements import kernel
-from tests.agent.arrangements.base import Base, loop_bases, marks, nvme_bases, reset
-from tests.agent.arrangements.bench import Bench
-from tests.agent.arrangements.drawn import Arrangement, Kinds, draw, kinds_here
-from tests.agent.arrangements.layers import LAYERS
-from tests.agent.arrangements.sweep import sweep
-from tests.agent.arrangements.templates import Templates
-from tests.agent.arrangements.users import USERS
+from tests.local.agent.arrangements import kernel
+from tests.local.agent.arrangements.base import Base, loop_bases, marks, nvme_bases, reset
+from tests.local.agent.arrangements.bench import Bench
+from tests.local.agent.arrangements.drawn import Arrangement, Kinds, draw, kinds_here
+from tests.local.agent.arrangements.layers import LAYERS
+from tests.local.agent.arrangements.sweep import sweep
+from tests.local.agent.arrangements.templates import Templates
+from tests.local.agent.arrangements.users import USERS
 
 REFUSALS = range(80, 88)
 PREFIX = "@@ "

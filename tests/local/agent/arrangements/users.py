@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tests.agent.arrangements import kernel
-from tests.agent.arrangements.bench import MIB, Bench, run
-from tests.agent.arrangements.templates import Templates
+from tests.local.agent.arrangements import kernel
+from tests.local.agent.arrangements.bench import MIB, Bench, run
+from tests.local.agent.arrangements.templates import Templates
 
 PAGE = 4096
 CLONE_FILES = 0x400

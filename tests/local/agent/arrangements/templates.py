@@ -6,8 +6,8 @@ import os
 import shutil
 from pathlib import Path
 
-from tests.agent.arrangements import kernel
-from tests.agent.arrangements.bench import MIB, run
+from tests.local.agent.arrangements import kernel
+from tests.local.agent.arrangements.bench import MIB, run
 
 COMMANDS = {
     "ext4": ("mkfs.ext4", "-q", "-F", "-J", "size=4", "-E", "lazy_itable_init=1,lazy_journal_init=0"),

@@ -13,8 +13,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.agent.arrangements import kernel
-from tests.agent.arrangements.bench import BASE_BYTES
+from tests.local.agent.arrangements import kernel
+from tests.local.agent.arrangements.bench import BASE_BYTES
 
 BLOCK = 524_288
 BY_ID = Path("/dev/disk/by-id")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from tests.agent.arrangements import layers, users
-from tests.agent.arrangements.templates import Templates
+from tests.local.agent.arrangements import layers, users
+from tests.local.agent.arrangements.templates import Templates
 
 MOST_LAYERS = 3
 

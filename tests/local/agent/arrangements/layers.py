@@ -7,8 +7,8 @@ import struct
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.agent.arrangements import kernel
-from tests.agent.arrangements.bench import MIB, Bench, run
+from tests.local.agent.arrangements import kernel
+from tests.local.agent.arrangements.bench import MIB, Bench, run
 
 SECTOR = 512
 NO_UDEV = "activation{udev_sync=0 udev_rules=0 verify_udev_operations=0} backup{backup=0 archive=0}"

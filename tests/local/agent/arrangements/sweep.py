@@ -7,7 +7,7 @@ import shutil
 import time
 from pathlib import Path
 
-from tests.agent.arrangements import kernel
+from tests.local.agent.arrangements import kernel
 
 SECONDS = 60
 
