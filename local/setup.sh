@@ -17,6 +17,7 @@ cd "$(dirname "$0")/.."
 VENV=.venv
 SAM_VENV=.venv-sam
 LOG=.local/setup.log
+KERNEL=.local/kernel
 PYTHON=${PYTHON:-python3}
 
 fail() {
@@ -47,12 +48,16 @@ case $PURPOSE in
     bench | test) NEEDED="$NEEDED fio:fio /usr/bin/time:time" ;;
 esac
 # What the agent's tests trace it with, and make file systems and partitions with; what looks at the page of a restore
-# as its readers do; and what runs the agent's binaries of other systems, on x86-64 only, where Debian has both.
+# as its readers do. On x86-64 only, where Debian has both: what runs the agent's binaries of other systems, and a
+# machine with Debian's kernel, with what makes device-mapper's and RAID's devices there.
 if [ "$PURPOSE" = test ]; then
     NEEDED="$NEEDED strace:strace jq:jq mkfs.xfs:xfsprogs mkntfs:ntfs-3g sfdisk:fdisk
         chromium:chromium /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core"
     case $(uname -m) in
-        x86_64) NEEDED="$NEEDED qemu-aarch64:qemu-user /usr/lib/wine/wine64:wine64" ;;
+        x86_64)
+            NEEDED="$NEEDED qemu-aarch64:qemu-user /usr/lib/wine/wine64:wine64 mkfs.btrfs:btrfs-progs
+                qemu-system-x86_64:qemu-system-x86 dmsetup:dmsetup mdadm:mdadm lvm:lvm2"
+            ;;
     esac
 fi
 
@@ -163,6 +168,23 @@ install_asl_validator() {
     done_now
 }
 
+# Debian's kernel for a machine in QEMU: it is unpacked and not installed, so that this machine starts as before.
+unpack_kernel() {
+    [ "$(uname -m)" = x86_64 ] || return 0
+    [ ! -e "$KERNEL/is-whole" ] || return 0
+    step "Unpacking Debian's kernel in $KERNEL" fetch_kernel
+}
+
+fetch_kernel() {
+    rm -rf "$KERNEL" && mkdir -p "$KERNEL" || return
+    apt-get -q update || true
+    package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p')
+    (cd "$KERNEL" && apt-get -q download "$package") || return
+    dpkg-deb -x "$KERNEL"/linux-image-*.deb "$KERNEL" || return
+    rm "$KERNEL"/linux-image-*.deb
+    touch "$KERNEL/is-whole"
+}
+
 # build FOLDER WHAT: make knows by itself what is out of date.
 build() {
     make -q -C "$1" >/dev/null 2>&1 || step "Building $2" make -C "$1"
@@ -178,7 +200,10 @@ case $PURPOSE in
 esac
 case $PURPOSE in
     cli | undeploy | deploy | release | soak) exit 0 ;;
-    test) install_asl_validator ;;
+    test)
+        install_asl_validator
+        unpack_kernel
+        ;;
 esac
 build warmer "the warm-up agent"
 build local/aws/first_touch "the first-touch file system"

@@ -1,0 +1,114 @@
+"""`warmer apply` on devices that are used in every way that a kernel knows: nothing in use is written to.
+
+Whatever is drawn is built for real. Devices that nobody uses are among them and must be written to; else an
+agent that refuses everything would pass. `play.py --seed SEED --first NUMBER --count 1` repeats one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local import ROOT
+from tests.local.agent.arrangements import guest
+from tests.local.agent.arrangements.play import PREFIX, REFUSALS
+
+AGENT = ROOT / "warmer" / "build" / "warmer"
+DELTA = ROOT / "warmer" / "tests" / "cli" / "delta.py"
+KERNEL = ROOT / ".local" / "kernel"
+DISKS = 16
+LIMIT_SECONDS = 840
+LONG_SECONDS = 6 * 3600
+
+pytestmark = [
+    pytest.mark.agent,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices"),
+    pytest.mark.skipif(not Path("/dev/loop-control").exists(), reason="this machine has no loop devices"),
+]
+in_guest = pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="Debian's kernel is set up for x86-64 machines only"
+)
+
+
+def seed_of(request: pytest.FixtureRequest) -> str:
+    """The seed of the properties of `make test-long`; else always the same one."""
+    return str(request.config.getoption("--hypothesis-seed") or "1")
+
+
+def played(output: str, count: int, seed: str) -> list[dict[str, Any]]:
+    """What was said of each arrangement; a failure has the seed and the numbers."""
+    lines = [line.split(PREFIX, 1)[1] for line in output.splitlines() if PREFIX in line]
+    found: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    bad = [one for one in found if one["problem"]]
+    text = "\n".join(json.dumps(one) for one in bad[:20])
+    assert not bad, f"seed {seed}: {len(bad)} of {count} failed\n{text}"
+    assert len(found) == count, f"seed {seed}: {len(found)} of {count} were played\n{output[-4000:]}"
+    return found
+
+
+def play_here(seed: str, count: int, seconds: int, *more: str) -> list[dict[str, Any]]:
+    options = ["--agent", str(AGENT), "--delta", str(DELTA), "--seed", seed, "--count", str(count), *more]
+    command = [sys.executable, "-m", "tests.local.agent.arrangements.play", *options]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as run:
+        try:
+            output, _ = run.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            run.kill()
+            output, _ = run.communicate()
+    return played(output, count, seed)
+
+
+def play_in_guest(folder: Path, seed: str, count: int, seconds: int, *more: str) -> list[dict[str, Any]]:
+    image = folder / "image"
+    guest.build(KERNEL, AGENT, DELTA, ["--seed", seed, "--count", str(count), *more], image)
+    command = guest.command(KERNEL, image, guest.disks(folder, DISKS))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        try:
+            output, _ = run.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            run.kill()
+            output, _ = run.communicate()
+    return played(output, count, seed)
+
+
+def show_both_ends(found: list[dict[str, Any]]) -> None:
+    """Devices in use were refused, and free ones were written to."""
+    statuses = [one["status"] for one in found]
+    assert any(one in REFUSALS for one in statuses)
+    assert 0 in statuses
+
+
+def test_no_device_in_use_is_written_to(request: pytest.FixtureRequest) -> None:
+    show_both_ends(play_here(seed_of(request), 150, LIMIT_SECONDS, "--places", "50", "--quick"))
+
+
+@in_guest
+def test_no_device_in_use_is_written_to_with_debians_kernel(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    show_both_ends(play_in_guest(tmp_path, seed_of(request), 16, LIMIT_SECONDS, "--quick"))
+
+
+@pytest.mark.long
+@pytest.mark.timeout(LONG_SECONDS + 60)
+def test_none_of_nine_thousand_devices_in_use_is_written_to(request: pytest.FixtureRequest) -> None:
+    show_both_ends(play_here(seed_of(request), 9000, LONG_SECONDS, "--places", "96"))
+
+
+@in_guest
+@pytest.mark.long
+@pytest.mark.timeout(LONG_SECONDS + 60)
+def test_none_of_a_thousand_devices_in_use_is_written_to_with_debians_kernel(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    show_both_ends(play_in_guest(tmp_path, seed_of(request), 1000, LONG_SECONDS))
