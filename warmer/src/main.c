@@ -55,9 +55,9 @@
  *     nvme_<system>.c      asks for EBS's statistics; nvme_log.c: decodes them
  *   system/              what differs between operating systems, one file for each system
  *     clock console file file_extents interrupt process state_file stream thread transfer
- *     windows_error
+ *     windows_error; curl_linux.c: what a child curl says
  *     folder.c memory_kills.c process.c   what they have in common
- *   base/                what needs no system: block_set bytes diag extents json latency random texts words
+ *   base/                what needs no system: block_set bytes diag extents json latency patience random texts words
  *
  * Rules: below main.c nothing exits or prints a refusal; it fills a struct diag. There are no global options.
  * No function body asks which system it is built for. Results are 0, a positive answer or -errno.

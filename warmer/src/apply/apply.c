@@ -364,6 +364,7 @@ static bool turn(struct run *run, uint64_t now_ns) {
     struct warm_progress *progress = &board->result->progress;
     progress->elapsed_ns = now_ns - run->began_ns;
     progress->depth = run->writing + run->reading;
+    board->result->is_waiting = board->waiting > 0;
     return is_done && is_all_written(run) && run->filled->count == 0;
 }
 

@@ -31,6 +31,7 @@ struct apply_settings {
     struct state *state; /**< Of twice as many blocks as the volume: done, then begun. May be NULL. */
     struct parts *parts; /**< Its first part is read. */
     uint64_t volume_bytes;
+    uint64_t patience_seconds; /**< For each pack that cannot be loaded. */
     double max_mib_s;
     double polite_latency_ms;
     uint64_t (*now_ns)(void);
@@ -44,6 +45,7 @@ struct apply_settings {
 /** What was done. Bytes are exact: what came from packs, was decoded, and went to and from the device. */
 struct apply_result {
     struct warm_progress progress; /**< For progress lines: blocks that are read back. */
+    bool is_waiting;               /**< For packs that cannot be loaded now. */
     uint64_t packs;
     uint64_t bytes_fetched;
     uint64_t bytes_decoded;

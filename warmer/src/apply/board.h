@@ -72,6 +72,7 @@ struct board {
     struct work work[WORK_LIMIT];
     unsigned work_first, work_count, working;
     bool has_all_work;
+    int waiting;          /**< Fetchers that wait before they try a pack once more. */
     uint64_t blocks_told; /**< Of all parts, as their first lines say; 0: they do not. */
     bool is_stopping;
     enum flush flush;

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES 5u
-#define FIRST_PAUSE_MS 500u
+#define STEP_MS 50u
 
 static bool is_stopped(void *context) {
     struct board *board = context;
@@ -113,7 +112,8 @@ struct fetcher {
     uint8_t *frame;
     uint8_t *found; /**< What the device holds; made when it is needed first. */
     struct work work;
-    uint64_t handed; /**< How many blocks of the pack are handed over or done. */
+    enum fault fault; /**< Of the last try to load the pack. */
+    uint64_t handed;  /**< How many blocks of the pack are handed over or done. */
 };
 
 /** Wait for a free buffer; NULL: all stops. */
@@ -281,6 +281,7 @@ static enum outcome load_blocks(struct fetcher *fetcher, struct stream *stream, 
 
 static enum outcome try_pack(struct fetcher *fetcher, const char **reason, char *why, size_t size) {
     struct stream *stream = NULL;
+    fetcher->fault = FAULT_LASTING;
     if (stream_open(fetcher->work.address, &stream, why, size) != 0) {
         return OUTCOME_SHORT;
     }
@@ -290,16 +291,31 @@ static enum outcome try_pack(struct fetcher *fetcher, const char **reason, char 
     }
     if (outcome == OUTCOME_SHORT) {
         (void)stream_is_whole(stream, why, size);
+        fetcher->fault = stream_fault(stream);
     }
     stream_close(stream);
     return outcome;
 }
 
-static void pause_before_try(struct board *board, unsigned tried) {
-    for (uint64_t waited = 0; waited < (uint64_t)FIRST_PAUSE_MS << tried && !is_stopped(board);
-         waited += 50) {
-        clock_pause_ms(50);
+static void count_waiting(struct board *board, int change) {
+    monitor_enter(board->monitor);
+    board->waiting += change;
+    monitor_leave(board->monitor);
+}
+
+/** Wait until the pack may be tried once more; false: it is not. What has brought blocks is tried anew. */
+static bool pause_before_try(struct fetcher *fetcher, struct patience *patience, uint64_t handed_before) {
+    struct board *board = fetcher->board;
+    if (fetcher->handed > handed_before) {
+        *patience = patience_begin(patience->seconds);
     }
+    uint64_t pause_ms = patience_pause_ms(patience, fetcher->fault, clock_now_ns());
+    count_waiting(board, 1);
+    for (uint64_t waited = 0; waited < pause_ms && !is_stopped(board); waited += STEP_MS) {
+        clock_pause_ms(STEP_MS);
+    }
+    count_waiting(board, -1);
+    return pause_ms > 0 && !is_stopped(board);
 }
 
 static void run_pack(struct fetcher *fetcher) {
@@ -307,8 +323,11 @@ static void run_pack(struct fetcher *fetcher) {
     const char *reason = NULL;
     char why[200] = "";
     char text[400];
+    struct patience patience = patience_begin(board->settings->patience_seconds);
+    uint64_t handed = 0;
     fetcher->handed = 0;
-    for (unsigned tried = 0; tried < TRIES && !is_stopped(board); tried++) {
+    do {
+        handed = fetcher->handed;
         enum outcome outcome = try_pack(fetcher, &reason, why, sizeof why);
         if (outcome == OUTCOME_WHOLE) {
             monitor_enter(board->monitor);
@@ -321,10 +340,7 @@ static void run_pack(struct fetcher *fetcher) {
             fail(board, WARMER_BAD_PACK, text);
             return;
         }
-        if (tried + 1 < TRIES) {
-            pause_before_try(board, tried);
-        }
-    }
+    } while (pause_before_try(fetcher, &patience, handed));
     snprintf(text, sizeof text, "a pack cannot be loaded: %s", why);
     if (!is_stopped(board)) {
         fail(board, WARMER_NO_TRANSFER, text);

@@ -78,6 +78,7 @@ static const char *find_manifest(const struct options *options) {
 static int load_manifest(struct job *job, struct diag *diag) {
     int status = parts_open(&job->parts, find_manifest(job->options), job->options->wait_seconds, diag);
     job->parts.is_stopped = is_interrupted;
+    job->parts.patience_seconds = job->options->patience_seconds;
     if (status == 0) {
         status = parts_load(&job->parts, diag);
     }
@@ -136,6 +137,15 @@ static int prepare(struct job *job, struct diag *diag) {
 
 static void observe(void *context, const struct warm_progress *now) {
     progress_observe(context, now);
+}
+
+/** What the lines of progress say beside those of a warm-up. */
+static void put_more(void *context, struct json *json) {
+    const struct apply_result *result = context;
+    json_unsigned(json, "blocksWritten", result->blocks_written);
+    if (result->is_waiting) {
+        json_text(json, "waitingFor", "S3");
+    }
 }
 
 static const char *verdict(int status) {
@@ -203,6 +213,7 @@ static int run(struct job *job, struct diag *diag) {
         .state = job->state,
         .parts = &job->parts,
         .volume_bytes = device_bytes(job->device),
+        .patience_seconds = job->options->patience_seconds,
         .max_mib_s = job->options->max_mib_s,
         .polite_latency_ms = job->options->polite_latency_ms,
         .now_ns = clock_now_ns,
@@ -213,6 +224,8 @@ static int run(struct job *job, struct diag *diag) {
         .observe_context = &job->progress,
     };
     progress_init(&job->progress, job->options->progress);
+    job->progress.put_more = put_more;
+    job->progress.context = &job->result;
     int status = apply_run(&settings, &job->result, diag);
     progress_end(&job->progress);
     put_result(job, status, diag);

@@ -28,6 +28,7 @@ const char *options_help(void) {
            "                                    write the blocks that a manifest names, and read them back\n"
            "    --wait-seconds N                take the device, then wait so long for each part of the "
            "manifest\n"
+           "    --patience-seconds N            try to load a pack for so long (default 600)\n"
            "    --max-mib-s N, --polite-latency-ms N, --progress STYLE, --engine NAME\n"
            "    --image                         DEVICE is a regular file\n"
            "  warmer extents FILE...            where files lie on their disk, as a list for --first\n"

@@ -66,6 +66,10 @@ bool stream_is_whole(struct stream *stream, char *why, size_t size) {
     return is_whole;
 }
 
+enum fault stream_fault(const struct stream *stream) {
+    return stream->file != NULL ? FAULT_LASTING : remote_fault(stream->remote);
+}
+
 void stream_close(struct stream *stream) {
     if (stream == NULL) {
         return;

@@ -1,6 +1,8 @@
 #ifndef WARMER_STREAM_H
 #define WARMER_STREAM_H
 
+#include "base/patience.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +25,9 @@ size_t stream_read(struct stream *stream, void *bytes, size_t length, bool (*is_
 
 /** Whether the stream ended well; if not, `why` says so. Only after stream_read met the end. */
 bool stream_is_whole(struct stream *stream, char *why, size_t size);
+
+/** Why it did not bring what was expected of it; not whether it did. */
+enum fault stream_fault(const struct stream *stream);
 
 /** End the transfer and forget it. NULL is allowed. */
 void stream_close(struct stream *stream);

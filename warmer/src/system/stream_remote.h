@@ -5,6 +5,8 @@
  * The addresses of stream.c: with a child `curl` on Linux, with WinHTTP on Windows. Nothing else includes
  * this.
  */
+#include "base/patience.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,6 +24,9 @@ bool remote_has_ended(const struct remote *remote);
 
 /** Whether it ended well; if not, `why` says so. */
 bool remote_is_whole(const struct remote *remote, char *why, size_t size);
+
+/** Why it did not end well, or was cut off. */
+enum fault remote_fault(const struct remote *remote);
 
 void remote_close(struct remote *remote);
 

@@ -1,4 +1,5 @@
 /** Streams from addresses by a child `curl`. */
+#include "system/curl.h"
 #include "system/process_native.h"
 #include "system/stream_remote.h"
 
@@ -74,6 +75,10 @@ bool remote_is_whole(const struct remote *remote, char *why, size_t size) {
     const char *reason = remote->status == 127 ? "curl is missing" : remote->errors;
     snprintf(why, size, "%.*s", (int)strcspn(reason, "\n"), reason);
     return remote->has_ended && remote->status == 0;
+}
+
+enum fault remote_fault(const struct remote *remote) {
+    return curl_fault(remote->status, remote->errors);
 }
 
 void remote_close(struct remote *remote) {

@@ -45,6 +45,11 @@ bool remote_is_whole(const struct remote *remote, char *why, size_t size) {
     return remote->is_whole;
 }
 
+enum fault remote_fault(const struct remote *remote) {
+    enum fault fault = fault_of_answer(remote->exchange.status);
+    return fault == FAULT_NONE ? FAULT_PASSING : fault;
+}
+
 void remote_close(struct remote *remote) {
     exchange_close(&remote->exchange);
     free(remote);

@@ -198,7 +198,7 @@ expect_true what_is_loaded_from_addresses_is_applied sh -c "test $status -eq 0 &
 expect_true each_byte_of_it_is_counted test "$(field bytesFetched)" -eq "$(cat remote/pack-* | wc -c)"
 expect_true no_address_is_printed sh -c '! grep -q "secret\|127.0.0.1" out err'
 rm -f store/pack-3
-apply --manifest "$address/manifest?X-Amz-Signature=secret"
+apply --manifest "$address/manifest?X-Amz-Signature=secret" --patience-seconds 20
 expect_true a_pack_that_is_gone_ends_it test "$status" -eq 69 -a "$(field verdict)" = failed
 expect_true and_says_why grep -qE 'a pack cannot be loaded: (curl: \(22\)|the server answered 4)' err
 kill "$server"
