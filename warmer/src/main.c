@@ -52,6 +52,7 @@
  *     identity.c           which EBS volume it is; identity_<system>.c: what the system knows
  *     find_<system>.c      which device an EBS volume is
  *     lock_<system>.c      one warm-up at a time
+ *     writes.c             how often it was written to; writes_<system>.c: what the system counts
  *     nvme_<system>.c      asks for EBS's statistics; nvme_log.c: decodes them
  *   system/              what differs between operating systems, one file for each system
  *     clock console file file_extents interrupt process state_file stream thread transfer

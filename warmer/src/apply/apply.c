@@ -127,6 +127,20 @@ static bool confirm(struct run *run) {
     return run->is_confirmed;
 }
 
+/** From here on the block may be neither old nor new. */
+static void count_begun(struct board *board, const struct buffer *buffer) {
+    struct apply_result *result = board->result;
+    if (buffer->tries > 0) {
+        return;
+    }
+    result->blocks_written++;
+    result->blocks_again += buffer->is_again;
+    if (block_set_add(board->written, buffer->block.block, 1) != 0) {
+        result->written_truncated = true;
+    }
+    remember(board, begun_mark(board, buffer->block.block));
+}
+
 static void begin_writes(struct run *run, uint64_t now_ns) {
     struct board *board = run->board;
     for (unsigned i = 0; i < APPLY_WRITES; i++) {
@@ -138,7 +152,7 @@ static void begin_writes(struct run *run, uint64_t now_ns) {
             board->result->blocks_there++;
             list_written(run, buffer);
         } else if (may_transfer(run, now_ns) && confirm(run)) {
-            remember(board, begun_mark(board, buffer->block.block));
+            count_begun(board, buffer);
             submit(run, buffer, true, now_ns);
         }
     }
@@ -300,8 +314,6 @@ static void end_transfer(struct run *run, const struct engine_completion *done, 
         return;
     }
     latency_add(&result->progress.latency, now_ns - buffer->began_ns);
-    result->blocks_written++;
-    result->blocks_again += buffer->is_again;
     list_written(run, buffer);
 }
 
@@ -427,10 +439,31 @@ static void end_all(struct run *run) {
     }
 }
 
+/** The first runs of what this run began to write. */
+static void list_runs(struct board *board) {
+    struct apply_result *result = board->result;
+    uint64_t at = block_set_next(board->written, 0);
+    while (at != BLOCK_NONE && result->written_runs < APPLY_RUNS) {
+        struct apply_blocks *run = &result->written[result->written_runs++];
+        *run = (struct apply_blocks){.first = at};
+        for (; block_set_contains(board->written, at); at++) {
+            run->count++;
+        }
+        at = block_set_next(board->written, at);
+    }
+    result->written_truncated = result->written_truncated || at != BLOCK_NONE;
+}
+
+/** The status of a refusal promises that nothing was written. */
+static int true_status(const struct board *board) {
+    bool is_written = board->result->blocks_written > 0;
+    return board->status == WARMER_NO_MANIFEST && is_written ? WARMER_NO_TRANSFER : board->status;
+}
+
 static int tell(const struct board *board, struct diag *diag) {
     const struct apply_result *result = board->result;
     if (board->status != 0) {
-        return diag_refuse(diag, board->status, "%s", board->diag.text);
+        return diag_refuse(diag, true_status(board), "%s", board->diag.text);
     }
     if (result->blocks_differing + result->samples_differing > 0) {
         return diag_refuse(
@@ -447,10 +480,14 @@ int apply_run(const struct apply_settings *settings, struct apply_result *result
     struct board *board = calloc(1, sizeof *board);
     struct pack_block *samples = calloc(APPLY_SAMPLES, sizeof *samples);
     struct monitor *monitor = monitor_create();
+    struct block_set *written = block_set_create(blocks_of_bytes(settings->volume_bytes));
     int status = WARMER_CANNOT_OPEN;
-    if (board != NULL && samples != NULL && monitor != NULL) {
-        *board =
-            (struct board){.settings = settings, .result = result, .monitor = monitor, .samples = samples};
+    if (board != NULL && samples != NULL && monitor != NULL && written != NULL) {
+        *board = (struct board){.settings = settings,
+                                .result = result,
+                                .monitor = monitor,
+                                .written = written,
+                                .samples = samples};
         struct run run = {.board = board,
                           .filled = &board->batches[0],
                           .read = &board->batches[1],
@@ -460,11 +497,13 @@ int apply_run(const struct apply_settings *settings, struct apply_result *result
         start_all(&run);
         transfer_all(&run);
         end_all(&run);
+        list_runs(board);
         status = tell(board, diag);
     } else {
         diag_refuse(diag, status, "out of memory");
     }
     monitor_destroy(monitor);
+    block_set_destroy(written);
     free(samples);
     free(board);
     return status;

@@ -23,6 +23,9 @@
 /** The most samples of unchanged blocks that a manifest may have. */
 #define APPLY_SAMPLES 16384u
 
+/** Runs of written blocks that are listed. */
+#define APPLY_RUNS 100u
+
 /** The arguments. The caller owns everything that they point to. */
 struct apply_settings {
     const struct device *device;
@@ -42,6 +45,12 @@ struct apply_settings {
     void *observe_context;
 };
 
+/** Neighbouring blocks. */
+struct apply_blocks {
+    uint64_t first;
+    uint64_t count;
+};
+
 /** What was done. Bytes are exact: what came from packs, was decoded, and went to and from the device. */
 struct apply_result {
     struct warm_progress progress; /**< For progress lines: blocks that are read back. */
@@ -52,7 +61,10 @@ struct apply_result {
     uint64_t bytes_written;
     uint64_t bytes_read_back;
     uint64_t bytes_compared; /**< Read before a write, because an earlier run may have written it. */
-    uint64_t blocks_written;
+    uint64_t blocks_written; /**< Blocks that this run began to write. */
+    struct apply_blocks written[APPLY_RUNS]; /**< The first of them. */
+    unsigned written_runs;
+    bool written_truncated;  /**< There are more. */
     uint64_t blocks_again;   /**< Of them: an earlier run had begun to write them. */
     uint64_t blocks_there;   /**< Found on the device as an earlier run wrote them. */
     uint64_t blocks_skipped; /**< Read back by an earlier run. */

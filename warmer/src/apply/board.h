@@ -11,6 +11,7 @@
  * remembers it in the state.
  */
 #include "apply/apply.h"
+#include "base/block_set.h"
 #include "delta/pack.h"
 #include "system/thread.h"
 
@@ -79,6 +80,7 @@ struct board {
     int flush_failure;
     int status; /**< Of the first failure. */
     struct diag diag;
+    struct block_set *written; /**< Blocks that this run began to write. */
     struct pack_block *samples;
     unsigned sample_count;
     struct batch batches[2]; /**< Being filled, and being read back. */

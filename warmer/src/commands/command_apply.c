@@ -4,6 +4,7 @@
 #include "commands/commands.h"
 #include "device/claim.h"
 #include "device/lock.h"
+#include "device/writes.h"
 #include "system/clock.h"
 #include "system/file.h"
 #include "system/interrupt.h"
@@ -61,6 +62,11 @@ static void tell_armed(const struct job *job) {
     json_text(&json, "device", job->options->device);
     json_text(&json, "volumeId", job->options->volume);
     json_unsigned(&json, "bytes", device_bytes(job->device));
+    if (job->options->since.is_counted) {
+        struct writes now;
+        writes_read(job->device, &now);
+        json_bool(&json, "unwrittenSince", writes_are_equal(&now, &job->options->since));
+    }
     json_close(&json, '}');
     json_end_line(&json);
 }
@@ -154,6 +160,8 @@ static const char *verdict(int status) {
         return "applied";
     case WARMER_INTERRUPTED:
         return "interrupted";
+    case WARMER_DISTURBED:
+        return "disturbed";
     case WARMER_DIFFERS:
         return "differs";
     default:
@@ -180,6 +188,33 @@ static void put_counts(struct json *json, const struct apply_result *result) {
     json_unsigned(json, "retries", result->progress.retries);
 }
 
+static void put_written(struct json *json, const struct apply_result *result) {
+    json_open(json, "written", '[');
+    for (unsigned i = 0; i < result->written_runs; i++) {
+        json_open(json, NULL, '[');
+        json_unsigned(json, NULL, result->written[i].first);
+        json_unsigned(json, NULL, result->written[i].count);
+        json_close(json, ']');
+    }
+    json_close(json, ']');
+    json_bool(json, "writtenTruncated", result->written_truncated);
+}
+
+/** By what the next one that takes the device finds out whether anything was written since. */
+static void put_writes(struct json *json, const struct device *device) {
+    struct writes writes;
+    writes_read(device, &writes);
+    json_text(json, "bootId", writes.boot_id);
+    if (!writes.is_counted) {
+        json_null(json, "writeCount");
+        return;
+    }
+    json_open(json, "writeCount", '{');
+    json_unsigned(json, "sectors", writes.sectors);
+    json_unsigned(json, "requests", writes.requests);
+    json_close(json, '}');
+}
+
 static void put_result(const struct job *job, int status, const struct diag *diag) {
     struct json json = {.stream = stdout};
     const struct apply_result *result = &job->result;
@@ -194,6 +229,8 @@ static void put_result(const struct job *job, int status, const struct diag *dia
     json_text(&json, "snapshotId", job->head.snapshot_id);
     json_bool(&json, "takenBefore", job->was_taken);
     put_counts(&json, result);
+    put_written(&json, result);
+    put_writes(&json, job->device);
     json_number(&json, "elapsedSeconds", seconds);
     json_number(&json, "mibPerSecond", seconds > 0 ? (double)result->bytes_written / MIB / seconds : 0);
     json_text_or_null(&json, "error", diag->text);
@@ -203,6 +240,11 @@ static void put_result(const struct job *job, int status, const struct diag *dia
     progress_put_latency(&json, "latencyMs", &latency);
     json_close(&json, '}');
     json_end_line(&json);
+}
+
+/** Nothing was written, and nothing is told but why. */
+static bool is_refusal(int status) {
+    return (status >= WARMER_NOT_WHOLE && status <= WARMER_NO_MANIFEST) || status == WARMER_TAKEN_BEFORE;
 }
 
 static int run(struct job *job, struct diag *diag) {
@@ -228,6 +270,9 @@ static int run(struct job *job, struct diag *diag) {
     job->progress.context = &job->result;
     int status = apply_run(&settings, &job->result, diag);
     progress_end(&job->progress);
+    if (is_refusal(status)) {
+        return status;
+    }
     put_result(job, status, diag);
     if (status != 0) {
         fprintf(stderr, "warmer: %s\n", diag->text);

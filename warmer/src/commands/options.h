@@ -3,6 +3,7 @@
 
 #include "base/diag.h"
 #include "commands/progress.h"
+#include "device/writes.h"
 #include "plan/scope.h"
 
 #include <stdbool.h>
@@ -68,8 +69,9 @@ struct options {
     const char *manifest;      /**< Of `apply`: a path or an address; NULL: REWARM_MANIFEST_URL has it. */
     unsigned wait_seconds;     /**< Of `apply`: for each part of the manifest. */
     unsigned patience_seconds; /**< Of `run` and `apply`: for each download that fails. */
-    bool is_image;             /**< Of `apply`: DEVICE is a regular file. */
-    const char *file;          /**< What `bench` copies on Windows, and where. */
+    struct writes since; /**< Of `apply`: the counts at the end of an earlier run, if they were given. */
+    bool is_image;       /**< Of `apply`: DEVICE is a regular file. */
+    const char *file;    /**< What `bench` copies on Windows, and where. */
     const char *folder;
     const char *cold_arguments; /**< Of the measurement before a warm-up; empty: none. */
 };

@@ -29,6 +29,7 @@ const char *options_help(void) {
            "    --wait-seconds N                take the device, then wait so long for each part of the "
            "manifest\n"
            "    --patience-seconds N            try to load a pack for so long (default 600)\n"
+           "    --since BOOTID,SECTORS,REQUESTS say whether anything was written since an earlier run\n"
            "    --max-mib-s N, --polite-latency-ms N, --progress STYLE, --engine NAME\n"
            "    --image                         DEVICE is a regular file\n"
            "  warmer extents FILE...            where files lie on their disk, as a list for --first\n"
