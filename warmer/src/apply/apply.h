@@ -31,6 +31,8 @@ struct apply_settings {
     const struct device *device;
     struct engine *engine; /**< With a buffer of APPLY_BUFFER_BYTES, for APPLY_BUFFERS and a probe. */
     uint8_t *buffer;
+    bool compares;       /**< Read each block first, and write what differs. */
+    bool was_taken;      /**< An earlier run with this state had the device. */
     struct state *state; /**< Of twice as many blocks as the volume: done, then begun. May be NULL. */
     struct parts *parts; /**< Its first part is read. */
     uint64_t volume_bytes;
@@ -64,8 +66,13 @@ struct apply_result {
     uint64_t blocks_written; /**< Blocks that this run began to write. */
     struct apply_blocks written[APPLY_RUNS]; /**< The first of them. */
     unsigned written_runs;
-    bool written_truncated;  /**< There are more. */
-    uint64_t blocks_again;   /**< Of them: an earlier run had begun to write them. */
+    bool written_truncated;   /**< There are more. */
+    uint64_t blocks_again;    /**< Of them: an earlier run had begun to write them. */
+    uint64_t blocks_compared; /**< Read and hashed before anything else. */
+    uint64_t blocks_equal;    /**< Of them: there was nothing to write. */
+    uint64_t undo_packs;      /**< Kept before their blocks were written. */
+    uint64_t undo_bytes;
+    uint64_t undo_blocks;
     uint64_t blocks_there;   /**< Found on the device as an earlier run wrote them. */
     uint64_t blocks_skipped; /**< Read back by an earlier run. */
     uint64_t blocks_differing;

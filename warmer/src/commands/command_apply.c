@@ -175,6 +175,11 @@ static void put_counts(struct json *json, const struct apply_result *result) {
     json_unsigned(json, "blocksWritten", result->blocks_written);
     json_unsigned(json, "blocksWrittenAgain", result->blocks_again);
     json_unsigned(json, "blocksThere", result->blocks_there);
+    json_unsigned(json, "blocksCompared", result->blocks_compared);
+    json_unsigned(json, "blocksEqual", result->blocks_equal);
+    json_unsigned(json, "undoPacks", result->undo_packs);
+    json_unsigned(json, "undoBytes", result->undo_bytes);
+    json_unsigned(json, "undoBlocks", result->undo_blocks);
     json_unsigned(json, "blocksResumed", result->blocks_skipped);
     json_unsigned(json, "blocksDiffering", result->blocks_differing);
     json_unsigned(json, "samples", result->samples);
@@ -254,6 +259,8 @@ static int run(struct job *job, struct diag *diag) {
         .buffer = job->buffer,
         .state = job->state,
         .parts = &job->parts,
+        .compares = job->options->compares,
+        .was_taken = job->was_taken,
         .volume_bytes = device_bytes(job->device),
         .patience_seconds = job->options->patience_seconds,
         .max_mib_s = job->options->max_mib_s,

@@ -225,6 +225,12 @@ static bool store_since(struct options *options, const char *value) {
     return writes_parse(value, &options->since);
 }
 
+static bool store_compare(struct options *options, const char *value) {
+    (void)value;
+    options->compares = true;
+    return true;
+}
+
 static bool store_image(struct options *options, const char *value) {
     (void)value;
     options->is_image = true;
@@ -265,6 +271,7 @@ static const struct option option_table[] = {
     {"--wait-seconds", FOR_APPLY, "1 to 172800", store_wait_seconds},
     {"--patience-seconds", FOR_APPLY | FOR_RUN, "1 to 172800", store_patience_seconds},
     {"--since", FOR_APPLY, "BOOTID,SECTORS,REQUESTS of an earlier result", store_since},
+    {"--compare", FOR_APPLY, NULL, store_compare},
     {"--image", FOR_APPLY, NULL, store_image},
     {"--mount", FOR_DEVICE_USE, "a drive letter, or a folder on one: E: or E:\\data", store_mount},
     {"--home", FOR_RUN | FOR_BENCH, "a folder", store_home},

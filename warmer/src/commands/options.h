@@ -70,6 +70,7 @@ struct options {
     unsigned wait_seconds;     /**< Of `apply`: for each part of the manifest. */
     unsigned patience_seconds; /**< Of `run` and `apply`: for each download that fails. */
     struct writes since; /**< Of `apply`: the counts at the end of an earlier run, if they were given. */
+    bool compares;       /**< Of `apply`: read each block before anything else. */
     bool is_image;       /**< Of `apply`: DEVICE is a regular file. */
     const char *file;    /**< What `bench` copies on Windows, and where. */
     const char *folder;

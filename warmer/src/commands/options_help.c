@@ -29,6 +29,7 @@ const char *options_help(void) {
            "    --wait-seconds N                take the device, then wait so long for each part of the "
            "manifest\n"
            "    --patience-seconds N            try to load a pack for so long (default 600)\n"
+           "    --compare                       read every block first, and load and write what differs\n"
            "    --since BOOTID,SECTORS,REQUESTS say whether anything was written since an earlier run\n"
            "    --max-mib-s N, --polite-latency-ms N, --progress STYLE, --engine NAME\n"
            "    --image                         DEVICE is a regular file\n"

@@ -17,6 +17,13 @@ struct stream;
 int stream_open(const char *address, struct stream **opened, char *why, size_t size);
 
 /**
+ * Open `length` bytes from `offset` on. A server may answer with the whole file instead, so whoever reads
+ * must know its beginning. Returns 0, or -1 with the reason in `why`.
+ */
+int stream_open_part(const char *address, uint64_t offset, uint64_t length, struct stream **opened, char *why,
+                     size_t size);
+
+/**
  * Read until `length` bytes are there, the stream ends, it fails, or `is_stopped` (may be NULL) says so.
  * Returns the bytes.
  */

@@ -13,8 +13,8 @@
 /** What comes from an http:// or https:// address. */
 struct remote;
 
-/** Returns 0 or -errno. What the server answers is known later. */
-int remote_open(const char *address, struct remote **opened);
+/** `range` is FIRST-LAST, or NULL for all. Returns 0 or -errno. What the server answers is known later. */
+int remote_open(const char *address, const char *range, struct remote **opened);
 
 /** Some bytes. 0: none have come for a moment, or there are no more. */
 size_t remote_read(struct remote *remote, void *bytes, size_t length);

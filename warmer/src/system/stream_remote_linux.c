@@ -22,12 +22,17 @@ struct remote {
     char errors[ERROR_BYTES];
 };
 
-int remote_open(const char *address, struct remote **opened) {
+int remote_open(const char *address, const char *range, struct remote **opened) {
     /* Without --retry: what was printed before a failure would be printed again. */
-    static const char *const words[] = {"curl",       "--fail",        "--silent",    "--show-error",
-                                        "--location", "--proto",       "=http,https", "--connect-timeout",
-                                        "10",         "--speed-limit", "1024",        "--speed-time",
-                                        "30",         "--config",      "-",           NULL};
+    const char *const words[] = {"curl",        "--fail",
+                                 "--silent",    "--show-error",
+                                 "--location",  "--proto",
+                                 "=http,https", "--connect-timeout",
+                                 "10",          "--speed-limit",
+                                 "1024",        "--speed-time",
+                                 "30",          "--config",
+                                 "-",           range == NULL ? NULL : "--range",
+                                 range,         NULL};
     char config[CONFIG_BYTES];
     if ((size_t)snprintf(config, sizeof config, "url = \"%s\"\n", address) >= sizeof config) {
         return -ENAMETOOLONG;

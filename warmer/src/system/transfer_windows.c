@@ -60,7 +60,8 @@ enum fault transfer_put(const char *url, const char *path, struct transfer_patie
     enum fault fault = FAULT_LASTING;
     if (stream != NULL && body != NULL) {
         DWORD length = (DWORD)fread(body, 1, MOST_UPLOAD_BYTES, stream);
-        struct exchange_request request = {url, L"PUT", body, length, patience.seconds};
+        struct exchange_request request = {
+            .url = url, .verb = L"PUT", .body = body, .body_bytes = length, .seconds = patience.seconds};
         fault = transfer(&request, NULL, patience, why, size);
     }
     if (stream != NULL) {

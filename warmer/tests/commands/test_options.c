@@ -181,7 +181,7 @@ static void the_help_names_every_option(void) {
                                         "--samples",  "--max-p99-ms",
                                         "--seed",     "--scope",
                                         "--touch",    "--patience-seconds",
-                                        "--since"};
+                                        "--since",    "--compare"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CHECK(strstr(options_help(), names[i]) != NULL);
     }
