@@ -20,7 +20,7 @@ struct log_pack {
     uint64_t blocks;
     uint64_t bytes;
     size_t index_bytes;
-    bool was_sent; /**< All of it, in an earlier try. */
+    bool may_be_there; /**< An earlier try sent all of it, and nobody answered. */
     enum fault fault;
 };
 
@@ -114,8 +114,8 @@ static enum save try_pack(struct log_pack *pack) {
         save = end == UPLOAD_EXISTS ? SAVE_EXISTS : end == UPLOAD_KEPT && is_sent ? SAVE_KEPT : SAVE_FAILED;
         pack->fault = upload_fault(pack->upload);
         /* It is there because an earlier try arrived, though its answer did not. */
-        save = save == SAVE_EXISTS && pack->was_sent ? SAVE_KEPT : save;
-        pack->was_sent = pack->was_sent || is_sent;
+        save = save == SAVE_EXISTS && pack->may_be_there ? SAVE_KEPT : save;
+        pack->may_be_there = pack->may_be_there || (is_sent && !upload_is_answered(pack->upload));
     }
     upload_close(pack->upload);
     return save;

@@ -111,7 +111,9 @@ bool put_is_good(const struct put *put) {
 }
 
 unsigned put_status(const struct put *put) {
-    return (unsigned)strtoul(put->answer, NULL, 10);
+    unsigned status = (unsigned)strtoul(put->answer, NULL, 10);
+    /* 100 only asks for the body. */
+    return status < 200 ? 0 : status;
 }
 
 enum fault put_fault(const struct put *put, char *why, size_t size) {

@@ -1,8 +1,9 @@
-"""A store on loopback that fails as it is told: `undo_store.py FOLDER [ranges=no] [fail=KIND,KIND…]`.
+"""undo_store.py FOLDER [ranges=no] [fail=KIND,KIND…] [all=yes] [cut=SHARE]: a store on loopback that fails on request.
 
-Gives files of the folder, with ranges, and takes uploads under their own names, never in place of another. The
-first requests fail as KIND says: 503, 403, 412, drop (no answer), cut (half of the answer, or the body is not read),
-late (it is kept, but nobody hears of it), good. FOLDER/address has the address, FOLDER/log what was asked for.
+It gives files of the folder, with ranges, and takes uploads under their own names, never in place of another.
+The first requests of packs and logs (with `all`, of manifests too) fail as KIND says: a status, drop (no
+answer), cut (a SHARE of the answer is sent, or of the body read), late (it is kept, but nobody hears of
+it), good. FOLDER/address has the address, FOLDER/log what was asked for.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from http import HTTPStatus
 
 FOLDER = pathlib.Path(sys.argv[1])
 OPTIONS = dict(one.split("=", 1) for one in sys.argv[2:])
+SHARE = float(OPTIONS.get("cut", "0.5"))
 KINDS = [one for one in OPTIONS.get("fail", "").split(",") if one]
 LOCK = threading.Lock()
 
@@ -30,7 +32,10 @@ class Store(http.server.BaseHTTPRequestHandler):
         with LOCK:
             with (FOLDER / "log").open("a", encoding="utf-8") as log:
                 log.write(f"{self.command} {self.path}\n")
-            return KINDS.pop(0) if KINDS else "good"
+            is_manifest = (
+                self.path_of().name.startswith(("manifest", "part-")) and OPTIONS.get("all") != "yes"
+            )
+            return KINDS.pop(0) if KINDS and not is_manifest else "good"
 
     def path_of(self) -> pathlib.Path:
         """The file, without the query."""
@@ -66,7 +71,7 @@ class Store(http.server.BaseHTTPRequestHandler):
         if "Range" in self.headers and OPTIONS.get("ranges") != "no":
             first, last = self.headers["Range"].removeprefix("bytes=").split("-")
             body, status = body[int(first) : int(last) + 1], HTTPStatus.PARTIAL_CONTENT
-        self.answer(status, body[: len(body) // 2] if cut else body, of=len(body))
+        self.answer(status, body[: int(len(body) * SHARE)] if cut else body, of=len(body))
         if cut:
             self.drop()
 
@@ -78,7 +83,7 @@ class Store(http.server.BaseHTTPRequestHandler):
         if kind == "drop":
             self.drop()
             return
-        body = self.rfile.read(length // 2 if kind == "cut" else length)
+        body = self.rfile.read(int(length * SHARE) if kind == "cut" else length)
         if kind == "cut" or len(body) < length:
             self.drop()
         elif kind.isdigit():
