@@ -26,7 +26,7 @@ STACK_TAG = "aws:ResourceTag/rewarm:stack"
 MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
 REPLACED_TAG = "aws:ResourceTag/rewarm:replaced-by-stack"
 REWINDING_TAG = "aws:ResourceTag/rewarm:rewinding-by-stack"
-NO_HANDLERS = {"__init__", "wiring", "http", "api_volumes", "api_fleets"}
+NO_HANDLERS = {"__init__", "wiring", "http", "api_volumes", "api_fleets", "api_undo_logs"}
 """Parts of handlers."""
 EVENTS = ROOT / "events/aws"
 OWN_ALARM = "operations-of-rewarm-restore-failed"

@@ -12,8 +12,10 @@ from moto import mock_aws
 from rewarm.adapters import clients
 from rewarm.adapters.artifacts import S3Artifacts
 from rewarm.adapters.packs import S3Packs
+from rewarm.adapters.undo_logs import S3UndoLogs
 from rewarm.domain.blocks.packs import PackedBlock, packed
-from rewarm.domain.errors import BlockDamagedError
+from rewarm.domain.errors import BlockDamagedError, ServiceUnavailableError
+from tests.contract.answers import Aws
 
 BUCKET, PREFIX = "artifacts", "undo/restore-1/0/"
 
@@ -62,3 +64,20 @@ def test_what_is_no_pack_and_what_is_gone_is_named() -> None:
             list(packs.indices([put(f"0/{name}", data)]))
     with pytest.raises(BlockDamagedError, match="0/gone is not in the bucket any more"):
         list(packs.indices([f"{PREFIX}0/gone"]))
+
+
+def test_objects_of_a_log_are_found_and_deleted_a_thousand_at_a_time() -> None:
+    logs = S3UndoLogs(clients.s3_client(), BUCKET)
+    keys = [put(f"0/{number:06d}-000", b"12345") for number in range(1_003)]
+    found = list(logs.objects(PREFIX))
+    assert [one.key for one in found] == keys
+    assert {one.size_bytes for one in found} == {5}
+    assert logs.delete(keys) == 1_003
+    assert list(logs.objects(PREFIX)) == []
+
+
+def test_what_s3_does_not_delete_is_an_error() -> None:
+    answer = {"Errors": [{"Key": "undo/a", "Code": "InternalError", "Message": "We encountered an error"}]}
+    s3 = Aws("s3").on("DeleteObjects", answer)
+    with pytest.raises(ServiceUnavailableError, match="did not delete undo/a: We encountered an error"):
+        S3UndoLogs(s3.client, BUCKET).delete(["undo/a"])

@@ -1,8 +1,9 @@
-"""What a request may say of a rewind, and what the state `Rewind` takes and answers."""
+"""What a request may say of a rewind, what the state `Rewind` takes and answers, and what undo logs are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -130,3 +131,30 @@ class RewindEvent(StepEvent):
         if found is None:
             raise TargetNotUsableError("the plan rewinds no volume", field="target.mode")
         return found
+
+
+class UndoLog(Contract):
+    """What a rewind has overwritten of one volume, which undoes it."""
+
+    restore_id: Annotated[str, Field(description="The restore that rewound the volume.")]
+    index: Annotated[int, Field(description="Of the volume in that restore.")]
+    volume_id: Annotated[str | None, Field(description="Null where the head of the log is gone.")]
+    snapshot_id: Annotated[str | None, Field(description="To which the volume was put back.")]
+    started_at: Instant | None
+    packs: Annotated[int, Field(description="0: the rewind has overwritten nothing.")]
+    bytes: Annotated[int, Field(description="That S3 stores.")]
+    usd_per_month: Decimal
+    expires_at: Annotated[Instant, Field(description="From then on S3 deletes it.")]
+
+
+class UndoLogList(Contract):
+    """GET /undo-logs."""
+
+    undo_logs: list[UndoLog]
+
+
+class DeletedUndoLog(Contract):
+    """DELETE /undo-logs/{restoreId}: nothing undoes the rewind any more, unless a snapshot does."""
+
+    restore_id: str
+    deleted_objects: int

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from rewarm.domain.blocks.packs import PackIndex
 
@@ -50,3 +51,12 @@ def shares(packs: Iterable[LogPack]) -> Iterator[LogShare]:
         taken.update(own)
         if own:
             yield LogShare(pack, own)
+
+
+def expires_at(written_at: datetime, days: int) -> datetime:
+    """When S3 begins to delete an object: at the midnight (UTC) after so many days (Amazon S3 user guide,
+    "Lifecycle rules: based on an object's age").
+    """
+    whole = written_at.astimezone(UTC) + timedelta(days=days)
+    midnight = whole.replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight if midnight == whole else midnight + timedelta(days=1)

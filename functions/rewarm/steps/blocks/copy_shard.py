@@ -29,7 +29,7 @@ from rewarm.domain.errors import BlockDamagedError, BlockTokenError, RestoreErro
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, BlockReader, PackStore
-from rewarm.steps.blocks.undo_lines import with_undo
+from rewarm.steps.blocks.undo_log import with_undo
 from rewarm.steps.record.bucket import delta_address, log_part_key, pack_key, part_key, shard_failure_key
 
 PACK_FRESH = timedelta(hours=12)

@@ -19,7 +19,6 @@ from rewarm.domain.blocks.packs import (
     MOST_UNDONE,
     Line,
     ManifestHead,
-    pack_line,
     parts_of,
     zeros_lines,
 )
@@ -35,20 +34,18 @@ from rewarm.domain.blocks.shards import (
     unchanged,
     without,
 )
-from rewarm.domain.blocks.undo import LogPack, LogShare, shares
+from rewarm.domain.blocks.undo import LogShare
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.domain.volume.extents import Runs, runs_of
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, PackStore
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.blocks.undo_lines import with_undo
+from rewarm.steps.blocks.undo_log import log_lines, log_shares, with_undo
 from rewarm.steps.record.bucket import (
     block_list_key,
     copy_results_prefix,
     delta_address,
     part_key,
-    undo_pack_attempt,
-    undo_prefix,
 )
 from rewarm.steps.record.copying import note_listed
 
@@ -110,7 +107,8 @@ def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksRes
 def _lines(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> Iterator[str]:
     delta = event.delta
     if delta.log is not None:
-        _read_log(delta, lists, ports)
+        lists.log = log_shares(delta.log, ports.packs)
+        lists.logged = runs_of(sorted(index for share in lists.log for index in share.indices))
     if delta.log is None or delta.whole:
         for blocks in cut(lists.own.blocks(_ranges(delta, lists, ports))):
             yield _line(delta, lists, blocks, samples=False)
@@ -135,16 +133,6 @@ def _ranges(delta: Delta, lists: _Lists, ports: ListBlocksPorts) -> Iterator[Lis
     logged = (index for share in lists.log for index in share.indices)
     others = (ChangedBlock(index, None, None) for index in sorted(logged))
     return without(ranges, others) if lists.log else ranges
-
-
-def _read_log(delta: Delta, lists: _Lists, ports: ListBlocksPorts) -> None:
-    """Raises BlockDamagedError."""
-    assert delta.log is not None
-    keys = ports.packs.keys(undo_prefix(delta.log.restore_id, delta.log.index))
-    attempts = {key: attempt for key in keys if (attempt := undo_pack_attempt(key)) is not None}
-    packs = zip(attempts.items(), ports.packs.indices(attempts), strict=True)
-    lists.log = list(shares(LogPack(key, attempt, index) for (key, attempt), index in packs))
-    lists.logged = runs_of(sorted(index for share in lists.log for index in share.indices))
 
 
 def _listed(delta: Delta, against: str | None, ports: ListBlocksPorts) -> Iterator[ListedRange]:
@@ -211,8 +199,6 @@ def _write_end(event: ListBlocksEvent, lists: _Lists, total: int, ports: ListBlo
 
 
 def _end_lines(delta: Delta, lists: _Lists, ports: ListBlocksPorts) -> Iterator[Line]:
-    for share in lists.log:
-        if share.is_whole:
-            yield pack_line(delta_address(share.pack.key, ports.artifacts), share.pack.index.facts)
+    yield from log_lines(lists.log, ports.artifacts)
     most_blocks = None if delta.undo_attempt is None else MOST_UNDONE
     yield from zeros_lines(lists.own.zeros, most_blocks=most_blocks)

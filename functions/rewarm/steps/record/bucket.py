@@ -16,6 +16,7 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import DELTA_SECONDS, Instance
 from rewarm.ports.artifacts import Artifacts
 
+_UNDO_OBJECT = re.compile(r"undo/([^/]+)/(\d+)/.+")
 _UNDO_PACK = re.compile(r"undo/[^/]+/\d+/(\d+)/\d{6,}-\d{3,}")
 ANSWER_SECONDS = 3_600
 """At most: a link ends earlier where the credentials of the function that signed it do (S3 user guide,
@@ -150,7 +151,7 @@ UNDO_LOGS = "undo/"
 
 def undo_prefix(restore_id: str, index: int | None = None) -> str:
     """How the keys begin of what a restore has overwritten, or of what it has of one volume."""
-    return f"{UNDO_LOGS}{restore_id}/" if index is None else f"{UNDO_LOGS}{restore_id}/{index}/"
+    return f"undo/{restore_id}/" if index is None else f"undo/{restore_id}/{index}/"
 
 
 def undo_head_key(restore_id: str, index: int) -> str:
@@ -161,6 +162,12 @@ def undo_head_key(restore_id: str, index: int) -> str:
 def undo_pack_key(restore_id: str, index: int, attempt: int, *, part: int, line: int) -> str:
     """Where the agent keeps what the blocks of a line of the manifest had before it writes them."""
     return f"{undo_prefix(restore_id, index)}{attempt}/{part:06d}-{line:03d}"
+
+
+def undo_log_of(key: str) -> tuple[str, int] | None:
+    """The restore and the index of its volume that an object of an undo log belongs to, by its key."""
+    found = _UNDO_OBJECT.fullmatch(key)
+    return (found[1], int(found[2])) if found else None
 
 
 def undo_pack_attempt(key: str) -> int | None:
