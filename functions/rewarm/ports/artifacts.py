@@ -44,5 +44,8 @@ class Artifacts(Protocol):
     def download_url(self, key: str, *, expires_seconds: int) -> str:
         """Returns a presigned GET. It ends with the credentials that sign it, if that is earlier."""
 
-    def upload_url(self, key: str, *, expires_seconds: int) -> str:
-        """Returns a presigned PUT, which ends as a download address does."""
+    def upload_url(self, key: str, *, expires_seconds: int, once: bool = False) -> str:
+        """Returns a presigned PUT, which ends as a download address does.
+
+        With `once` it must be sent with `If-None-Match: *`, and S3 refuses to replace an object.
+        """
