@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES
 from local.soak.lab.scheduler import Future
+from rewarm.domain.ready.agent_exit import AgentExit
 
 if TYPE_CHECKING:
     from local.soak.lab.agent import Trouble
@@ -38,11 +39,11 @@ def apply(
     yield data_plane.scheduler.sleep(1)
     volume = data_plane.volumes.get(given["volume"])
     if volume is None or instance_id not in volume.attached_to:
-        end(66, "", "warmer: there is no such device after 60 s")
+        end(AgentExit.NO_DEVICE, "", "warmer: there is no such device after 60 s")
     elif volume.volume_id in data_plane.mounted:
-        end(83, "", f"warmer: it is mounted at {data_plane.mounted[volume.volume_id][0]}")
+        end(AgentExit.MOUNTED, "", f"warmer: it is mounted at {data_plane.mounted[volume.volume_id][0]}")
     elif volume.reader is not None:
-        end(84, "", "warmer: another program has it open")
+        end(AgentExit.HELD, "", "warmer: another program has it open")
     else:
         volume.reader = given
         try:
@@ -64,7 +65,11 @@ def _write(
         text = data_plane.store.get(address)
         if text is None:
             if data_plane.scheduler.now > patience:
-                end(87, "", f"warmer: the manifest did not appear within {WAIT_SECONDS:,} s")
+                end(
+                    AgentExit.NO_MANIFEST,
+                    "",
+                    f"warmer: the manifest did not appear within {WAIT_SECONDS:,} s",
+                )
                 return
             yield data_plane.scheduler.sleep(2)
             continue
@@ -73,13 +78,13 @@ def _write(
             2 * last["blocks"] * BLOCK_BYTES / MIB / volume.limits.throughput_mib_s
         )
         if any("pack" in line and data_plane.store.get(line["pack"]) is None for line in lines):
-            end(69, "", "warmer: a pack could not be downloaded")
+            end(AgentExit.NO_TRANSFER, "", "warmer: a pack could not be downloaded")
             return
         patience = data_plane.scheduler.now + WAIT_SECONDS
         done, address = done + last["blocks"], last["next"]
         samples += sum("unchanged" in line for line in lines)
         if done and trouble is not None and trouble.kind == "killed":
-            end(70, "", "warmer: the agent was ended by signal 9 and is not started again")
+            end(AgentExit.ENDED, "", "warmer: the agent was ended by signal 9 and is not started again")
             return
         if done and trouble is not None and trouble.kind == "hangs":
             yield Future()
@@ -92,7 +97,7 @@ def _write(
         "bytesDone": done * BLOCK_BYTES, "samples": samples, "samplesDiffering": 0,
     }  # fmt: skip
     _publish(data_plane, given, result)
-    end(0, json.dumps(result) + "\n", "")
+    end(AgentExit.OK, json.dumps(result) + "\n", "")
 
 
 def _publish(data_plane: MemoryDataPlane, given: dict[str, str], account: Json) -> None:

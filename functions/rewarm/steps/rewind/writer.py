@@ -17,6 +17,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
+from rewarm.domain.ready.agent_exit import IN_USE, WROTE_NOTHING, AgentExit, is_one_of
 from rewarm.ports.instances import APPLY
 from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key
 from rewarm.steps.record.records import attribute, command_attribute, sending_attribute
@@ -33,9 +34,6 @@ from rewarm.steps.warm.agent_command import (
 _NOT_IN_A_NAME = re.compile("[^a-z0-9-]")
 WAIT_SECONDS = 86_400
 """The agent waits so long for each part: a snapshot of a busy volume is pending for hours."""
-REFUSALS = range(80, 89)
-"""Exit statuses of an agent that wrote nothing (warmer.1.md)."""
-MOUNTED, IN_USE = 83, range(83, 86)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +117,8 @@ def failure(writer: Writer, event: RewindEvent) -> RestoreError:
     ending = agent_output.ending(status)
     if agent_output.is_unreachable(status):
         return AgentUnreachableError(f"the command never reached {instance_id}: {ending}")
-    if status.exit_code in IN_USE:
-        return in_use(event, f"cannot be taken: {ending}", is_mounted=status.exit_code == MOUNTED)
+    if is_one_of(status.exit_code, IN_USE):
+        return in_use(event, f"cannot be taken: {ending}", is_mounted=status.exit_code == AgentExit.MOUNTED)
     if agent_output.is_interrupted(status):
         return AgentInterruptedError(f"the agent on {instance_id} was interrupted: {ending}")
     return AgentFailedError(f"the agent on {instance_id} did not write {event.written_id}: {ending}")
@@ -139,7 +137,7 @@ def in_use(event: RewindEvent, why: str, *, is_mounted: bool = False) -> VolumeI
 
 def was_refused(writer: Writer) -> bool:
     """Nothing was written, and a further try would end the same."""
-    return writer.ended is not None and writer.ended.exit_code in REFUSALS
+    return writer.ended is not None and is_one_of(writer.ended.exit_code, WROTE_NOTHING)
 
 
 def _parameters(
