@@ -90,7 +90,7 @@ def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
         yield "objective.strategy", "what is written is at full speed"
 
 
-RewindPhase = Literal["look", "arm", "wait", "write", "done"]
+RewindPhase = Literal["look", "arm", "wait", "write", "stop", "done"]
 
 
 class BlockCounts(Contract):
@@ -108,6 +108,31 @@ class BlockCounts(Contract):
     def plus(self, copied: JoinPartsResult) -> BlockCounts:
         """With one more part of the manifest."""
         return BlockCounts(**{name: value + getattr(copied, name) for name, value in self})
+
+
+class BlocksWritten(Contract):
+    """What agents have written to the volume, by their own accounts."""
+
+    blocks: int = 0
+    is_exact: Annotated[
+        bool, Field(description="False where an agent was lost that may have written more.")
+    ] = True
+    runs: Annotated[
+        list[tuple[int, int]], Field(description="Some of them: first block and count.", max_length=5)
+    ] = []
+
+    def plus(self, other: BlocksWritten) -> BlocksWritten:
+        """With those of another attempt."""
+        return BlocksWritten(
+            blocks=self.blocks + other.blocks,
+            is_exact=self.is_exact and other.is_exact,
+            runs=[*self.runs, *(run for run in other.runs if run not in self.runs)][:5],
+        )
+
+    @property
+    def is_none(self) -> bool:
+        """Nothing was written for sure."""
+        return self.is_exact and not self.blocks
 
 
 class RewindResult(Contract):
@@ -131,7 +156,21 @@ class RewindResult(Contract):
     ] = None
     armed_at: Annotated[Instant | None, Field(description="The agent had taken the device first.")] = None
     evident_at: Annotated[Instant | None, Field(description="The last such snapshot was completed.")] = None
-    writing: Annotated[bool, Field(description="Blocks may have been written: nothing is cancelled.")] = False
+    gate_part: Annotated[
+        int | None, Field(description="The first part of the manifest, before which nothing is written.")
+    ] = None
+    writing: Annotated[
+        bool, Field(description="The gate was opened: blocks may be written, and nothing is cancelled.")
+    ] = False
+    seen: Annotated[BlocksWritten, Field(description="What the agent of this attempt has said so far.")] = (
+        BlocksWritten()
+    )
+    written: Annotated[BlocksWritten, Field(description="By the attempts before.")] = BlocksWritten()
+    evidence_percent: Annotated[int, Field(description="How far the snapshot was.")] = 0
+    evidence_moved_at: Annotated[Instant | None, Field(description="When it was that far first.")] = None
+    stopped_by: Annotated[
+        Failure | None, Field(description="Why it fails, once the agent has ended and said what it wrote.")
+    ] = None
     next_part: Annotated[int, Field(description="Of the manifest.")] = 0
     delta: Annotated[Delta | None, Field(description="What is to be copied now; null for nothing.")] = None
     counts: BlockCounts = BlockCounts()

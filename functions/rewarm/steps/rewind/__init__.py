@@ -3,7 +3,11 @@
 States: Rewind.
 Routes: list_undo_logs, delete_undo_log (both in undo_logs).
 
-- evidence: the snapshot of the volume as it was, which undoes the rewind
+- needs: the ports
+- evidence: the snapshot of the volume as it was, which undoes the rewind; way_back: whether it still does
+- writer: the agent that takes the volume, waits for the packs, and writes them; accounts: what it wrote
+- gate: what the agent waits for, until there is a way back
+- attempts: when the agent takes the volume once more
+- telling: what messages and the record say; ending: how a rewind fails
 - undo_logs: what a rewind has overwritten, in the bucket: listed, priced, named and deleted
-- writer: the agent that takes the volume, waits for the packs, and writes them
 """

@@ -17,7 +17,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.agent_exit import IN_USE, WROTE_NOTHING, AgentExit, is_one_of
+from rewarm.domain.ready.agent_exit import IN_USE, AgentExit, is_one_of
 from rewarm.ports.instances import APPLY
 from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key
 from rewarm.steps.record.records import attribute, command_attribute, sending_attribute
@@ -109,8 +109,8 @@ def watch(sent: DispatchWarmerResult, ports: AgentPorts) -> Writer:
     return Writer(agent_output.result(status) or account, status)
 
 
-def failure(writer: Writer, event: RewindEvent) -> RestoreError:
-    """Why the agent ended without having put the volume back."""
+def failure(writer: Writer, event: RewindEvent, *, writing: bool) -> RestoreError:
+    """Why the agent ended without having put the volume back; `writing` where blocks may be written."""
     status, instance_id = writer.ended, event.volume.instance_id
     if status is None:
         return AgentUnreachableError(f"{instance_id} said nothing")
@@ -118,26 +118,29 @@ def failure(writer: Writer, event: RewindEvent) -> RestoreError:
     if agent_output.is_unreachable(status):
         return AgentUnreachableError(f"the command never reached {instance_id}: {ending}")
     if is_one_of(status.exit_code, IN_USE):
-        return in_use(event, f"cannot be taken: {ending}", is_mounted=status.exit_code == AgentExit.MOUNTED)
+        return in_use(
+            event,
+            f"cannot be taken: {ending}",
+            is_mounted=status.exit_code == AgentExit.MOUNTED,
+            writing=writing,
+        )
     if agent_output.is_interrupted(status):
         return AgentInterruptedError(f"the agent on {instance_id} was interrupted: {ending}")
     return AgentFailedError(f"the agent on {instance_id} did not write {event.written_id}: {ending}")
 
 
-def in_use(event: RewindEvent, why: str, *, is_mounted: bool = False) -> VolumeInUseError:
+def in_use(
+    event: RewindEvent, why: str, *, is_mounted: bool = False, writing: bool = False
+) -> VolumeInUseError:
     """The agent was not sent, or refused the volume; with what helps."""
     can_unmount = is_mounted and not event.request.target.unmount
     hint = "; target.unmount true lets Rewarm unmount it" if can_unmount else ""
+    untouched = "" if writing else " Nothing was written."
     return VolumeInUseError(
-        f"{event.written_id} on {event.volume.instance_id} {why}. Nothing was written. Stop what uses it, "
-        f"unmount it, and send the request again{hint}",
+        f"{event.written_id} on {event.volume.instance_id} {why}.{untouched} Stop what uses it, unmount it, "
+        f"and send the request again{hint}",
         field="target.unmount",
     )
-
-
-def was_refused(writer: Writer) -> bool:
-    """Nothing was written, and a further try would end the same."""
-    return writer.ended is not None and is_one_of(writer.ended.exit_code, WROTE_NOTHING)
 
 
 def _parameters(

@@ -1,0 +1,23 @@
+"""The ports that the step needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rewarm.ports.blocks import PackStore
+from rewarm.ports.snapshots import EvidenceSnapshots, SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.replace.device_look import LookPorts
+from rewarm.steps.warm.agent_command import AgentPorts
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewindPorts(AgentPorts):
+    """The ports that rewind needs."""
+
+    volumes: VolumeStore
+    snapshots: SnapshotCatalog
+    evidence: EvidenceSnapshots
+    packs: PackStore
+    look: LookPorts
+    stack_name: str
