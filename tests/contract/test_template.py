@@ -291,7 +291,7 @@ class TestPermissions:
             "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
             "page_links": "dynamodb:", "rate_requests": "dynamodb:",
-            "slack_requests": "secretsmanager:",
+            "slack_requests": "secretsmanager:", "undo_logs": "s3:ListBucket",
         }  # fmt: skip
         for name, properties in functions().items():
             source = ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")

@@ -17,7 +17,7 @@ def _ports() -> DeleteUndoLogPorts:
     return DeleteUndoLogPorts(
         logs=wiring.undo_logs(),
         artifacts=wiring.artifacts(),
-        days=wiring.settings.undo_log_days,
+        undo_log_days=wiring.settings.undo_log_days,
         table=wiring.table(),
     )
 

@@ -19,7 +19,7 @@ def api(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, con
     routes = fresh("api_undo_logs")  # first: the API includes them when it is loaded
     module, world = fresh("api"), World()
     logs = FakeUndoLogs({"undo/restore-1/0/0/000000-000": 5})
-    ports = DeleteUndoLogPorts(logs=logs, artifacts=world.artifacts, days=30, table=world.table)
+    ports = DeleteUndoLogPorts(logs=logs, artifacts=world.artifacts, undo_log_days=30, table=world.table)
     monkeypatch.setattr(routes, "_ports", lambda: ports)
     return Api(module, world, context)
 

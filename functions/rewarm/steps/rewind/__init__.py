@@ -9,5 +9,7 @@ Routes: list_undo_logs, delete_undo_log (both in undo_logs).
 - gate: what the agent waits for, until there is a way back
 - attempts: when the agent takes the volume once more
 - telling: what messages and the record say; ending: how a rewind fails
+- ways: what is compared, and what keeps the old blocks, by the plan
 - undo_logs: what a rewind has overwritten, in the bucket: listed, priced, named and deleted
+- rewound: what a rewind has left, by which the next one sees whether it still is so
 """

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import groupby
 
-from rewarm.contracts.rewinding import DeletedUndoLog, UndoLog, UndoLogList
+from rewarm.contracts.rewinding import DeletedUndoLog, RewindEvent, UndoLog, UndoLogList
 from rewarm.domain.blocks.undo import UNDO_FORMAT, expires_at
 from rewarm.domain.errors import UndoLogInUseError, UndoLogNotFoundError
+from rewarm.domain.model import GIB
 from rewarm.domain.plan.cost import PACKS_USD_PER_GIB_MONTH
 from rewarm.domain.units import clock_text, gib, iso, round_usd, size_text, usd_text
 from rewarm.ports import JsonObject
@@ -25,7 +25,7 @@ from rewarm.steps.record.bucket import (
     undo_pack_attempt,
     undo_prefix,
 )
-from rewarm.steps.record.records import FINISHED, Status
+from rewarm.steps.record.records import FINISHED, Status, attribute, rewind_attribute
 
 FIRST, LAST = "0", "9999-12-31T23:59:59Z"
 MOST_RUNNING = 100
@@ -38,7 +38,7 @@ class UndoLogPorts:
 
     logs: UndoLogs
     artifacts: Artifacts
-    days: int
+    undo_log_days: int
     """After which S3 deletes a log."""
 
 
@@ -49,30 +49,26 @@ class DeleteUndoLogPorts(UndoLogPorts):
     table: RestoreTable
 
 
-@dataclass(frozen=True, kw_only=True)
-class LogHead:
-    """What a log is, for whoever finds nothing but the bucket."""
+def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, table: RestoreTable) -> None:
+    """Puts the log's head, before the first block is written: for whoever finds nothing but the bucket.
 
-    restore_id: str
-    index: int
-    volume_id: str
-    volume_bytes: int
-    snapshot_id: str
-    stack_name: str
-
-    def put(self, artifacts: Artifacts, now: datetime) -> None:
-        """Before the first block is written."""
-        told: JsonObject = {
-            "format": UNDO_FORMAT,
-            "restoreId": self.restore_id,
-            "index": self.index,
-            "volumeId": self.volume_id,
-            "volumeBytes": self.volume_bytes,
-            "snapshotId": self.snapshot_id,
-            "stack": self.stack_name,
-            "startedAt": iso(now),
-        }
-        artifacts.put_json(undo_head_key(self.restore_id, self.index), told)
+    The record says that there may be one, for whoever cleans up after an execution that was stopped.
+    """
+    index, name = event.volume.index, rewind_attribute(event.volume.index)
+    told: JsonObject = {
+        "format": UNDO_FORMAT,
+        "restoreId": event.restore_id,
+        "index": index,
+        "volumeId": event.written_id,
+        "volumeBytes": event.volume.snapshot_size_gib * GIB,
+        "snapshotId": event.volume.snapshot_id,
+        "stack": stack_name,
+        "startedAt": iso(event.now),
+    }
+    artifacts.put_json(undo_head_key(event.restore_id, index), told)
+    record = attribute(table, event.restore_id, index, name)
+    known = record.get("undoLog") or {"restoreId": event.restore_id}
+    table.update_volume(event.restore_id, index, {name: {**record, "undoLog": known}})
 
 
 def list_undo_logs(ports: UndoLogPorts) -> JsonObject:
@@ -133,5 +129,5 @@ def _logs(objects: Iterable[LogObject], ports: UndoLogPorts) -> Iterator[UndoLog
             packs=sum(undo_pack_attempt(one.key) is not None for one in found),
             bytes=size,
             usd_per_month=round_usd(gib(size) * PACKS_USD_PER_GIB_MONTH),
-            expires_at=min(expires_at(one.written_at, ports.days) for one in found),
+            expires_at=min(expires_at(one.written_at, ports.undo_log_days) for one in found),
         )

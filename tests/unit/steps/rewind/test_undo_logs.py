@@ -6,28 +6,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from rewarm.contracts import RewindEvent
 from rewarm.domain.blocks.undo import expires_at
 from rewarm.domain.errors import UndoLogInUseError, UndoLogNotFoundError
-from rewarm.domain.model import GIB, MIB
+from rewarm.domain.model import MIB, Strategy
 from rewarm.steps.rewind.undo_logs import (
     DeleteUndoLogPorts,
-    LogHead,
+    begin_log,
     delete_undo_log,
     in_words,
     list_undo_logs,
     undo_log,
 )
-from tests.support.builders import World
+from tests.support.builders import World, assignment, plan, request
 from tests.support.undo_logs import WRITTEN, FakeUndoLogs
-
-HEAD = LogHead(
-    restore_id="restore-1",
-    index=0,
-    volume_id="vol-0123456789abcdef0",
-    volume_bytes=8 * GIB,
-    snapshot_id="snap-0123456789abcdef0",
-    stack_name="rewarm",
-)
 
 
 @pytest.fixture
@@ -41,8 +33,15 @@ def logs() -> FakeUndoLogs:
 @pytest.fixture
 def ports(logs: FakeUndoLogs) -> DeleteUndoLogPorts:
     world = World()
-    HEAD.put(world.artifacts, WRITTEN)
-    return DeleteUndoLogPorts(logs=logs, artifacts=world.artifacts, days=30, table=world.table)
+    event = RewindEvent(
+        restore_id="restore-1",
+        now=WRITTEN,
+        request=request(target={"instanceId": assignment().instance_id, "mode": "rewind"}),
+        volume=assignment().model_copy(update={"rewinds": "vol-0123456789abcdef0"}),
+        plan=plan(Strategy.REWIND),
+    )
+    begin_log(event, stack_name="rewarm", artifacts=world.artifacts, table=world.table)
+    return DeleteUndoLogPorts(logs=logs, artifacts=world.artifacts, undo_log_days=30, table=world.table)
 
 
 def test_they_are_listed_with_their_volume_size_price_and_end(ports: DeleteUndoLogPorts) -> None:
@@ -51,7 +50,7 @@ def test_they_are_listed_with_their_volume_size_price_and_end(ports: DeleteUndoL
         "restoreId": "restore-1",
         "index": 0,
         "volumeId": "vol-0123456789abcdef0",
-        "snapshotId": "snap-0123456789abcdef0",
+        "snapshotId": assignment().snapshot_id,
         "startedAt": "2026-11-21T03:10:00Z",
         "packs": 2,
         "bytes": 128 * MIB + 300,
@@ -91,7 +90,7 @@ def test_all_objects_are_deleted_and_the_heads_last(ports: DeleteUndoLogPorts, l
 
 
 def test_the_log_of_a_restore_that_runs_is_kept(ports: DeleteUndoLogPorts, logs: FakeUndoLogs) -> None:
-    ports.table.put_new("restore-1", {"status": "initializing", "startedAt": "2026-11-21T03:00:00Z"})
+    ports.table.update("restore-1", {"status": "initializing"})
     with pytest.raises(UndoLogInUseError, match="restore-1 still runs"):
         delete_undo_log("restore-1", ports)
     assert not logs.deleted
