@@ -119,6 +119,7 @@ class VolumeAssignment(Contract):
         ge=0,
         description="With source.undoOf: the place of the volume in that restore, under which its log is.",
     )
+    undo_packs: int | None = Field(default=None, ge=0, description="Of that log.")
     starts_instance: bool = Field(
         default=False, description="The instance is stopped, and started once all volumes are attached."
     )
