@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES
 from local.soak.lab.scheduler import Future
-from local.soak.lab.undoing import Comparing
+from local.soak.lab.undoing import Comparing, unwritten_since
 from rewarm.domain.ready.agent_exit import AgentExit
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def _write(
     data_plane: MemoryDataPlane, volume: Volume, given: dict[str, str], end: End, trouble: Trouble | None
 ) -> Steps:
     """Takes parts as they come, and notes what they count."""
-    _publish(data_plane, given, {"event": "armed", "volumeId": volume.volume_id})
+    armed = {"event": "armed", "volumeId": volume.volume_id}
+    _publish(data_plane, given, armed | unwritten_since(volume, given["arguments"]))
     address: str | None = given["manifest_url"]
     patience = data_plane.scheduler.now + WAIT_SECONDS
     head: Json = {}

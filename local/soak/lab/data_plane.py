@@ -61,6 +61,8 @@ class Volume:
     """The agent's lock on the device."""
     equals: str | None = None
     """The snapshot whose blocks were all written to it last."""
+    writes: int = 0
+    """Blocks that were ever written to it, as its instance counts them."""
     befores: dict[str, SnapshotImage] = field(default_factory=dict)
     """What it had before a restore wrote to it, by the restore."""
     before: str | None = None
@@ -161,6 +163,8 @@ class MemoryDataPlane:
         self.troubles: list[Trouble] = []
         self.images: dict[str, SnapshotImage] = {}
         """What the snapshots hold that volumes were made of, or that were made of volumes."""
+        self.known_image: Callable[[str], SnapshotImage] = self.images.__getitem__
+        """What any snapshot holds; the Region knows those that nothing was made of."""
         self.mounted: dict[str, list[str]] = {}
         """Mount points by volume."""
         self.active = 0.0

@@ -25,6 +25,9 @@ Seed = str | None
 """None for a block that is zeros."""
 _SEED = b"seed "
 MOST_RUNS = 100
+BOOT_ID = "8f0c2f5e-0b5d-4f7e-9c53-6a0a3b2e9d11"
+"""No instance of the lab starts anew with a volume that is still as it was."""
+SECTORS = BLOCK_BYTES // 512
 
 
 def kept(blocks: Mapping[int, Seed]) -> bytes:
@@ -70,7 +73,7 @@ class Comparing:
         self._store = data_plane.store
         self._volume = volume
         self._image = volume.image_now()
-        self._target = data_plane.images[snapshot_id]
+        self._target = data_plane.known_image(snapshot_id)
         self._written: dict[int, Seed] = {}
         self.compared = self.equal = self.packs = self.undo_bytes = 0
         self.has_log = False
@@ -108,6 +111,7 @@ class Comparing:
             self.packs += 1
             self.undo_bytes += len(pack)
         self._written.update({block: wanted[block] for block in differing})
+        self._volume.writes += len(differing)
         self._volume.image, self._volume.blocks_written = overlaid(self._image, self._written), 0
         return None
 
@@ -124,10 +128,20 @@ class Comparing:
             "undoPacks": self.packs,
             "undoBytes": self.undo_bytes,
             "undoBlocks": len(self._written) if self.packs else 0,
+            "bootId": BOOT_ID,
+            "writeCount": {"sectors": self._volume.writes * SECTORS, "requests": self._volume.writes},
         }
 
     def _seed(self, block: int) -> Seed:
         return self._written[block] if block in self._written else held_seed(self._image, block)
+
+
+def unwritten_since(volume: Volume, arguments: str) -> Json:
+    """What `armed` says where `--since` asks for it."""
+    _, option, told = arguments.partition("--since ")
+    if not option:
+        return {}
+    return {"unwrittenSince": told.split()[0] == f"{BOOT_ID},{volume.writes * SECTORS},{volume.writes}"}
 
 
 def differing(one: SnapshotImage, other: SnapshotImage) -> Iterator[int]:
