@@ -48,10 +48,14 @@ def apply(
         end(AgentExit.HELD, "", "warmer: another program has it open")
     else:
         volume.reader = given
+        restore_id = _restore_of(given["manifest_url"])
+        volume.befores.setdefault(restore_id, volume.image_now())
         try:
             yield from _write(data_plane, volume, given, end, trouble)
         finally:
             volume.reader = None
+            volume.left.pop(restore_id, None)
+            volume.left[restore_id] = volume.image_now()
 
 
 def _write(
@@ -65,7 +69,6 @@ def _write(
     head: Json = {}
     done = samples = 0
     comparing: Comparing | None = None
-    volume.befores.setdefault(_restore_of(given["manifest_url"]), volume.image_now())
     while address is not None:
         text = data_plane.store.get(address)
         if text is None:

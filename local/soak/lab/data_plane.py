@@ -65,6 +65,8 @@ class Volume:
     """Blocks that were ever written to it, as its instance counts them."""
     befores: dict[str, SnapshotImage] = field(default_factory=dict)
     """What it had before a restore wrote to it, by the restore."""
+    left: dict[str, SnapshotImage] = field(default_factory=dict)
+    """And what it had when the agent ended, the latest restore last."""
     before: str | None = None
     """What the agent measured before it read the first block; the document keeps it on the instance."""
 
