@@ -15,6 +15,7 @@ from rewarm.steps.rewind.rewind import rewind
 from tests.support.builders import RESTORE_ID, assignment, at, plan, request, snapshot
 from tests.support.fakes import FakeEvidence
 from tests.support.replacing import OLD, STACK, ReplacingWorld
+from tests.support.undo_logs import FakeUndoLogs
 
 NEWEST = "snap-0000000000000dddd"
 COPIED = JoinPartsResult(
@@ -46,9 +47,14 @@ class Rewinding(ReplacingWorld):
 
     evidence: FakeEvidence = field(default_factory=FakeEvidence)
     packs: FakePackTexts = field(default_factory=FakePackTexts)
+    logs: FakeUndoLogs = field(default_factory=FakeUndoLogs)
     pending: RewindResult | None = None
     minute: float = 0.0
     unmount: bool = False
+    kept: str | None = None
+    """The plan's evidence, and what is compared."""
+    compared: str | None = None
+    undo_of: str | None = None
 
     def ports(self) -> RewindPorts:
         return RewindPorts(
@@ -58,6 +64,8 @@ class Rewinding(ReplacingWorld):
             table=self.table,
             volumes=self.volumes,
             snapshots=self.snapshots,
+            logs=self.logs,
+            undo_log_days=30,
             evidence=self.evidence,
             packs=self.packs,
             look=self.look_ports,
@@ -71,9 +79,11 @@ class Rewinding(ReplacingWorld):
         event = RewindEvent(
             restore_id=RESTORE_ID,
             now=at(self.minute),
-            request=request(target=target),
-            volume=assignment().model_copy(update={"rewinds": OLD}),
-            plan=plan(Strategy.REWIND),
+            request=request(target=target, **({"source": {"undoOf": self.undo_of}} if self.undo_of else {})),
+            volume=assignment().model_copy(
+                update={"rewinds": OLD, "undo_index": 2 if self.undo_of else None}
+            ),
+            plan=plan(Strategy.REWIND).model_copy(update={"evidence": self.kept, "compare": self.compared}),
             pending=self.pending,
             copied=copied,
             failure=failure,

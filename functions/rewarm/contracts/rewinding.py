@@ -1,8 +1,9 @@
-"""What a request may say of a rewind, and what the state `Rewind` takes and answers."""
+"""What a request may say of a rewind, what the state `Rewind` takes and answers, and what undo logs are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -21,9 +22,10 @@ from rewarm.domain.model import Strategy
 def check_rewind(request: RestoreRequest) -> None:
     """The snapshot says which volume goes back, and no volume is made."""
     source, refused = request.source, "does not go with target.mode rewind"
-    if (source.snapshot_id or source.volume_id or source.tags or source.volumes) is None:
+    if (source.snapshot_id or source.volume_id or source.tags or source.volumes or source.undo_of) is None:
         raise InvalidRequestError(
-            f"{refused}; allowed are snapshotId, volumeId, tags or volumes: name the volumes that go back",
+            f"{refused}; allowed are snapshotId, volumeId, tags, volumes or undoOf: name the volumes that "
+            "go back",
             field=f"source.{'instanceId' if source.instance_id else 'imageId'}",
         )
     if source.region is not None:
@@ -35,6 +37,38 @@ def check_rewind(request: RestoreRequest) -> None:
         )
     for field, why in _not_in_a_rewind(request):
         raise InvalidRequestError(f"{refused}: {why}", field=field)
+    _check_way(request)
+
+
+def check_no_rewind(request: RestoreRequest) -> None:
+    """Raises InvalidRequestError for what says only of a rewind how it is done."""
+    if request.source.undo_of is not None:
+        raise InvalidRequestError("only goes with target.mode rewind", field="source.undoOf")
+    for name in ("evidence", "compare", "volume_id"):
+        if getattr(request.target, name) is not None:
+            raise InvalidRequestError("only goes with target.mode rewind", field=f"target.{to_camel(name)}")
+
+
+def _check_way(request: RestoreRequest) -> None:
+    """An undo log is written by an agent that compares; snapshots are compared with those of their volume."""
+    source, target = request.source, request.target
+    if target.compare == "snapshots":
+        for given, name in (
+            (target.evidence == "undo-log", "target.evidence undo-log"),
+            (target.volume_id is not None, "target.volumeId"),
+            (source.undo_of is not None, "source.undoOf"),
+        ):
+            if given:
+                raise InvalidRequestError(
+                    f"found snapshots; allowed with {name} are device and auto", field="target.compare"
+                )
+    if target.volume_id is not None and (source.volumes or source.undo_of) is not None:
+        name = "volumes" if source.volumes is not None else "undoOf"
+        raise InvalidRequestError(
+            f"does not go with source.{name}, which names the volumes; it goes with source.snapshotId, "
+            "source.volumeId or source.tags",
+            field="target.volumeId",
+        )
 
 
 def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
@@ -64,6 +98,7 @@ class BlockCounts(Contract):
 
     blocks: Annotated[int, Field(description="To be written, zeros too.")] = 0
     zeros: int = 0
+    logged: Annotated[int, Field(description="Of them, from an undo log.")] = 0
     samples: Annotated[int, Field(description="That are not written, but compared.")] = 0
     packs: int = 0
     packed_bytes: int = 0
@@ -168,3 +203,30 @@ class RewindEvent(StepEvent):
         if found is None:
             raise TargetNotUsableError("the plan rewinds no volume", field="target.mode")
         return found
+
+
+class UndoLog(Contract):
+    """What a rewind has overwritten of one volume, which undoes it."""
+
+    restore_id: Annotated[str, Field(description="The restore that rewound the volume.")]
+    index: Annotated[int, Field(description="Of the volume in that restore.")]
+    volume_id: Annotated[str | None, Field(description="Null where the head of the log is gone.")]
+    snapshot_id: Annotated[str | None, Field(description="To which the volume was put back.")]
+    started_at: Instant | None
+    packs: Annotated[int, Field(description="0: the rewind has overwritten nothing.")]
+    bytes: Annotated[int, Field(description="That S3 stores.")]
+    usd_per_month: Decimal
+    expires_at: Annotated[Instant, Field(description="From then on S3 deletes it.")]
+
+
+class UndoLogList(Contract):
+    """GET /undo-logs."""
+
+    undo_logs: list[UndoLog]
+
+
+class DeletedUndoLog(Contract):
+    """DELETE /undo-logs/{restoreId}: nothing undoes the rewind any more, unless a snapshot does."""
+
+    restore_id: str
+    deleted_objects: int

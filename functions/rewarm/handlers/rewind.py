@@ -18,6 +18,8 @@ _PORTS = RewindPorts(
     evidence=wiring.evidence_snapshots(),
     packs=wiring.packs(),
     look=wiring.device_look(),
+    logs=wiring.undo_logs(),
+    undo_log_days=wiring.settings.undo_log_days,
     stack_name=wiring.settings.stack_name,
 )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES
 from local.soak.lab.scheduler import Future
+from local.soak.lab.undoing import Comparing, unwritten_since
 from rewarm.domain.ready.agent_exit import AgentExit
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ Steps = Generator[Future, Any, Any]
 End = Callable[[int, str, str], None]
 APPLY = "apply"
 """The action, which a trouble of this document names."""
+COMPARE = "--compare"
 MIB = 1_048_576
 WAIT_SECONDS = 86_400
 """For each part, as the functions ask for."""
@@ -46,21 +48,27 @@ def apply(
         end(AgentExit.HELD, "", "warmer: another program has it open")
     else:
         volume.reader = given
+        restore_id = _restore_of(given["manifest_url"])
+        volume.befores.setdefault(restore_id, volume.image_now())
         try:
             yield from _write(data_plane, volume, given, end, trouble)
         finally:
             volume.reader = None
+            volume.left.pop(restore_id, None)
+            volume.left[restore_id] = volume.image_now()
 
 
 def _write(
     data_plane: MemoryDataPlane, volume: Volume, given: dict[str, str], end: End, trouble: Trouble | None
 ) -> Steps:
     """Takes parts as they come, and notes what they count."""
-    _publish(data_plane, given, {"event": "armed", "volumeId": volume.volume_id})
+    armed = {"event": "armed", "volumeId": volume.volume_id}
+    _publish(data_plane, given, armed | unwritten_since(volume, given["arguments"]))
     address: str | None = given["manifest_url"]
     patience = data_plane.scheduler.now + WAIT_SECONDS
     head: Json = {}
     done = samples = 0
+    comparing: Comparing | None = None
     while address is not None:
         text = data_plane.store.get(address)
         if text is None:
@@ -74,11 +82,17 @@ def _write(
             yield data_plane.scheduler.sleep(2)
             continue
         head, *lines, last = (json.loads(line) for line in text.decode().splitlines())
+        if COMPARE in given["arguments"] and comparing is None:
+            comparing = Comparing(data_plane, volume, head["snapshotId"])
         yield data_plane.scheduler.sleep(
             2 * last["blocks"] * BLOCK_BYTES / MIB / volume.limits.throughput_mib_s
         )
         if any("pack" in line and data_plane.store.get(line["pack"]) is None for line in lines):
             end(AgentExit.NO_TRANSFER, "", "warmer: a pack could not be downloaded")
+            return
+        refusal = comparing.part(lines) if comparing is not None else None
+        if comparing is not None and refusal is not None:
+            _fail(data_plane, given, comparing, refusal, end)
             return
         patience = data_plane.scheduler.now + WAIT_SECONDS
         done, address = done + last["blocks"], last["next"]
@@ -89,15 +103,32 @@ def _write(
         if done and trouble is not None and trouble.kind == "hangs":
             yield Future()
         _publish(data_plane, given, {"event": "progress", "bytesDone": done * BLOCK_BYTES})
-    volume.equals = head["snapshotId"]
-    volume.image, volume.blocks_written = data_plane.images.get(head["snapshotId"], volume.image), 0
+    if comparing is None or not comparing.has_log:
+        volume.equals = head["snapshotId"]
+        volume.image, volume.blocks_written = data_plane.images.get(head["snapshotId"], volume.image), 0
     volume.fetched = volume.background = volume.written
     result = {
         "event": "result", "command": "apply", "verdict": "applied", "blocksDone": done, "blocksResumed": 0,
         "bytesDone": done * BLOCK_BYTES, "samples": samples, "samplesDiffering": 0,
+        **(comparing.account if comparing else {}),
     }  # fmt: skip
     _publish(data_plane, given, result)
     end(AgentExit.OK, json.dumps(result) + "\n", "")
+
+
+def _fail(
+    data_plane: MemoryDataPlane, given: dict[str, str], comparing: Comparing, code: AgentExit, end: End
+) -> None:
+    """What undoes a write could not be kept, so the block was not written."""
+    verdict = "refused" if code is AgentExit.TAKEN_BEFORE else "failed"
+    result = {"event": "result", "command": "apply", "verdict": verdict, **comparing.account}
+    _publish(data_plane, given, result)
+    end(code, json.dumps(result) + "\n", f"warmer: {code.name}")
+
+
+def _restore_of(manifest_url: str) -> str:
+    """`deltas/<restore>/<index>/part-…` is the address of the manifest."""
+    return manifest_url.partition("/deltas/")[2].partition("/")[0]
 
 
 def _publish(data_plane: MemoryDataPlane, given: dict[str, str], account: Json) -> None:

@@ -55,7 +55,9 @@ class WrittenBlocks:
             lab.region.add_snapshot(size_gib=SIZE_GIB, extents=chance.choice(HELD), volume_id=volume_id)
             lab.pass_time(600)
         target = {"instanceId": instance_id, "mode": "rewind", "unmount": chance.random() < 0.5}
-        for _ in range(chance.choice((1, 1, 2))):
+        times = chance.choice((1, 1, 2))
+        target |= chance.choice(({}, {"evidence": "undo-log"}, {"compare": "device"}))
+        for _ in range(times):
             self._ask({"source": {"snapshotId": good}, "target": target})
         self._plan.told.append(f"{volume_id} is rewound to {good}")
 

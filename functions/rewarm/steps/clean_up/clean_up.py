@@ -142,6 +142,9 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
 def _rewound(record: JsonObject) -> list[str]:
     """What a rewind leaves. Nothing of it is ever removed."""
     evidence, volume_id = record.get("evidence"), record.get("volumeId")
+    if log := record.get("undoLog"):
+        kept = f"it has what {volume_id} had before the rewind, where that has overwritten it"
+        return [f"undo log of {log['restoreId']} ({kept}; {_became(record)})"]
     if not evidence:
         return []
     others = [f"snapshot {one} (it compared {volume_id} once more)" for one in record.get("others") or []]

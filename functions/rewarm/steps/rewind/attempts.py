@@ -9,6 +9,7 @@ from rewarm.domain.errors import AgentFailedError, RestoreError, VolumeInUseErro
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.agent_exit import IN_USE, MAY_PASS, AgentExit, is_one_of
 from rewarm.steps.rewind.accounts import in_all
+from rewarm.steps.rewind.ways import compares_device
 from rewarm.steps.rewind.writer import Writer, failure
 
 MOST_ATTEMPTS = 5
@@ -56,7 +57,7 @@ def next_attempt(
         evidence_id=None if written.is_none else pending.evidence_id,
         armed_at=pending.armed_at,
         next_part=pending.next_part,
-        counts=BlockCounts() if event.is_direct else pending.counts,
+        counts=BlockCounts() if event.is_direct or compares_device(event) else pending.counts,
         initialization=pending.initialization,
     )
 

@@ -8,11 +8,12 @@ from rewarm.ports.blocks import PackStore
 from rewarm.ports.snapshots import EvidenceSnapshots, SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.replace.device_look import LookPorts
+from rewarm.steps.rewind.undo_logs import UndoLogPorts
 from rewarm.steps.warm.agent_command import AgentPorts
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewindPorts(AgentPorts):
+class RewindPorts(AgentPorts, UndoLogPorts):
     """The ports that rewind needs."""
 
     volumes: VolumeStore

@@ -5,6 +5,9 @@ evidence, to which another rewind undoes this one. While it is pending, what dif
 before it is copied. Nothing is written before it is completed: only then the gate is opened (gate.py), and
 what else differs is copied. Whatever is written is the good snapshot's content.
 
+Where the plan says so, the agent compares the whole device instead, and it may keep what it overwrites in an
+undo log (ways.py): then no snapshot is made, and the gate is opened once the agent has the volume.
+
 Until then everything can be cancelled. Where the agent is interrupted, somebody may have written to the
 volume: so the agent takes it again, and another snapshot says what still differs.
 
@@ -18,7 +21,6 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from rewarm.contracts.copying import Delta
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
 from rewarm.domain.blocks.rewindable import newest_of_lineage
 from rewarm.domain.errors import (
@@ -31,7 +33,7 @@ from rewarm.domain.errors import (
     RewindIncompleteError,
     SnapshotNotUsableError,
 )
-from rewarm.domain.model import GIB, Snapshot
+from rewarm.domain.model import Snapshot
 from rewarm.domain.ready import agent_output
 from rewarm.domain.units import clock_text, count_text, duration_text
 from rewarm.domain.words.failures import explain
@@ -43,6 +45,8 @@ from rewarm.steps.rewind.evidence import Wanted, evidence
 from rewarm.steps.rewind.gate import check_alone, open_gate
 from rewarm.steps.rewind.needs import RewindPorts
 from rewarm.steps.rewind.telling import FIRST_WAIT_SECONDS, done, note, progress
+from rewarm.steps.rewind.undo_logs import begin_log
+from rewarm.steps.rewind.ways import compares_device, delta, keeps_log, target_in_words
 from rewarm.steps.rewind.writer import Writer, in_use, send, watch
 from rewarm.steps.warm.lost_instance import (
     check_not_terminated,
@@ -61,8 +65,6 @@ LONGEST_WAIT_SECONDS, LONGEST_WRITE_SECONDS = 60, 30
 WAIT_FRACTION = 1 / 20
 """Waits grow with the time spent: a snapshot is pending for seconds or hours, and each look writes nine of
 the 25,000 events of an execution's history."""
-SAMPLES = 256
-"""Blocks that are not written, and are compared with the snapshot: 128 MiB to read."""
 
 
 def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
@@ -94,12 +96,9 @@ def _with_copied(event: RewindEvent, pending: RewindResult) -> RewindResult:
         raise BlocksUnavailableError(f"blocks of {event.volume.snapshot_id} could not be copied: {why}")
     if event.copied is None or pending.delta is None:
         return pending
-    begun = pending.initialization
-    if begun is not None:
-        begun = begun.model_copy(update={"last_progress_at": event.now})
     counts, next_part = pending.counts.plus(event.copied), event.copied.next_part
-    changes = {"next_part": next_part, "counts": counts, "delta": None, "initialization": begun}
-    return pending.model_copy(update=changes)
+    changes = {"next_part": next_part, "counts": counts, "delta": None}
+    return _with_progress_now(event, pending.model_copy(update=changes))
 
 
 def _look(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
@@ -161,7 +160,9 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
             raise AgentUnreachableError(f"the agent on {event.volume.instance_id} has not begun")
         return waits
     if event.is_direct:
-        return _copying(event, pending.model_copy(update={"phase": "write"}), against=None)
+        return _copying(event, pending.model_copy(update={"phase": "write"}), against=None, is_last=True)
+    if keeps_log(event):
+        return _logging(event, pending, writer, ports)
     made = _snapshot(event, pending, ports)
     if made is None:
         if event.now - since > EVIDENCE_PATIENCE:
@@ -169,7 +170,8 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
                 f"EC2 shows no snapshot of {event.volume.rewinds}, though it was asked to make one"
             )
         return waits
-    newest = _newest_before(event, made, ports) if pending.attempt == 0 else None
+    compares = compares_device(event)
+    newest = _newest_before(event, made, ports) if pending.attempt == 0 and not compares else None
     taken = pending.model_copy(
         update={
             "phase": "wait",
@@ -180,7 +182,18 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
             "wait_seconds": FIRST_WAIT_SECONDS,
         }
     )
-    return taken if newest is None else _copying(event, taken, against=newest)
+    if newest is None and not compares:
+        return taken
+    return _copying(event, taken, against=newest, is_last=compares)
+
+
+def _logging(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
+    """The agent keeps what it overwrites, so it may begin: blocks are written while others are copied."""
+    begin_log(event, stack_name=ports.stack_name, artifacts=ports.artifacts, table=ports.table)
+    opened = open_gate(event, pending, ports)
+    armed = {"phase": "write", "armed_at": pending.armed_at or event.now}
+    unwritten = (writer.account or {}).get("unwrittenSince") is True
+    return _copying(event, opened.model_copy(update=armed), against=None, is_last=True, unwritten=unwritten)
 
 
 def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
@@ -201,7 +214,17 @@ def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
         return told.model_copy(update={"wait_seconds": FIRST_WAIT_SECONDS})
     opened = open_gate(event, pending, ports)
     evident = opened.model_copy(update={"phase": "write", "evident_at": event.now})
-    return _copying(event, evident, against=made.snapshot_id)
+    if compares_device(event):
+        return _with_progress_now(event, evident)
+    return _copying(event, evident, against=made.snapshot_id, is_last=True)
+
+
+def _with_progress_now(event: RewindEvent, pending: RewindResult) -> RewindResult:
+    """The agent was not stalled: it had nothing to do."""
+    begun = pending.initialization
+    if begun is not None:
+        begun = begun.model_copy(update={"last_progress_at": event.now})
+    return pending.model_copy(update={"initialization": begun, "wait_seconds": FIRST_WAIT_SECONDS})
 
 
 def _pending(
@@ -238,8 +261,9 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
         raise AgentFailedError(
             f"the agent on {event.volume.instance_id} has written nothing since {clock_text(last)}"
         )
-    total = pending.counts.blocks
-    reason = f"{count_text(total, 'block')} of {event.volume.snapshot_id} are being written and read back"
+    total = count_text(pending.counts.blocks, "block")
+    doing = "compared, and written where they differ" if compares_device(event) else "written and read back"
+    reason = f"{total} of {target_in_words(event)} are being {doing}"
     left = agent_output.whole_number(writer.account, "etaSeconds") or 0
     wait = min(LONGEST_WRITE_SECONDS, max(left // 2, _until_next_look(last, event.now)))
     return progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
@@ -256,22 +280,12 @@ def _until_next_look(since: datetime, now: datetime) -> int:
     return max(FIRST_WAIT_SECONDS, min(LONGEST_WAIT_SECONDS, int(spent)))
 
 
-def _copying(event: RewindEvent, pending: RewindResult, *, against: str | None) -> RewindResult:
+def _copying(
+    event: RewindEvent, pending: RewindResult, *, against: str | None, is_last: bool, unwritten: bool = False
+) -> RewindResult:
     """What is to be copied now."""
-    is_last = pending.phase == "write"
-    delta = Delta(
-        snapshot_id=event.volume.snapshot_id,
-        volume_id=event.written_id,
-        volume_bytes=event.volume.snapshot_size_gib * GIB,
-        index=event.volume.index,
-        region=event.volume.copy_of.region if event.volume.copy_of else None,
-        against=against,
-        without=[pending.newest_id] if is_last and pending.newest_id else [],
-        first_part=pending.next_part,
-        goes_on=not is_last,
-        samples=SAMPLES if is_last and not event.is_direct else 0,
-    )
-    return pending.model_copy(update={"delta": delta, "wait_seconds": FIRST_WAIT_SECONDS})
+    wanted = delta(event, pending, against=against, is_last=is_last, unwritten=unwritten)
+    return pending.model_copy(update={"delta": wanted, "wait_seconds": FIRST_WAIT_SECONDS})
 
 
 def _snapshot(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Snapshot | None:

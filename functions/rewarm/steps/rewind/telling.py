@@ -22,7 +22,9 @@ from rewarm.steps.record.records import (
 from rewarm.steps.rewind.accounts import so_far
 from rewarm.steps.rewind.gate import PREPARING, READY, unmark
 from rewarm.steps.rewind.needs import RewindPorts
+from rewarm.steps.rewind.rewound import note_rewound
 from rewarm.steps.rewind.way_back import way_back
+from rewarm.steps.rewind.ways import compares_device, target_in_words
 from rewarm.steps.rewind.writer import Writer
 
 FIRST_WAIT_SECONDS = 1
@@ -30,12 +32,9 @@ FIRST_WAIT_SECONDS = 1
 
 def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
     """All blocks are written and read back, by all attempts together."""
-    blocks = pending.written.blocks + (agent_output.whole_number(writer.account, "blocksDone") or 0)
-    samples = agent_output.whole_number(writer.account, "samples") or 0
-    others = f"; {samples:,} of the others are the same there" if samples else ""
-    amount = f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)})"
-    reasons = [f"{amount} of {event.volume.snapshot_id} are written and read back{others}"]
+    reasons = [_written(event, pending, writer)]
     if not event.is_direct:
+        note_rewound(event, writer.account or {}, ports.artifacts)
         stays = unmark(event.written_id, ports.volumes)
         reasons.append(way_back(event, pending, ports))
         if stays is not None:
@@ -45,6 +44,20 @@ def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewin
             reasons.append(f"{others} compared {event.written_id} once more and can be deleted")
     told = progress(event, pending, writer, reasons, ready=True)
     return told.model_copy(update={"phase": "done", "finished": True, "plan": _billed(event, pending)})
+
+
+def _written(event: RewindEvent, pending: RewindResult, writer: Writer) -> str:
+    """What was written, and what proves that the rest of the volume is the same."""
+    account, compares = writer.account, compares_device(event)
+    blocks = agent_output.whole_number(account, "blocksWritten" if compares else "blocksDone") or 0
+    blocks += pending.written.blocks
+    samples = agent_output.whole_number(account, "samples") or 0
+    others = f"; {samples:,} of the others are the same there" if samples else ""
+    if compares:
+        equal = agent_output.whole_number(account, "blocksEqual") or 0
+        others = f"; the other {equal:,} were compared, and are the same there"
+    amount = f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)})"
+    return f"{amount} of {target_in_words(event)} are written and read back{others}"
 
 
 def progress(
@@ -119,7 +132,8 @@ def _billed(event: RewindEvent, pending: RewindResult) -> Plan:
     plan, each = event.plan, event.plan.block_usd_per_thousand
     if each is None:
         return plan
-    line = cost.fetched_blocks(pending.counts.blocks - pending.counts.zeros + pending.counts.samples, each)
+    counts = pending.counts
+    line = cost.fetched_blocks(counts.blocks - counts.zeros - counts.logged + counts.samples, each)
     parts = [CostPart.model_validate(line) if part.item == line.item else part for part in plan.cost_parts]
     total = sum((part.usd for part in parts), Decimal(0))
     return plan.model_copy(update={"cost_parts": parts, "cost_usd": total})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rewarm.contracts import DispatchWarmerResult, RestoreRequest
+from rewarm.contracts import DispatchWarmerResult
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.rewinding import RewindEvent
 from rewarm.domain.errors import (
@@ -21,6 +21,8 @@ from rewarm.domain.ready.agent_exit import IN_USE, AgentExit, is_one_of
 from rewarm.ports.instances import APPLY
 from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key
 from rewarm.steps.record.records import attribute, command_attribute, sending_attribute
+from rewarm.steps.rewind.rewound import rewound_before
+from rewarm.steps.rewind.ways import arguments
 from rewarm.steps.warm.agent_command import (
     DELIVERY_SECONDS,
     MAX_EXECUTION_SECONDS,
@@ -158,13 +160,15 @@ def _parameters(
         "manifestUrl": delta_address(first, ports.artifacts),
         "progressUrl": ports.artifacts.upload_url(key, expires_seconds=MAX_URL_SECONDS),
         **agent_parameters(instance, ports.artifacts, expires_seconds=MAX_URL_SECONDS),
-        "arguments": _arguments(event.request),
+        "arguments": _arguments(event, ports),
         "executionTimeout": str(MAX_EXECUTION_SECONDS),
     }
 
 
-def _arguments(request: RestoreRequest) -> str:
-    flags, wanted = [f"--wait-seconds {WAIT_SECONDS}"], request.warm_up
+def _arguments(event: RewindEvent, ports: AgentPorts) -> str:
+    wanted = event.request.warm_up
+    rewound = rewound_before(event, ports.artifacts)
+    flags = [f"--wait-seconds {WAIT_SECONDS}", *arguments(event, rewound)]
     if wanted.max_mib_per_second is not None:
         flags.append(f"--max-mib-s {wanted.max_mib_per_second}")
     if wanted.polite_latency_ms is not None:
