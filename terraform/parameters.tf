@@ -22,6 +22,7 @@ locals {
     DescribeCallsPerSecond = tostring(var.describe_calls_per_second)
     ModificationRule       = var.modification_rule
     LogRetentionDays       = tostring(var.log_retention_days)
+    UndoLogDays            = tostring(var.undo_log_days)
     LogLevel               = var.log_level
     PriceOverrides         = var.price_overrides
     PermissionsBoundaryArn = var.permissions_boundary_arn

@@ -257,6 +257,18 @@ variable "log_retention_days" {
   }
 }
 
+variable "undo_log_days" {
+  description = "Days that what a rewind has overwritten is kept, which undoes it; then S3 deletes it."
+  type        = number
+  default     = 30
+  nullable    = false
+
+  validation {
+    condition     = var.undo_log_days >= 1 && var.undo_log_days <= 3650
+    error_message = "It must be 1 to 3650."
+  }
+}
+
 variable "log_level" {
   description = "What the functions log. Metrics are written at every level."
   type        = string

@@ -17,6 +17,7 @@ from rewarm_cli.commands.fleets import fleet
 from rewarm_cli.commands.launch import launch
 from rewarm_cli.commands.restores import approve, cancel, list_restores, plan, report, restore, status
 from rewarm_cli.commands.runbooks import runbook
+from rewarm_cli.commands.undo_logs import undo_log
 from rewarm_cli.commands.volumes import volume
 from rewarm_cli.problems import DONE, FAILED, STOPPED
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
@@ -38,7 +39,7 @@ def rewarm() -> None:
 
 for command in (
     doctor, plan, restore, status, list_restores, approve, cancel, report, launch, fleet, runbook, drill,
-    volume, bench, calibrate,
+    volume, undo_log, bench, calibrate,
 ):  # fmt: skip
     rewarm.add_command(command)
 

@@ -20,8 +20,12 @@ STRATEGIES = (
     "direct-write", "volume-clone",
 )  # fmt: skip
 
+EVIDENCE = ("auto", "snapshot", "undo-log")
+COMPARE = ("auto", "snapshots", "device")
+
 FIELDS = {
     "alarm": "source.alarm",
+    "undo": "source.undoOf",
     "snapshot": "source.snapshotId",
     "snapshot_region": "source.region",
     "volume": "source.volumeId",
@@ -34,6 +38,9 @@ FIELDS = {
     "device": "target.device",
     "replace": "target.mode",
     "rewind": "target.mode",
+    "rewind_volume": "target.volumeId",
+    "evidence": "target.evidence",
+    "compare": "target.compare",
     "start": "target.start",
     "reboot": "target.reboot",
     "unmount": "target.unmount",
@@ -87,11 +94,11 @@ def build(file: str | None, options: Json, tags: tuple[str, ...], sets: tuple[st
     """A file's request, with the options above it; `--set` wins over both."""
     request = read(file) if file is not None else {}
     given = {name: value for name, value in options.items() if value is not None and value is not False}
-    mode = "rewind" if given.pop("rewind", False) else None
+    mode = "rewind" if given.pop("rewind", False) or "undo" in given else None
     if given.pop("replace", False) or {"start", "reboot"} & given.keys():
         if mode is not None:
             raise click.UsageError(
-                "--rewind makes no volume, so it does not go with --replace, --start or --reboot"
+                "--rewind and --undo make no volume, so they do not go with --replace, --start or --reboot"
             )
         mode = "replace"
     if mode is not None:
@@ -190,13 +197,23 @@ _OPTIONS = (
     click.option("--device", metavar="NAME", help="Device name; default: the first free one."),
     click.option("--replace", is_flag=True, help="Take the place of the volume at the device."),
     click.option("--rewind", is_flag=True, help="Put the snapshot's own volume back, on its instance."),
+    click.option("--undo", metavar="ID", help="Undo the rewind of this restore by its undo log."),
+    click.option("--rewind-volume", metavar="VOL", help="With --rewind: one that is not the snapshot's."),
+    click.option(
+        "--evidence", type=click.Choice(EVIDENCE), metavar="NAME",
+        help="With --rewind: keep the volume as it was by snapshot or undo-log. Default: auto, the sooner.",
+    ),
+    click.option(
+        "--compare", type=click.Choice(COMPARE), metavar="NAME",
+        help="With --rewind: find what differs by snapshots or device. Default: auto, the sooner.",
+    ),
     click.option(
         "--start", is_flag=True, help="Replace on a stopped --instance, the root volume too, and start it."
     ),
     click.option(
         "--reboot", is_flag=True, help="Replace the root volume of a running --instance, which reboots."
     ),
-    click.option("--unmount", is_flag=True, help="With --replace or --rewind: unmount that volume."),
+    click.option("--unmount", is_flag=True, help="With --replace, --rewind, --undo: unmount that volume."),
     click.option("--bring-online", is_flag=True, help="On Windows: bring the disk online (writable)."),
     click.option("--mount-path", metavar="E:", help="With --bring-online: its drive letter or empty folder."),
     click.option("--ready-within", type=Minutes(), metavar="TIME", help="The deadline: minutes, or 2h, 1d."),

@@ -10,12 +10,14 @@ import os
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from rewarm_cli import words
 from rewarm_cli.arguments import Parser
 
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 DELETED, STILL_THERE, STOPPED = 0, 1, 130
 ROOT = Path(__file__).resolve().parents[2]
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
+UNDO_LOGS = "undo/"
+"""How keys of undo logs begin (functions/rewarm/steps/record/bucket.py)."""
 HINT = "docs/operations.md, Removing Rewarm, says what to do next."
 
 RunSam = Callable[[Sequence[str]], int]
@@ -99,12 +103,26 @@ def _failures(session: boto3.Session, stack: StackTypeDef) -> Iterator[str]:
 
 def _kept(session: boto3.Session, name: str, outputs: dict[str, str]) -> Iterator[str]:
     """A line for each thing that the stack made and that outlives it."""
-    yield f"  the reports: aws s3 rb s3://{outputs['ArtifactsBucket']} --force"
+    bucket = outputs["ArtifactsBucket"]
+    yield f"  the reports, and the undo logs with them: aws s3 rb s3://{bucket} --force"
+    yield from _undo_logs(session, bucket)
     yield f"  the runbooks: aws dynamodb delete-table --table-name {outputs['RestoresTable']}"
     pages = session.client("ec2").get_paginator("describe_volumes")
     for page in pages.paginate(Filters=[{"Name": "tag:rewarm:stack", "Values": [name]}]):
         for volume in page["Volumes"]:
             yield f"  {volume['VolumeId']}: a restored volume of {volume['Size']} GiB, {volume['State']}"
+
+
+def _undo_logs(session: boto3.Session, bucket: str) -> Iterator[str]:
+    """A line for each restore whose rewind can be undone by what the bucket has, if there still is one."""
+    sizes: dict[str, int] = {}
+    pages = session.client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=UNDO_LOGS)
+    with suppress(session.client("s3").exceptions.NoSuchBucket):
+        for found in (found for page in pages for found in page.get("Contents", [])):
+            restore_id = found["Key"].removeprefix(UNDO_LOGS).partition("/")[0]
+            sizes[restore_id] = sizes.get(restore_id, 0) + found["Size"]
+    for restore_id, size in sizes.items():
+        yield f"  the undo log of {restore_id}, {words.size(size)}: s3://{bucket}/{UNDO_LOGS}{restore_id}/"
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ from rewarm.contracts.fleets import (
     FleetsQuery,
 )
 from rewarm.contracts.plans import PICTURES, PlanResult
+from rewarm.contracts.rewinding import DeletedUndoLog, UndoLogList
 from rewarm.schemas import WithoutFieldTitles, request_examples
 
 JSON, PROBLEM = "application/json", "application/problem+json"
@@ -184,6 +185,14 @@ OPERATIONS = (
         method="get", path="/volumes/{volumeId}/performance", name="getPerformance",
         says="Show a volume's performance and its latest change.", answer=answers.VolumePerformance,
         parameters=_VOLUME,
+    ),
+    Operation(
+        method="get", path="/undo-logs", name="listUndoLogs",
+        says="List what rewinds have overwritten, and what it costs.", answer=UndoLogList,
+    ),
+    Operation(
+        method="delete", path="/undo-logs/{restoreId}", name="deleteUndoLog",
+        says="Delete what undoes a rewind.", answer=DeletedUndoLog, parameters=_RESTORE, errors=(409,),
     ),
     Operation(
         method="post", path="/benchmarks", name="startBenchmark",

@@ -103,6 +103,11 @@ class Settings:
         return ModificationRule(self.environment.get("MODIFICATION_RULE") or ModificationRule.FOUR_IN_24_H)
 
     @property
+    def undo_log_days(self) -> int:
+        """After so many days S3 deletes an undo log; only who names or lists them has it."""
+        return int(self._required("UNDO_LOG_DAYS"))
+
+    @property
     def limits(self) -> ConcurrencyLimits:
         """How many restores may run at once."""
         return ConcurrencyLimits(

@@ -347,7 +347,22 @@ class TestRestore:
             "target": {"instanceId": "i-1", "mode": "rewind", "unmount": True},
         }
         refused = rewarm("restore", "--snapshot", "snap-1", "--instance", "i-1", "--rewind", "--replace")
-        assert (refused.status, "makes no volume" in refused.err) == (2, True)
+        assert (refused.status, "make no volume" in refused.err) == (2, True)
+
+    def test_an_option_says_how_a_volume_goes_back(self, rewarm, stack):
+        words = ("--snapshot", "snap-1", "--instance", "i-1", "--rewind", "--rewind-volume", "vol-2", "--yes")
+        rewarm("restore", *words, "--evidence", "undo-log", "--compare", "device")
+        assert stack.calls[-1].body["target"] == {
+            "instanceId": "i-1", "mode": "rewind", "volumeId": "vol-2", "evidence": "undo-log",
+            "compare": "device",
+        }  # fmt: skip
+
+    def test_a_rewind_is_undone_by_the_name_of_its_restore(self, rewarm, stack):
+        rewarm("restore", "--undo", "restore-1", "--instance", "i-1", "--yes")
+        assert stack.calls[-1].body == {
+            "source": {"undoOf": "restore-1"},
+            "target": {"instanceId": "i-1", "mode": "rewind"},
+        }
 
     def test_a_time_in_a_file_of_yaml_stays_text(self, rewarm, stack, tmp_path):
         file = tmp_path / "request.yaml"

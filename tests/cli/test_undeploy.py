@@ -63,6 +63,21 @@ def test_the_stack_of_samconfig_is_deleted_and_what_stays_is_listed(capsys):
     assert other not in printed
 
 
+def test_undo_logs_are_listed_by_restore_with_their_size(capsys):
+    stack("rewarm", "ArtifactsBucket", "RestoresTable")
+    client("s3").create_bucket(Bucket="the-artifactsbucket")
+    for key in (
+        "undo/restore-1/0/log.json",
+        "undo/restore-1/0/0/000000-000",
+        "restores/restore-2/report.html",
+    ):
+        client("s3").put_object(Bucket="the-artifactsbucket", Key=key, Body=b"x" * 1024)
+    main([], run_sam=sam_that_deletes)
+    printed = capsys.readouterr().out
+    assert "the undo log of restore-1, 2 KiB: s3://the-artifactsbucket/undo/restore-1/" in printed
+    assert "restore-2" not in printed
+
+
 @pytest.mark.parametrize(("options", "last"), [([], REGION), (["--yes"], "--no-prompts")])
 def test_sam_asks_first_unless_it_is_told_yes(options, last):
     stack("rewarm", "ArtifactsBucket", "RestoresTable")

@@ -15,6 +15,7 @@ from rewarm.contracts import VolumeAssignment, parse_restore_request
 from rewarm.domain.errors import InvalidRequestError, SnapshotNotFoundError, SnapshotNotUsableError
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes
 from tests.local.aws.region.region_lab import INSTANCE, ZONE, Lab
+from tests.support.fakes import FakeArtifacts
 
 KEY = "11111111-2222-3333-4444-555555555555"
 VOLUME = "vol-0123456789abcdef0"
@@ -31,6 +32,7 @@ def assign(lab: Lab, source: dict[str, Any], **changes: Any) -> list[VolumeAssig
             snapshots=Ec2SnapshotCatalog(ec2, client(lab.region, "ebs"), client(lab.region, "kms")),
             instances=Ec2Instances(ec2, client(lab.region, "ssm")),
             volumes=Ec2VolumeStore(ec2),
+            artifacts=FakeArtifacts(),
         ),
     )
 

@@ -26,7 +26,7 @@ STACK_TAG = "aws:ResourceTag/rewarm:stack"
 MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
 REPLACED_TAG = "aws:ResourceTag/rewarm:replaced-by-stack"
 REWINDING_TAG = "aws:ResourceTag/rewarm:rewinding-by-stack"
-NO_HANDLERS = {"__init__", "wiring", "http", "api_volumes", "api_fleets"}
+NO_HANDLERS = {"__init__", "wiring", "http", "api_volumes", "api_fleets", "api_undo_logs"}
 """Parts of handlers."""
 EVENTS = ROOT / "events/aws"
 OWN_ALARM = "operations-of-rewarm-restore-failed"
@@ -291,7 +291,7 @@ class TestPermissions:
             "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
             "page_links": "dynamodb:", "rate_requests": "dynamodb:",
-            "slack_requests": "secretsmanager:",
+            "slack_requests": "secretsmanager:", "undo_logs": "s3:ListBucket",
         }  # fmt: skip
         for name, properties in functions().items():
             source = ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")

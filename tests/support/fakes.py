@@ -744,8 +744,8 @@ class FakeArtifacts:
     def download_url(self, key: str, *, expires_seconds: int) -> str:
         return f"https://artifacts.example/get/{key}?expires={expires_seconds}"
 
-    def upload_url(self, key: str, *, expires_seconds: int) -> str:
-        return f"https://artifacts.example/put/{key}?expires={expires_seconds}"
+    def upload_url(self, key: str, *, expires_seconds: int, once: bool = False) -> str:
+        return f"https://artifacts.example/{'put-once' if once else 'put'}/{key}?expires={expires_seconds}"
 
 
 @dataclass

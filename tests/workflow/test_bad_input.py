@@ -51,6 +51,35 @@ def taken_device(user: RestoreUser) -> Json:
 
 LOST = "0123456789abcdef0"
 NOT_USABLE = "allowed is a completed snapshot in the standard tier"
+
+
+def rewound(*, gib_now: int = 8, machine: Json | None = None) -> Callable[[RestoreUser], Json]:
+    """A rewind to a snapshot of 8 GiB."""
+
+    def change(user: RestoreUser) -> Json:
+        instance_id = user.instance(**(machine or {}))
+        place = {"attach_to": instance_id, "device": "/dev/sdg", "has_data": False}
+        volume_id = user.region.add_volume(size_gib=gib_now, **place)
+        good = user.snapshot(size_gib=8, volume_id=volume_id)
+        target = {"instanceId": instance_id, "mode": "rewind"}
+        return {"source": {"snapshotId": good}, "target": target, "volume": {}}
+
+    return change
+
+
+def rewound_root(user: RestoreUser) -> Json:
+    instance_id = user.instance()
+    volumes = user.region.call("ec2", "DescribeVolumes", {})["Volumes"]
+    root = next(
+        one["VolumeId"]
+        for one in volumes
+        if any(at["InstanceId"] == instance_id for at in one.get("Attachments", []))
+    )
+    good = user.snapshot(size_gib=8, volume_id=root)
+    target = {"instanceId": instance_id, "mode": "rewind"}
+    return {"source": {"snapshotId": good}, "target": target, "volume": {}}
+
+
 UNMET = [
     Bad(
         "a snapshot that does not exist",
@@ -147,6 +176,62 @@ UNMET = [
         "InvalidRequestError",
         "volume.sizeGib",
         ("8",),
+    ),
+    Bad(
+        "a rewind of a volume that has grown",
+        rewound(gib_now=16),
+        422,
+        "TargetNotUsableError",
+        "target.mode",
+        ("has 16 GiB now and had 8 then", "target.mode replace"),
+    ),
+    Bad(
+        "a rewind of a root volume",
+        rewound_root,
+        422,
+        "TargetNotUsableError",
+        "target.mode",
+        ("is the root volume", "target.reboot"),
+    ),
+    Bad(
+        "a rewind of a volume of Windows",
+        rewound(machine={"platform": "Windows"}),
+        422,
+        "TargetNotUsableError",
+        "target.mode",
+        ("runs Windows, where writing was never tried",),
+    ),
+    Bad(
+        "a rewind of a volume without NVMe",
+        rewound(machine={"instance_type": "c4.large"}),
+        422,
+        "TargetNotUsableError",
+        "target.mode",
+        ("which has no NVMe",),
+    ),
+    Bad(
+        "a rewind of a volume that does not exist",
+        lambda user: {
+            "source": {"snapshotId": user.snapshot()},
+            "target": {"instanceId": user.instance(), "mode": "rewind", "volumeId": f"vol-{LOST}"},
+            "volume": {},
+        },
+        422,
+        "TargetNotUsableError",
+        "target.volumeId",
+        ("there is no such volume",),
+    ),
+    Bad(
+        "an undo without a log",
+        lambda user: {
+            "source": {"undoOf": "restore-0123456789abcdef"},
+            "target": {"instanceId": user.instance(), "mode": "rewind"},
+            "volume": {},
+        },
+        400,
+        "InvalidRequestError",
+        "source.undoOf",
+        ("which has no undo log",),
     ),
 ]
 MALFORMED: list[tuple[str, Json, str, tuple[str, ...]]] = [

@@ -102,19 +102,22 @@ class S3Artifacts:
     def download_url(self, key: str, *, expires_seconds: int) -> str:
         return self._signed("get_object", key, expires_seconds)
 
-    def upload_url(self, key: str, *, expires_seconds: int) -> str:
-        return self._signed("put_object", key, expires_seconds)
+    def upload_url(self, key: str, *, expires_seconds: int, once: bool = False) -> str:
+        """Amazon S3 user guide, "How to prevent object overwrites with conditional writes". The header is one
+        of those that are signed.
+        """
+        return self._signed("put_object", key, expires_seconds, **({"IfNoneMatch": "*"} if once else {}))
 
     def _put(self, key: str, text: str, content_type: str) -> None:
         with naming_errors():
             self._s3.put_object(Bucket=self._bucket, Key=key, Body=text.encode(), ContentType=content_type)
 
-    def _signed(self, operation: str, key: str, expires_seconds: int) -> str:
+    def _signed(self, operation: str, key: str, expires_seconds: int, **options: str) -> str:
         # It is valid no longer than the credentials it is signed with, whatever it says itself.
         with naming_errors():
             return self._s3.generate_presigned_url(
                 operation,
-                Params={"Bucket": self._bucket, "Key": key},
+                Params={"Bucket": self._bucket, "Key": key, **options},
                 ExpiresIn=min(expires_seconds, LONGEST_SIGNATURE_SECONDS),
             )
 

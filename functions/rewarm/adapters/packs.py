@@ -6,14 +6,15 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.artifacts import UPLOAD, TextReader
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.side_by_side import in_order
-from rewarm.domain.blocks.packs import PackFacts
+from rewarm.domain.blocks.packs import HEAD_BYTES, PackFacts, PackIndex, index_length, pack_index
+from rewarm.domain.errors import BlockDamagedError
 from rewarm.domain.units import iso
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.type_defs import HeadObjectOutputTypeDef
 
 THREADS = 8
+FIRST_BYTES = 98_304
+"""Of a pack, to read its index: a line has some 130 bytes, and a pack 512 blocks at most."""
 _MISSING = ("NoSuchKey", "404")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 CLAIM = ".claim"
@@ -93,6 +96,37 @@ class S3Packs:
         if datetime.fromisoformat(told["made-at"]) <= made_after:
             return None
         return PackFacts(found["ContentLength"], int(told["blocks"]), told["index"])
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
+        with naming_errors():
+            for page in pages:
+                yield from (one["Key"] for one in page.get("Contents", []))
+
+    def indices(self, keys: Iterable[str]) -> Iterator[PackIndex]:
+        return in_order(self._index, keys, threads=THREADS, look_ahead=2 * THREADS)
+
+    def _index(self, key: str, _ended: threading.Event) -> PackIndex:
+        begin = self._got(key, Range=f"bytes=0-{FIRST_BYTES - 1}")
+        try:
+            length = index_length(begin)
+            if length > FIRST_BYTES - HEAD_BYTES:
+                begin = self._got(key, Range=f"bytes=0-{HEAD_BYTES + length - 1}")
+            return pack_index(begin)
+        except ValueError as error:
+            raise BlockDamagedError(f"{key} in the bucket is not the pack that it was: {error}") from error
+
+    def bytes_of(self, key: str) -> bytes:
+        return self._got(key)
+
+    def _got(self, key: str, **options: Any) -> bytes:
+        with naming_errors():
+            try:
+                return self._s3.get_object(Bucket=self._bucket, Key=key, **options)["Body"].read()
+            except ClientError as error:
+                if code_of(error) in _MISSING:
+                    raise BlockDamagedError(f"{key} is not in the bucket any more") from error
+                raise
 
     def _head(self, key: str) -> HeadObjectOutputTypeDef | None:
         try:

@@ -13,6 +13,13 @@ SnapshotId = Annotated[str, Field(pattern="^snap-[0-9a-f]+$")]
 Count = Annotated[int, Field(ge=0)]
 
 
+class UndoLogId(Contract):
+    """Whose log of overwritten blocks: a volume of a restore that rewound it."""
+
+    restore_id: Annotated[str, Field(min_length=1)]
+    index: Count = Field(description="Of the volume in that restore.")
+
+
 class Delta(Contract):
     """What is to be written to a volume, so that it becomes equal to a snapshot."""
 
@@ -33,6 +40,21 @@ class Delta(Contract):
     samples: Annotated[int, Field(ge=0, le=16_384)] = Field(
         description="So many blocks that are not written are named with their checksums."
     )
+    whole: bool = Field(
+        default=False,
+        description="Every block of the volume is named, for an agent that compares before it writes: those "
+        "that the snapshot has not got are zeros.",
+    )
+    log: UndoLogId | None = Field(
+        default=None,
+        description="The volume becomes the snapshot overlaid with the blocks of this undo log; without "
+        "`whole`, just these are written.",
+    )
+    undo_attempt: Count | None = Field(
+        default=None,
+        description="Before the agent writes blocks of a line, it keeps what they have at an address of "
+        "this attempt; null where a snapshot has it.",
+    )
 
 
 class DeltaRates(Contract):
@@ -50,6 +72,8 @@ class Shard(Contract):
     """Whether these are blocks to be compared; else they are written."""
     blocks: list[tuple[int, str]]
     """Each with its token."""
+    log_pack: str | None = None
+    """The pack of an undo log from which the blocks are taken, which have no tokens."""
 
 
 class ListBlocksEvent(StepEvent):
@@ -72,6 +96,8 @@ class ListBlocksResult(Contract):
     blocks: Count
     """To be written, zeros too."""
     zeros: Count
+    logged: Count = 0
+    """Of the blocks, those that come from an undo log: EBS is not asked for them."""
     blocks_total: Count
     """With those that were left out."""
     samples: Count
@@ -119,6 +145,7 @@ class JoinPartsResult(Contract):
     next_part: Count
     blocks: Count
     zeros: Count
+    logged: Count = 0
     samples: Count
     packs: Count
     packed_bytes: Count

@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.request import SELECTORS, ListedVolume, RestoreRequest, Source
-from rewarm.contracts.rewinding import check_rewind
+from rewarm.contracts.rewinding import check_no_rewind, check_rewind
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import OnFailure, Strategy
 from rewarm.domain.units import cut, shown
@@ -71,6 +71,8 @@ def parse_restore_request(value: object) -> RestoreRequest:
     _check_drill(request)
     if request.target.mode == "rewind":
         check_rewind(request)
+    else:
+        check_no_rewind(request)
     return _with_defaults(request)
 
 

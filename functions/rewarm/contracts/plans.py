@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from rewarm.contracts.base import Contract, Instant, Usd
-from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.request import RestoreRequest, RewindCompare, RewindEvidence
 from rewarm.contracts.values import Boost, CostPart, DataBytesFrom, PlanSummary, VolumePlan
 from rewarm.domain.model import Strategy
 
@@ -66,6 +66,28 @@ class PlanFacts(Contract):
     volumes_of_restore: int
 
 
+class RewindWay(Contract):
+    """One way of a rewind: what is kept, how the blocks that differ are found, and what that takes."""
+
+    evidence: RewindEvidence
+    compare: RewindCompare
+    chosen: bool = Field(default=False, description="The numbers of the plan are those of this way.")
+    reason: str | None = Field(default=None, description="Why this way is not possible; null where it is.")
+    blocks: int | None = Field(default=None, description="Of 512 KiB, expected to be written.")
+    most_blocks: int | None = None
+    seconds_p50: int | None = Field(default=None, description="Until the volume is given back.")
+    seconds_p90: int | None = None
+    phases: dict[str, tuple[float, float]] = Field(
+        default_factory=dict, description="P50 and P90 of each part, in seconds, one after the other."
+    )
+    cost_usd: Usd | None = None
+    most_usd: Usd | None = None
+    cost_parts: list[CostPart] = Field(default_factory=list)
+    kept_usd_a_month: Usd | None = Field(
+        default=None, description="What the snapshot or the log costs for as long as it is kept."
+    )
+
+
 class RewindPlan(Contract):
     """What it would take to put the source volume itself back to the snapshot, block by block."""
 
@@ -87,7 +109,13 @@ class RewindPlan(Contract):
     cost_usd: Usd | None = None
     most_usd: Usd | None = None
     cost_parts: list[CostPart] = Field(default_factory=list)
-    evidence: str | None = Field(default=None, description="The snapshot that is made first; the way back.")
+    evidence: str | None = Field(default=None, description="What is kept of the volume; the way back.")
+    ways: list[RewindWay] = Field(
+        default_factory=list, description="Every way, the chosen one first; empty where none is possible."
+    )
+    why: str | None = Field(
+        default=None, description="Why this way is chosen, with time and price of the other one."
+    )
     notes: list[str] = Field(default_factory=list)
 
 

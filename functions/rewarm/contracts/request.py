@@ -38,6 +38,12 @@ InstanceId = Annotated[StrictStr, Field(pattern=r"^i-([0-9a-f]{8}|[0-9a-f]{17})$
 ImageId = Annotated[StrictStr, Field(pattern=r"^ami-([0-9a-f]{8}|[0-9a-f]{17})$")]
 RegionName = Annotated[StrictStr, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
 ZoneName = Annotated[StrictStr, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
+RestoreId = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
+"""The name of an execution (botocore: stepfunctions StartExecution), which is part of keys in the bucket."""
+RewindEvidence = Literal["snapshot", "undo-log"]
+"""What keeps a volume as it was before a rewind."""
+RewindCompare = Literal["snapshots", "device"]
+"""How a rewind finds the blocks that differ."""
 MountPath = Annotated[StrictStr, Field(pattern=MOUNT_PATH, max_length=200)]
 AccountId = Annotated[StrictStr, Field(pattern=r"^[0-9]{12}$")]
 AlarmName = Annotated[StrictStr, Field(min_length=1, max_length=255)]
@@ -64,7 +70,7 @@ MAX_COST = {
 }
 """pydantic's own pattern for a decimal number takes negative ones, which are refused."""
 CostLimit = Annotated[Usd, Field(le=1_000_000), WithJsonSchema(MAX_COST)]
-SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "volumes", "alarm")
+SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "volumes", "alarm", "undoOf")
 MOST_LISTED = 40
 """Volumes of one request: like the extents, they are in the payload of every state."""
 
@@ -158,6 +164,11 @@ class Source(Contract):
     alarm: AlarmName | None = Field(
         default=None, description="The runbook of this CloudWatch alarm says the rest."
     )
+    undo_of: RestoreId | None = Field(
+        default=None,
+        description="With target.mode rewind: a restore that has rewound volumes with an undo log. They go "
+        "back to what they had before it.",
+    )
 
 
 class Target(Contract):
@@ -206,6 +217,25 @@ class Target(Contract):
         description="With mode replace, for the root volume of a running Linux instance: the new volume is "
         "brought to full speed beside it, and then EC2 swaps it in, which reboots the instance. The old one "
         "is kept. Default: the root volume of a running instance is not touched.",
+    )
+    evidence: Literal["auto"] | RewindEvidence | None = Field(
+        default=None,
+        description="With mode rewind: what keeps the volume as it was. snapshot: a snapshot of all of it, "
+        "which must be completed before the first write. undo-log: the old blocks of each write, in the "
+        "stack's bucket; it goes with compare device. Default: auto, the sooner one within maxCostUsd.",
+    )
+    compare: Literal["auto"] | RewindCompare | None = Field(
+        default=None,
+        description="With mode rewind: how the blocks that differ are found. snapshots: EBS lists them, "
+        "between snapshots of the volume itself. device: the agent reads the whole volume and compares it "
+        "with the snapshot, which may be one of another volume. Default: auto, the sooner one within "
+        "maxCostUsd.",
+    )
+    volume_id: VolumeId | None = Field(
+        default=None,
+        description="With mode rewind: the volume that goes back, where that is not the snapshot's own, such "
+        "as a clone, or where the snapshot is a copy. It has the size of the snapshot. Not with compare "
+        "snapshots.",
     )
     availability_zone: ZoneName | None = None
 

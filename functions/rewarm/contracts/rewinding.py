@@ -1,8 +1,9 @@
-"""What a request may say of a rewind, and what the state `Rewind` takes and answers."""
+"""What a request may say of a rewind, what the state `Rewind` takes and answers, and what undo logs are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -21,9 +22,10 @@ from rewarm.domain.model import Strategy
 def check_rewind(request: RestoreRequest) -> None:
     """The snapshot says which volume goes back, and no volume is made."""
     source, refused = request.source, "does not go with target.mode rewind"
-    if (source.snapshot_id or source.volume_id or source.tags or source.volumes) is None:
+    if (source.snapshot_id or source.volume_id or source.tags or source.volumes or source.undo_of) is None:
         raise InvalidRequestError(
-            f"{refused}; allowed are snapshotId, volumeId, tags or volumes: name the volumes that go back",
+            f"{refused}; allowed are snapshotId, volumeId, tags, volumes or undoOf: name the volumes that "
+            "go back",
             field=f"source.{'instanceId' if source.instance_id else 'imageId'}",
         )
     if source.region is not None:
@@ -35,6 +37,38 @@ def check_rewind(request: RestoreRequest) -> None:
         )
     for field, why in _not_in_a_rewind(request):
         raise InvalidRequestError(f"{refused}: {why}", field=field)
+    _check_way(request)
+
+
+def check_no_rewind(request: RestoreRequest) -> None:
+    """Raises InvalidRequestError for what says only of a rewind how it is done."""
+    if request.source.undo_of is not None:
+        raise InvalidRequestError("only goes with target.mode rewind", field="source.undoOf")
+    for name in ("evidence", "compare", "volume_id"):
+        if getattr(request.target, name) is not None:
+            raise InvalidRequestError("only goes with target.mode rewind", field=f"target.{to_camel(name)}")
+
+
+def _check_way(request: RestoreRequest) -> None:
+    """An undo log is written by an agent that compares; snapshots are compared with those of their volume."""
+    source, target = request.source, request.target
+    if target.compare == "snapshots":
+        for given, name in (
+            (target.evidence == "undo-log", "target.evidence undo-log"),
+            (target.volume_id is not None, "target.volumeId"),
+            (source.undo_of is not None, "source.undoOf"),
+        ):
+            if given:
+                raise InvalidRequestError(
+                    f"found snapshots; allowed with {name} are device and auto", field="target.compare"
+                )
+    if target.volume_id is not None and (source.volumes or source.undo_of) is not None:
+        name = "volumes" if source.volumes is not None else "undoOf"
+        raise InvalidRequestError(
+            f"does not go with source.{name}, which names the volumes; it goes with source.snapshotId, "
+            "source.volumeId or source.tags",
+            field="target.volumeId",
+        )
 
 
 def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
@@ -56,7 +90,7 @@ def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
         yield "objective.strategy", "what is written is at full speed"
 
 
-RewindPhase = Literal["look", "arm", "wait", "write", "done"]
+RewindPhase = Literal["look", "arm", "wait", "write", "stop", "done"]
 
 
 class BlockCounts(Contract):
@@ -64,6 +98,7 @@ class BlockCounts(Contract):
 
     blocks: Annotated[int, Field(description="To be written, zeros too.")] = 0
     zeros: int = 0
+    logged: Annotated[int, Field(description="Of them, from an undo log.")] = 0
     samples: Annotated[int, Field(description="That are not written, but compared.")] = 0
     packs: int = 0
     packed_bytes: int = 0
@@ -73,6 +108,31 @@ class BlockCounts(Contract):
     def plus(self, copied: JoinPartsResult) -> BlockCounts:
         """With one more part of the manifest."""
         return BlockCounts(**{name: value + getattr(copied, name) for name, value in self})
+
+
+class BlocksWritten(Contract):
+    """What agents have written to the volume, by their own accounts."""
+
+    blocks: int = 0
+    is_exact: Annotated[
+        bool, Field(description="False where an agent was lost that may have written more.")
+    ] = True
+    runs: Annotated[
+        list[tuple[int, int]], Field(description="Some of them: first block and count.", max_length=5)
+    ] = []
+
+    def plus(self, other: BlocksWritten) -> BlocksWritten:
+        """With those of another attempt."""
+        return BlocksWritten(
+            blocks=self.blocks + other.blocks,
+            is_exact=self.is_exact and other.is_exact,
+            runs=[*self.runs, *(run for run in other.runs if run not in self.runs)][:5],
+        )
+
+    @property
+    def is_none(self) -> bool:
+        """Nothing was written for sure."""
+        return self.is_exact and not self.blocks
 
 
 class RewindResult(Contract):
@@ -96,7 +156,21 @@ class RewindResult(Contract):
     ] = None
     armed_at: Annotated[Instant | None, Field(description="The agent had taken the device first.")] = None
     evident_at: Annotated[Instant | None, Field(description="The last such snapshot was completed.")] = None
-    writing: Annotated[bool, Field(description="Blocks may have been written: nothing is cancelled.")] = False
+    gate_part: Annotated[
+        int | None, Field(description="The first part of the manifest, before which nothing is written.")
+    ] = None
+    writing: Annotated[
+        bool, Field(description="The gate was opened: blocks may be written, and nothing is cancelled.")
+    ] = False
+    seen: Annotated[BlocksWritten, Field(description="What the agent of this attempt has said so far.")] = (
+        BlocksWritten()
+    )
+    written: Annotated[BlocksWritten, Field(description="By the attempts before.")] = BlocksWritten()
+    evidence_percent: Annotated[int, Field(description="How far the snapshot was.")] = 0
+    evidence_moved_at: Annotated[Instant | None, Field(description="When it was that far first.")] = None
+    stopped_by: Annotated[
+        Failure | None, Field(description="Why it fails, once the agent has ended and said what it wrote.")
+    ] = None
     next_part: Annotated[int, Field(description="Of the manifest.")] = 0
     delta: Annotated[Delta | None, Field(description="What is to be copied now; null for nothing.")] = None
     counts: BlockCounts = BlockCounts()
@@ -129,3 +203,30 @@ class RewindEvent(StepEvent):
         if found is None:
             raise TargetNotUsableError("the plan rewinds no volume", field="target.mode")
         return found
+
+
+class UndoLog(Contract):
+    """What a rewind has overwritten of one volume, which undoes it."""
+
+    restore_id: Annotated[str, Field(description="The restore that rewound the volume.")]
+    index: Annotated[int, Field(description="Of the volume in that restore.")]
+    volume_id: Annotated[str | None, Field(description="Null where the head of the log is gone.")]
+    snapshot_id: Annotated[str | None, Field(description="To which the volume was put back.")]
+    started_at: Instant | None
+    packs: Annotated[int, Field(description="0: the rewind has overwritten nothing.")]
+    bytes: Annotated[int, Field(description="That S3 stores.")]
+    usd_per_month: Decimal
+    expires_at: Annotated[Instant, Field(description="From then on S3 deletes it.")]
+
+
+class UndoLogList(Contract):
+    """GET /undo-logs."""
+
+    undo_logs: list[UndoLog]
+
+
+class DeletedUndoLog(Contract):
+    """DELETE /undo-logs/{restoreId}: nothing undoes the rewind any more, unless a snapshot does."""
+
+    restore_id: str
+    deleted_objects: int

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, with_config
 
 from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject, Usd
+from rewarm.contracts.request import RewindCompare, RewindEvidence
 from rewarm.domain import model
 from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.domain.ready.reads import Opinion
@@ -113,6 +114,12 @@ class VolumeAssignment(Contract):
     rewinds: str | None = Field(
         default=None, description="The volume that goes back to the snapshot itself; no volume is made then."
     )
+    undo_index: int | None = Field(
+        default=None,
+        ge=0,
+        description="With source.undoOf: the place of the volume in that restore, under which its log is.",
+    )
+    undo_packs: int | None = Field(default=None, ge=0, description="Of that log.")
     starts_instance: bool = Field(
         default=False, description="The instance is stopped, and started once all volumes are attached."
     )
@@ -234,6 +241,12 @@ class Plan(Contract):
     ] = None
     read_limit_mib_s: Annotated[
         float | None, Field(description="What volume, instance and request allow the agent; S3 aside.")
+    ] = None
+    evidence: Annotated[
+        RewindEvidence | None, Field(description="Of a rewind: what keeps the volume as it was.")
+    ] = None
+    compare: Annotated[
+        RewindCompare | None, Field(description="Of a rewind: how the blocks that differ are found.")
     ] = None
 
     @property

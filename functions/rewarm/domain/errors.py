@@ -220,6 +220,14 @@ class BenchmarkNotFoundError(RestoreError):
     """No benchmark has this id."""
 
 
+class UndoLogNotFoundError(RestoreError):
+    """A restore has no undo log, or it is deleted."""
+
+
+class UndoLogInUseError(RestoreError):
+    """A restore that runs may need the undo log, so it is not deleted."""
+
+
 class RestoreCancelledError(RestoreError):
     """Somebody cancelled the restore."""
 

@@ -32,6 +32,7 @@ from rewarm.domain.units import shown
 from rewarm.handlers import wiring
 from rewarm.handlers.api_fleets import fleet_ports
 from rewarm.handlers.api_fleets import router as fleet_routes
+from rewarm.handlers.api_undo_logs import router as undo_log_routes
 from rewarm.handlers.api_volumes import router as volume_routes
 from rewarm.handlers.http import (
     Fault,
@@ -76,12 +77,14 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.RunbookNotFoundError: 404,
     errors.FleetNotFoundError: 404,
     errors.BenchmarkNotFoundError: 404,
+    errors.UndoLogNotFoundError: 404,
     errors.DeviceInUseError: 409,
     errors.VolumeInUseError: 409,
     errors.TargetBusyError: 409,
     errors.ModificationPostponedError: 409,
     errors.RestoreEndedError: 409,
     errors.FleetBusyError: 409,
+    errors.UndoLogInUseError: 409,
     errors.NotAwaitingApprovalError: 409,
     errors.SnapshotNotUsableError: 422,
     errors.TargetNotUsableError: 422,
@@ -167,6 +170,7 @@ _IDEMPOTENCY_STORE = DynamoDBPersistenceLayer(
 app = APIGatewayRestResolver(strip_prefixes=[])
 app.include_router(volume_routes)
 app.include_router(fleet_routes)
+app.include_router(undo_log_routes)
 
 
 @tracer.capture_lambda_handler(capture_response=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
 from rewarm.handlers import wiring
 from rewarm.observability import step_handler
-from rewarm.steps.rewind.rewind import RewindPorts, rewind
+from rewarm.steps.rewind.needs import RewindPorts
+from rewarm.steps.rewind.rewind import rewind
 
 _PORTS = RewindPorts(
     commands=wiring.sending_commands(),
@@ -15,7 +16,10 @@ _PORTS = RewindPorts(
     volumes=wiring.volumes(),
     snapshots=wiring.snapshots(),
     evidence=wiring.evidence_snapshots(),
+    packs=wiring.packs(),
     look=wiring.device_look(),
+    logs=wiring.undo_logs(),
+    undo_log_days=wiring.settings.undo_log_days,
     stack_name=wiring.settings.stack_name,
 )
 

@@ -49,6 +49,7 @@ from rewarm.adapters.snapshots import (
     Ec2SnapshotCatalog,
     Ec2SnapshotCopies,
 )
+from rewarm.adapters.undo_logs import S3UndoLogs
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.observability import count
 from rewarm.settings import Settings
@@ -204,6 +205,11 @@ def block_reader() -> EbsBlockReader:
 def packs() -> S3Packs:
     """Port PackStore."""
     return S3Packs(clients.s3_client(), settings.artifacts_bucket)
+
+
+def undo_logs() -> S3UndoLogs:
+    """Port UndoLogs."""
+    return S3UndoLogs(clients.s3_client(), settings.artifacts_bucket)
 
 
 def metrics() -> CloudWatchMetrics:

@@ -1,8 +1,9 @@
-"""The port of the artifacts bucket."""
+"""The ports of the artifacts bucket."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -44,5 +45,30 @@ class Artifacts(Protocol):
     def download_url(self, key: str, *, expires_seconds: int) -> str:
         """Returns a presigned GET. It ends with the credentials that sign it, if that is earlier."""
 
-    def upload_url(self, key: str, *, expires_seconds: int) -> str:
-        """Returns a presigned PUT, which ends as a download address does."""
+    def upload_url(self, key: str, *, expires_seconds: int, once: bool = False) -> str:
+        """Returns a presigned PUT, which ends as a download address does.
+
+        With `once` it must be sent with `If-None-Match: *`, and S3 refuses to replace an object.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class LogObject:
+    """A pack of a log, or its head."""
+
+    key: str
+    size_bytes: int
+    written_at: datetime
+
+
+class UndoLogs(Protocol):
+    """The objects of undo logs. Nothing else is needed to find a log, to price it, and to use it."""
+
+    def objects(self, prefix: str) -> Iterator[LogObject]:
+        """Yields all objects whose keys begin so, by key."""
+
+    def delete(self, keys: Iterable[str]) -> int:
+        """Deletes them in this order, and returns how many there were. What is gone already does no harm.
+
+        Raises ServiceUnavailableError where S3 leaves some.
+        """

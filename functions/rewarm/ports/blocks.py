@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from rewarm.domain.blocks.changed import ChangedBlock, ChangedPage
-from rewarm.domain.blocks.packs import PackedBlock, PackFacts
+from rewarm.domain.blocks.packs import PackedBlock, PackFacts, PackIndex
 from rewarm.domain.blocks.shards import ListedRange, ReadRates
 
 
@@ -86,3 +86,15 @@ class PackStore(Protocol):
 
     def pack(self, key: str, *, made_after: datetime) -> PackFacts | None:
         """Returns what a manifest says of the pack; None where there is none, or an older one."""
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yields the keys of all objects whose keys begin so, ascending."""
+
+    def indices(self, keys: Iterable[str]) -> Iterator[PackIndex]:
+        """Yields the index of each pack, in order, of which just the beginning is read.
+
+        Raises BlockDamagedError: an object is gone, or is no pack.
+        """
+
+    def bytes_of(self, key: str) -> bytes:
+        """Returns a whole pack. Raises BlockDamagedError: it is gone."""

@@ -6,6 +6,7 @@ from local import Json
 from local.soak.audit.collateral_damage import CollateralDamage
 from local.soak.audit.messages import SentMessages
 from local.soak.audit.outside import OutsideHandsAudit
+from local.soak.audit.rewinds import RewindAudit
 from local.soak.audit.table_items import TableItems, records
 from local.soak.lab.endings import FLEET, RESTORE, Ending
 from local.soak.lab.lab import FastLab
@@ -130,9 +131,15 @@ class Auditor:
         begun = [execution.name for execution in self._lab.executions(RESTORE)]
         fleets = [one.input["fleetId"] for one in self._lab.executions(FLEET) if not one.is_child]
         restores = (*ending.restore_ids, *begun, *fleets, *records(self._lab))
-        known = [name for one in restores for name in (f"restores/{one}/", f"benchmarks/{one}-")]
+        known = [
+            name for one in restores for name in (f"restores/{one}/", f"benchmarks/{one}-", f"undo/{one}/")
+        ]
         # S3 deletes packs after a day, whatever became of the copy.
-        return [f"object {key}" for key in list(names) if not key.startswith(("agents/", "deltas/", *known))]
+        return [
+            f"object {key}"
+            for key in list(names)
+            if not key.startswith(("agents/", "deltas/", "rewound/", *known))
+        ]
 
     def _cold(self, ending: Ending) -> list[str]:
         """A ready volume has every block that was asked for; the data plane knows."""
@@ -145,18 +152,8 @@ class Auditor:
 
     def _not_rewound(self, ending: Ending) -> list[str]:
         """A volume that went back has what the snapshot has, and what it had is kept."""
-        found, volumes = [], self._lab.data_plane.volumes
-        for restore_id in ending.restore_ids or [one.name for one in self._lab.executions(RESTORE)]:
-            record = self._lab.api("GET", f"/restores/{restore_id}")[1]
-            for one, planned in zip(record.get("volumes") or [], record.get("plans") or [], strict=False):
-                rewind = one.get("rewind") or {}
-                if rewind.get("state") != "done" or rewind["volumeId"] not in volumes:
-                    continue
-                if volumes[rewind["volumeId"]].equals != planned["snapshotId"]:
-                    found.append(f"{rewind['volumeId']} is not what {restore_id} says")
-                if not self._lab.region._tables.snapshots.get(rewind["evidence"]):
-                    found.append(f"{rewind['evidence']}, the evidence of {restore_id}, is gone")
-        return found
+        restores = ending.restore_ids or [one.name for one in self._lab.executions(RESTORE)]
+        return list(RewindAudit(self._lab).findings(restores))
 
     # ------------------------------------------------------------------------------------------- the meter
     def _meter(self, ending: Ending) -> list[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES
 from local.soak.lab.scheduler import Future
+from rewarm.domain.ready.agent_exit import WRONG_CHECKSUM, AgentExit
 
 if TYPE_CHECKING:
     from local.soak.lab.data_plane import MemoryDataPlane, Volume
@@ -117,23 +118,23 @@ class AgentRun:
                 return volume
             yield self._data_plane.scheduler.sleep(1)
         name = f"/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_{volume_id.replace('-', '')}"
-        raise _Exit(66, "", f"warmer: no {name} after {DEVICE_SECONDS} s")
+        raise _Exit(AgentExit.NO_DEVICE, "", f"warmer: no {name} after {DEVICE_SECONDS} s")
 
     def _prepare(self) -> int | None:
         """Checks the agent and reads the map; how many blocks it names."""
         if self._is("disk-full"):
-            raise _Exit(69, "", "warmer: could not make a folder: No space left on device")
+            raise _Exit(AgentExit.NO_TRANSFER, "", "warmer: could not make a folder: No space left on device")
         binary = None if self._is("no-download") else self._data_plane.store.get(self._given["agent_url"])
         if binary is None:
-            raise _Exit(69, "", "rewarm: could not download the warm-up agent")
+            raise _Exit(AgentExit.NO_TRANSFER, "", "rewarm: could not download the warm-up agent")
         wanted = self._given["agent_sha256"]
         if self._is("wrong-sha256") or hashlib.sha256(binary).hexdigest() != wanted:
-            raise _Exit(65, "", f"rewarm: the agent's checksum is not {wanted}")
+            raise _Exit(WRONG_CHECKSUM, "", f"rewarm: the agent's checksum is not {wanted}")
         if self._given["map_url"] == "none":
             return None
         text = self._data_plane.store.get(self._given["map_url"])
         if text is None:
-            raise _Exit(69, "", "warmer: could not download the file of REWARM_MAP_URL")
+            raise _Exit(AgentExit.NO_TRANSFER, "", "warmer: could not download the file of REWARM_MAP_URL")
         return sum(int(line.split()[1]) for line in text.decode().splitlines())
 
     def _lock(self, volume: Volume) -> Steps:
@@ -167,7 +168,7 @@ class AgentRun:
         result |= {"bytesDone": done, "etaSeconds": 0}
         if not self._is("no-progress"):
             self._publish(result)
-        raise _Exit(1 if errors else 0, json.dumps(result) + "\n", "")
+        raise _Exit(AgentExit.UNREADABLE if errors else AgentExit.OK, json.dumps(result) + "\n", "")
 
     def _spend(self, seconds: float) -> Steps:
         """The metrics of the time in which something was read are published minute by minute."""
@@ -180,7 +181,7 @@ class AgentRun:
         if trouble is None or share < trouble.at_share:
             return
         if trouble.kind == "killed":
-            raise _Exit(70, "", KILLED)
+            raise _Exit(AgentExit.ENDED, "", KILLED)
         if trouble.kind == "hangs":
             account["bytesDone"] = account["bytesDone"] // 2
             raise _Hang
@@ -197,7 +198,7 @@ class AgentRun:
         if self._instance_id in volume.attached_to and volume.volume_id in self._data_plane.volumes:
             return
         result = {"event": "result", "command": "warm", "verdict": "incomplete", "errors": 0}
-        raise _Exit(1, json.dumps(result) + "\n", "warmer: the device disappeared")
+        raise _Exit(AgentExit.UNREADABLE, json.dumps(result) + "\n", "warmer: the device disappeared")
 
     def _account(self, done: int, total: int, seconds: float) -> Json:
         rate = done * BLOCK_BYTES / MIB / seconds if seconds else 0.0
@@ -228,12 +229,16 @@ class AgentRun:
     def _verify(self, volume: Volume) -> Steps:
         result = yield from self._sample(volume, self._flags)
         if self._is("killed"):
-            raise _Exit(70, "", KILLED)
+            raise _Exit(AgentExit.ENDED, "", KILLED)
         if self._is("hangs"):
             raise _Hang
         if self._is("unreadable"):
             result["verdict"] = "unreadable"
-        raise _Exit(0 if result["verdict"] == "fast" else 1, json.dumps(result) + "\n", "")
+        raise _Exit(
+            AgentExit.OK if result["verdict"] == "fast" else AgentExit.UNREADABLE,
+            json.dumps(result) + "\n",
+            "",
+        )
 
     def _sample(self, volume: Volume, flags: dict[str, str]) -> Generator[Future, Any, Json]:
         samples, limit_ms = int(flags["samples"]), float(flags["max-p99-ms"])

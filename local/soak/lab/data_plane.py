@@ -7,6 +7,7 @@ document does to it what the real agent would: `local/soak/lab/agent.py`.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -36,6 +37,9 @@ class ObjectStore(Protocol):
     def put(self, url: str, body: bytes) -> None:
         """Write the object."""
 
+    def put_once(self, url: str, body: bytes) -> int:
+        """Write the object unless there is one; S3's status."""
+
 
 @dataclass
 class Volume:
@@ -58,6 +62,14 @@ class Volume:
     """The agent's lock on the device."""
     equals: str | None = None
     """The snapshot whose blocks were all written to it last."""
+    writes: int = 0
+    """Blocks that were ever written to it, as its instance counts them."""
+    writes_of: Counter[str] = field(default_factory=Counter)
+    """Blocks that each restore has written to it."""
+    befores: dict[str, SnapshotImage] = field(default_factory=dict)
+    """What it had before a restore wrote to it, by the restore."""
+    left: dict[str, SnapshotImage] = field(default_factory=dict)
+    """And what it had when the agent ended, the latest restore last."""
     before: str | None = None
     """What the agent measured before it read the first block; the document keeps it on the instance."""
 
@@ -70,6 +82,14 @@ class Volume:
     def cold_share(self) -> float:
         """Of the written blocks."""
         return 1 - self.fetched / self.written if self.written else 0.0
+
+    def image_now(self) -> SnapshotImage:
+        """What it was made of, and what was written since."""
+        extents, layers = (self.image.extents, self.image.layers) if self.image else ((), ())
+        if self.blocks_written:
+            extents = ((0, self.blocks_written),)
+            layers = ((extents, f"{self.volume_id} {self.blocks_written}"),)
+        return SnapshotImage(self.volume_id, self.size_gib, extents, None, layers)
 
     def read(self, fetched: int, blocks: int, seconds: float) -> None:
         """An instance has read so many blocks; `fetched` written ones are local now."""
@@ -148,6 +168,8 @@ class MemoryDataPlane:
         self.troubles: list[Trouble] = []
         self.images: dict[str, SnapshotImage] = {}
         """What the snapshots hold that volumes were made of, or that were made of volumes."""
+        self.known_image: Callable[[str], SnapshotImage] = self.images.__getitem__
+        """What any snapshot holds; the Region knows those that nothing was made of."""
         self.mounted: dict[str, list[str]] = {}
         """Mount points by volume."""
         self.active = 0.0
@@ -175,12 +197,7 @@ class MemoryDataPlane:
 
     def snapshot_volume(self, volume_id: str, snapshot_id: str) -> SnapshotImage:
         """What it was made of, and what was written since."""
-        volume = self.volume(volume_id)
-        extents, layers = (volume.image.extents, volume.image.layers) if volume.image else ((), ())
-        if volume.blocks_written:
-            extents = ((0, volume.blocks_written),)
-            layers = ((extents, f"{volume_id} {volume.blocks_written}"),)
-        image = SnapshotImage(snapshot_id, volume.size_gib, extents, None, layers)
+        image = replace(self.volume(volume_id).image_now(), snapshot_id=snapshot_id)
         self.images[snapshot_id] = image
         return image
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from local.soak.lab.scheduler import Future
+from rewarm.domain.ready.agent_exit import AgentExit
 
 if TYPE_CHECKING:
     from local.soak.lab.data_plane import MemoryDataPlane
@@ -24,7 +25,7 @@ def look(
     volume = data_plane.volumes.get(given["volume"])
     is_named = instance_id not in data_plane.without_nvme
     if not is_named or volume is None or instance_id not in volume.attached_to:
-        end(66, "", f"warmer: no /dev/disk/by-id/… of {given['volume']}")
+        end(AgentExit.NO_DEVICE, "", f"warmer: no /dev/disk/by-id/… of {given['volume']}")
         return
     if given["action"] == "unmount":
         data_plane.mounted.pop(volume.volume_id, None)
@@ -34,4 +35,4 @@ def look(
         "mounts": data_plane.mounted.get(volume.volume_id, []),
         "others": ["process 7 (warmer)"] if volume.reader is not None else [],
     }
-    end(0, json.dumps(told), "")
+    end(AgentExit.OK, json.dumps(told), "")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import nullcontext
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from local import Json
 from local.soak.lab.objects import Buckets
@@ -38,6 +38,16 @@ class Objects:
         """Write it, where S3 takes it."""
         if self.allowed("PUT", url):
             self._buckets.put(self._bucket, self._key(url), body)
+
+    def put_once(self, url: str, body: bytes) -> int:
+        """As `If-None-Match: *` has it, which must have been signed."""
+        signed = parse_qs(urlsplit(url).query)["X-Amz-SignedHeaders"][0]
+        if "if-none-match" not in signed or not self.allowed("PUT", url):
+            return 403
+        if self._buckets[self._bucket].get(self._key(url)) is not None:
+            return 412
+        self._buckets.put(self._bucket, self._key(url), body)
+        return 200
 
     def _key(self, url: str) -> str:
         path = unquote(urlsplit(url).path).lstrip("/")

@@ -130,6 +130,7 @@ class FastLab:
             on_event=self.events.put,
             publish=self.cloudwatch.publish,
         )
+        self.data_plane.known_image = lambda name: self.region._tables.snapshots[name].image
         self.region.pause = self.sleep
         self.protocol = Protocol(self.region)
         self.permissions = Permissions(self.stack, self.region)

@@ -74,10 +74,10 @@ class Buckets:
 
     def _getobject(self, bucket: str, key: str, _query: Any, request: AWSPreparedRequest) -> Answer:
         found = self._buckets[bucket].get(key)
-        if "Range" in request.headers:
-            raise NotImplementedError("S3 GetObject of a range")
         if found is None:
             return _error(404, "NoSuchKey", "The specified key does not exist.")
+        if "Range" in request.headers:
+            return _part(found, _text(request.headers["Range"]))
         return 200, _headers(found), found.value
 
     def _headobject(self, bucket: str, key: str, _query: Any, _request: AWSPreparedRequest) -> Answer:
@@ -90,6 +90,13 @@ class Buckets:
             message = "At least one of the pre-conditions you specified did not hold"
             return _error(412, "PreconditionFailed", message)
         return 200, {"ETag": self.put(bucket, key, _body(request), _noted(request)).etag}, b""
+
+    def _deleteobjects(self, bucket: str, _key: str, _query: Any, request: Any) -> Answer:
+        """What is not there counts as deleted; in quiet mode only what failed is told, and nothing does."""
+        for one in ET.fromstring(_body(request)).iter():  # noqa: S314
+            if one.tag.endswith("Key"):
+                self._buckets[bucket].pop(one.text or "", None)
+        return _xml("<DeleteResult></DeleteResult>")
 
     def _listobjectsv2(self, bucket: str, _key: str, query: Any, _request: AWSPreparedRequest) -> Answer:
         prefix, most = query.get("prefix", ""), int(query.get("max-keys", MOST_LISTED))
@@ -149,6 +156,17 @@ def _headers(found: Stored) -> dict[str, str]:
         "ETag": found.etag,
         "Last-Modified": format_datetime(found.written, usegmt=True),
     }
+
+
+def _part(found: Stored, asked: str) -> Answer:
+    """Of the form `bytes=0-99` (RFC 9110, 14.1.2); an end behind the object's is the object's."""
+    first, last = (int(one) for one in asked.removeprefix("bytes=").split("-"))
+    value = found.value[first : last + 1]
+    told = {
+        "Content-Length": str(len(value)),
+        "Content-Range": f"bytes {first}-{first + len(value) - 1}/{len(found.value)}",
+    }
+    return 206, {**_headers(found), **told}, value
 
 
 def _noted(request: AWSPreparedRequest) -> dict[str, str]:

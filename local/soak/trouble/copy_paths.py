@@ -50,6 +50,25 @@ def _rewind(lab: FastLab) -> Ending:
     return replace(ending, error=error, cause=cause)
 
 
+@path("rewind-with-undo-log")
+def _rewind_with_undo_log(lab: FastLab) -> Ending:
+    """A volume that has more than its snapshot goes back, and what was overwritten is put back again."""
+    instance_id = lab.region.add_instance()
+    volume_id = lab.region.add_volume(size_gib=1, attach_to=instance_id, device="/dev/sdf")
+    good = lab.region.add_snapshot(size_gib=1, extents=((0, 20), (700, 5)), volume_id=volume_id)
+    lab.data_plane.volume(volume_id).blocks_written = 40
+    lab.pass_time(1_800)
+    target = {"instanceId": instance_id, "mode": "rewind", "evidence": "undo-log"}
+    back = restored(lab, {"source": {"snapshotId": good}, "target": target})
+    if back.kind != "ready":
+        error, cause = _of_shard(lab, back.error, back.cause)
+        return replace(back, error=error, cause=cause)
+    undone = restored(lab, {"source": {"undoOf": back.restore_ids[0]}, "target": target})
+    error, cause = _of_shard(lab, undone.error, undone.cause)
+    both = [*back.restore_ids, *undone.restore_ids]
+    return replace(undone, error=error, cause=cause, restore_ids=both)
+
+
 def _copied(lab: FastLab, restore_id: str, good: str, against: str | None) -> Ending:
     delta: Json = {
         "snapshotId": good, "volumeId": VOLUME_ID, "volumeBytes": 1 << 30, "index": 0, "region": None,

@@ -1,6 +1,7 @@
 """`make run ARGS="--scenario rewind"`: a damaged volume goes back to its snapshot, and the rewind is undone.
 
-Beside it the same snapshot is restored to another instance, where a new and cold volume replaces the old one.
+That is done twice: with a snapshot of the volume as it was, and with an undo log. Beside it the same snapshot
+is restored to another instance, where a new and cold volume replaces the old one.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from local import Json
@@ -61,6 +62,23 @@ READ_PIECES = f"""printf '%s' "$PIECES" | xargs -P 4 -L 1 sh -c 'echo "$0 $({REA
 """As fast as the volume is: several readers at once."""
 
 
+@dataclass(frozen=True)
+class Way:
+    """What keeps the volume as it was, and how what differs is found."""
+
+    evidence: str
+    compare: str
+    kept: str
+    named: str
+    """The field of the rewind's record that names the way back."""
+
+
+WAYS = (
+    Way("snapshot", "snapshots", "with a snapshot", "evidence"),
+    Way("undo-log", "device", "with an undo log", "undoLog"),
+)
+
+
 class RewindStory(Story):
     """Damages a volume, rewinds it, and rewinds the rewind; all by POST /restores."""
 
@@ -74,15 +92,22 @@ class RewindStory(Story):
         replacing = self._replace(scene, beside)
         cold = self._played(scene, "1. Beside it: a new volume in the place of an old one", replacing)
         proving = self._prove_new(replace(scene, instance_id=beside), cold)
-        back = self._played(scene, "2. The damaged volume goes back", self._rewind(scene, scene.snapshot_id))
-        self._prove(scene, back, good)
-        evidence = self._evidence(scene, back)
-        undone = self._played(scene, "3. The rewind is undone", self._rewind(scene, evidence))
-        self._prove(scene, undone, damaged)
-        self._compare(cold, proving, back)
+        by_snapshot, by_log = (self._there_and_back(scene, way, good, damaged) for way in WAYS)
+        self._compare(cold, proving, by_snapshot, by_log)
         self._take_stock(host, inventory)
         self.run.real_seconds = time.monotonic() - self._began
         return write_report(self.run, REPORTS)
+
+    def _there_and_back(self, scene: Scene, way: Way, good: str, damaged: str) -> list[RestoreRecord]:
+        """The rewind and the one that undoes it; the device is as it was before."""
+        numbers = iter(range(2 * WAYS.index(way) + 2, 99))
+        title = f"{next(numbers)}. The damaged volume goes back, {way.kept}"
+        back = self._played(scene, title, self._rewind(scene, {"snapshotId": scene.snapshot_id}, way))
+        self._prove(scene, back, good)
+        undoing = self._rewind(scene, self._undoing(scene, back, way), way)
+        undone = self._played(scene, f"{next(numbers)}. That rewind is undone", undoing)
+        self._prove(scene, undone, damaged)
+        return [back, undone]
 
     def _volumes(self, scene: Scene) -> str:
         """The volume that will be damaged, and one like it on another instance; that instance."""
@@ -118,9 +143,12 @@ class RewindStory(Story):
             "verify": labs.MEASURED,
         }
 
-    def _rewind(self, scene: Scene, snapshot_id: str) -> Json:
-        target = {"instanceId": scene.instance_id, "mode": "rewind"}
-        return {"source": {"snapshotId": snapshot_id}, "target": target, "verify": labs.MEASURED}
+    def _rewind(self, scene: Scene, source: Json, way: Way) -> Json:
+        target = {
+            "instanceId": scene.instance_id, "mode": "rewind", "evidence": way.evidence,
+            "compare": way.compare,
+        }  # fmt: skip
+        return {"source": source, "target": target, "verify": labs.MEASURED}
 
     def _played(self, scene: Scene, title: str, request: Json) -> RestoreRecord:
         """By POST /restores, watched to its end."""
@@ -163,38 +191,46 @@ class RewindStory(Story):
         """The whole device, and where it is the good snapshot's, every file."""
         found = self._contents(scene)
         record.device = (found, wanted)
-        if record.request["source"]["snapshotId"] == scene.snapshot_id:
+        if record.request["source"].get("snapshotId") == scene.snapshot_id:
             self._examine(scene, record, SOURCE_VOLUME)
         self.view.ended(record)
 
-    def _evidence(self, scene: Scene, record: RestoreRecord) -> str:
-        """The snapshot that GET /restores/{id} names as the way back."""
+    def _undoing(self, scene: Scene, record: RestoreRecord, way: Way) -> Json:
+        """What undoes the rewind, as GET /restores/{id} names it."""
         told = scene.lab.restore(record.restore_id)["volumes"][0].get("rewind") or {}
-        if not told.get("evidence"):
-            raise StoryError(f"{record.restore_id} names no evidence: {record.cause}")
-        return str(told["evidence"])
+        if not told.get(way.named):
+            raise StoryError(f"{record.restore_id} names no way back: {record.cause}")
+        if way.evidence == "undo-log":
+            return {"undoOf": record.restore_id}
+        return {"snapshotId": str(told[way.named])}
 
-    def _compare(self, cold: RestoreRecord, proving: float, back: RestoreRecord) -> None:
+    def _compare(self, cold: RestoreRecord, proving: float, *ways: list[RestoreRecord]) -> None:
         """Until full speed, with the same proof: every block is read and has the snapshot's SHA-256."""
-        if cold.full_speed_seconds is None or back.full_speed_seconds is None:
+        records = [cold, *(record for way in ways for record in way)]
+        if any(record.full_speed_seconds is None for record in records):
             return
         self.view.heading("Side by side")
-        told = (back.payload("Rewind") or {}).get("counts") or {}
-        blocks, proven = told.get("blocks", 0), cold.full_speed_seconds + proving
-        written = f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)}) written and read back"
-        for name, took, how in (
-            ("replace", cold.full_speed_seconds, f"USD {cold.metered_usd}  {strategy(cold)}, a new volume"),
-            ("", proven, "and every block of it read, so that it has the proof of a rewind"),
-            ("rewind", back.full_speed_seconds, f"USD {back.metered_usd}  {written}"),
-        ):
-            self.view.say(f"{name:<9}{elapsed_text(took):<16}{how}")
-        times = proven / back.full_speed_seconds
+        took = cold.full_speed_seconds or 0.0
+        proven = took + proving
+        self._row("replace", took, f"USD {cold.metered_usd}  {strategy(cold)}, a new volume")
+        self._row("", proven, "and every block of it read, so that it has the proof of a rewind")
+        for way, found in zip(WAYS, ways, strict=True):
+            for name, record in zip(("rewind", "undo"), found, strict=True):
+                how = f"USD {record.metered_usd}  {way.kept}: {_written(record)}; {_parts(record)}"
+                self._row(name, record.full_speed_seconds or 0.0, how)
+        for way, (back, _) in zip(WAYS, ways, strict=True):
+            times = proven / (back.full_speed_seconds or 1.0)
+            self.view.say(
+                f"With the same proof the new volume took {times:.1f} times as long as the rewind {way.kept}."
+            )
         self.view.say(
-            f"With the same proof the new volume took {times:.1f} times as long as the rewind. "
-            f"{elapsed_text(_evidence_seconds(back))} of the rewind are the wait for AWS's snapshot of the "
-            "volume as it was, which grows with what has changed. A new volume's time grows with all of its "
-            "data."
+            "AWS's snapshot of the volume as it was is pending for a time that grows with what has changed. "
+            "The undo log needs none, but every block of the volume is read. A new volume's time grows with "
+            "all of its data."
         )
+
+    def _row(self, name: str, seconds: float, how: str) -> None:
+        self.view.say(f"{name:<9}{elapsed_text(seconds):<16}{how}")
 
     def _contents(self, scene: Scene) -> str:
         """The SHA-256 of the whole device."""
@@ -219,11 +255,24 @@ class RewindStory(Story):
         return str(out)
 
 
-def _evidence_seconds(back: RestoreRecord) -> float:
-    """From CreateSnapshot to the look that finds its snapshot completed."""
-    looks = [visit for visit in back.visits if visit.state == "Rewind" and visit.payload is not None]
-    made = next(visit.entered_at for visit in looks if visit.payload["phase"] == "wait")
-    return next(visit.entered_at for visit in looks if visit.payload["phase"] == "write") - made
+def _written(record: RestoreRecord) -> str:
+    """What the agent wrote, by its own account."""
+    told = (record.payload("Rewind") or {}).get("initialization") or {}
+    account = (told.get("signals") or {}).get("agent") or {}
+    blocks = account.get("blocksWritten", 0)
+    return f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)}) written"
+
+
+def _parts(record: RestoreRecord) -> str:
+    """Seconds from the request to the end, by what the step was about."""
+    looks = [visit for visit in record.visits if visit.state == "Rewind" and visit.payload is not None]
+    at: dict[str, float] = {}
+    for visit in looks:
+        at.setdefault(visit.payload["phase"], visit.entered_at)
+    names = {"arm": "agent sent", "wait": "armed", "write": "may write", "done": "done"}
+    return ", ".join(
+        f"{name} after {at[phase] - record.started_at:.0f} s" for phase, name in names.items() if phase in at
+    )
 
 
 def _pieces(image: SnapshotImage) -> Iterator[tuple[int, int, str]]:

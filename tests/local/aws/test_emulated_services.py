@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from tests.support.state_machines import create_bucket, create_lambda, create_machine, start, wait
@@ -114,6 +115,27 @@ class TestS3:
         assert url.startswith(f"https://{bucket}.s3.")
         with urllib.request.urlopen(url) as answer:
             assert answer.read() == b"0 8\n"
+
+    def test_an_address_for_one_upload_replaces_nothing_and_wants_its_header(self, host: Host, bucket):
+        """Amazon S3 user guide, "How to prevent object overwrites with conditional writes"."""
+        s3 = host.client("s3", config=Config(signature_version="s3v4"))
+        place = {"Bucket": bucket, "Key": "undo/restore-1/0/0/000001-000", "IfNoneMatch": "*"}
+        url = s3.generate_presigned_url("put_object", place)
+
+        def put(data: bytes, headers: dict[str, str]) -> int:
+            request = urllib.request.Request(url, data, headers, method="PUT")
+            try:
+                with urllib.request.urlopen(request) as answer:
+                    return int(answer.status)
+            except urllib.error.HTTPError as refusal:
+                refusal.close()
+                return refusal.code
+
+        once = {"If-None-Match": "*"}
+        assert put(b"other", {}) == 403, "the header is signed"
+        assert put(b"first", once) == 200
+        assert put(b"second", once) == 412
+        assert s3.get_object(Bucket=bucket, Key=place["Key"], Range="bytes=1-2")["Body"].read() == b"ir"
 
     def test_a_missing_object_is_not_found(self, host: Host, bucket):
         s3 = host.client("s3")

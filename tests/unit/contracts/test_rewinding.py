@@ -35,6 +35,39 @@ REFUSED = {
     "size": (with_part("volume", sizeGib=200), "volume.sizeGib"),
     "scope": (with_part("warmUp", scope="whole"), "warmUp.scope"),
     "strategy": (with_part("objective", strategy="background"), "objective.strategy"),
+    "a log beside snapshots": (
+        with_part("target", evidence="undo-log", compare="snapshots"),
+        "target.compare",
+    ),
+    "another volume beside snapshots": (
+        with_part("target", volumeId="vol-0123456789abcdef0", compare="snapshots"),
+        "target.compare",
+    ),
+    "an undo beside snapshots": (
+        {**with_part("target", compare="snapshots"), "source": {"undoOf": "restore-1"}},
+        "target.compare",
+    ),
+    "another volume of an undo": (
+        {**with_part("target", volumeId="vol-0123456789abcdef0"), "source": {"undoOf": "restore-1"}},
+        "target.volumeId",
+    ),
+    "another volume of a list": (
+        {**with_part("target", volumeId="vol-0123456789abcdef0"), "source": {"volumes": [LISTED]}},
+        "target.volumeId",
+    ),
+    "evidence": (with_part("target", evidence="none"), "target.evidence"),
+    "compare": (with_part("target", compare="lists"), "target.compare"),
+    "a path as a restore": ({**REWIND, "source": {"undoOf": "../restore-1"}}, "source.undoOf"),
+    "evidence of a new volume": (with_part("target", mode="replace", evidence="auto"), "target.evidence"),
+    "compare of a new volume": (with_part("target", mode=None, compare="device"), "target.compare"),
+    "a volume of a new volume": (
+        with_part("target", mode="attach", volumeId="vol-0123456789abcdef0"),
+        "target.volumeId",
+    ),
+    "undo without a rewind": (
+        {"source": {"undoOf": "restore-1"}, "target": {"instanceId": INSTANCE}},
+        "source.undoOf",
+    ),
 }
 
 
@@ -53,6 +86,11 @@ def test_what_is_about_a_new_volume_is_refused_by_its_field(body, field):
         {**REWIND, "source": {"volumes": [LISTED] * 8}},
         with_part("warmUp", maxMibPerSecond=100, politeLatencyMs=5),
         with_part("objective", readyWithinMinutes=60, maxCostUsd=1),
+        with_part("target", evidence="undo-log", compare="device"),
+        with_part("target", evidence="undo-log"),
+        with_part("target", evidence="snapshot", compare="device", volumeId="vol-0123456789abcdef0"),
+        with_part("target", evidence="snapshot", compare="snapshots"),
+        {**REWIND, "source": {"undoOf": "restore-0123456789abcdef"}},
     ],
 )
 def test_what_a_rewind_needs_is_taken(body):

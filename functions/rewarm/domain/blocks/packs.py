@@ -10,7 +10,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from rewarm.domain.model import BLOCK_BYTES
@@ -19,8 +19,16 @@ from rewarm.domain.volume.extents import Runs
 FORMAT = "rewarm-delta-1"
 _SKIPPED_FRAME = 0x184D2A50
 """The first of the frames that zstd skips (RFC 8878, 3.1.2)."""
+HEAD_BYTES = 8
+"""Of a frame that is skipped, before what it has."""
 LINES_OF_A_PART = 30_000
 """Of zeros and samples: a part has at most 4 MiB, and such a line at most 128 bytes."""
+ADDRESSES_OF_A_PART = 1_000
+"""Lines with addresses: a presigned one has some 1,700 bytes, and the agent takes 4,095 at most."""
+MOST_UNDONE = 512
+"""Blocks of a line whose old bytes the agent keeps (warmer.1.md, "The manifest")."""
+INDEX_BYTES = 524_288
+"""Of a pack's index, at most."""
 Line = Mapping[str, object]
 
 
@@ -98,9 +106,58 @@ class ManifestHead:
         return (text + _line(end)).decode()
 
 
-def pack_line(address: str, pack: PackFacts) -> Line:
-    """A pack."""
-    return {"pack": address, "bytes": pack.size_bytes, "blocks": pack.blocks, "index": pack.index_sha256}
+@dataclass(frozen=True, slots=True)
+class PackIndex:
+    """What a pack's index says of its blocks; the bytes of each are its frame's."""
+
+    blocks: Sequence[PackedBlock]
+    """Without their frames."""
+    frame_bytes: Sequence[int]
+    facts: PackFacts
+
+
+def index_length(begin: bytes) -> int:
+    """Bytes of the index, by the first eight of the pack. Raises ValueError: it is no pack."""
+    magic, length = struct.unpack("<II", begin[:HEAD_BYTES].ljust(HEAD_BYTES, b"\0"))
+    if magic != _SKIPPED_FRAME or not 0 < length <= INDEX_BYTES:
+        raise ValueError("it does not begin as a pack does")
+    return int(length)
+
+
+def pack_index(begin: bytes) -> PackIndex:
+    """The index of a pack, of which `begin` is the beginning. Raises ValueError where it is no pack."""
+    length = index_length(begin)
+    text = begin[HEAD_BYTES : HEAD_BYTES + length]
+    if len(text) < length:
+        raise ValueError("its index is cut off")
+    lines = [json.loads(line) for line in text.splitlines()]
+    try:
+        blocks = [PackedBlock(one["block"], one["length"], one["sha256"], b"") for one in lines]
+        sizes = [int(one["bytes"]) for one in lines]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"a line of its index lacks {error}") from error
+    size = HEAD_BYTES + len(text) + sum(sizes)
+    return PackIndex(blocks, sizes, PackFacts(size, len(blocks), hashlib.sha256(text).hexdigest()))
+
+
+def taken_out(pack: bytes, wanted: Iterable[int]) -> list[PackedBlock]:
+    """These blocks of a pack, as they are compressed there. Raises ValueError where it is not whole."""
+    index, indices = pack_index(pack), set(wanted)
+    if index.facts.size_bytes != len(pack):
+        raise ValueError(f"it has {len(pack):,} bytes, and its index says {index.facts.size_bytes:,}")
+    at = len(pack) - sum(index.frame_bytes)
+    found = []
+    for block, size in zip(index.blocks, index.frame_bytes, strict=True):
+        if block.index in indices:
+            found.append(replace(block, frame=pack[at : at + size]))
+        at += size
+    return found
+
+
+def pack_line(address: str, pack: PackFacts, *, undo: str | None = None) -> Line:
+    """A pack; before its blocks are written, their old bytes go to the address `undo`."""
+    line = {"pack": address, "bytes": pack.size_bytes, "blocks": pack.blocks, "index": pack.index_sha256}
+    return line if undo is None else {**line, "undo": undo}
 
 
 def sample_line(block: PackedBlock) -> Line:
@@ -108,14 +165,20 @@ def sample_line(block: PackedBlock) -> Line:
     return {"unchanged": block.index, "sha256": block.sha256}
 
 
-def zeros_parts(zeros: Runs) -> Iterator[list[Line]]:
-    """Lines of blocks that become zeros, as many as a part takes; one part at least."""
-    lines: Iterator[Line] = (
-        {"zeros": start, "count": count} for start, count in zip(zeros.starts, zeros.counts, strict=True)
-    )
-    part = list(islice(lines, LINES_OF_A_PART))
+def zeros_lines(zeros: Runs, *, most_blocks: int | None = None) -> Iterator[Line]:
+    """Lines of blocks that become zeros, of so many blocks each at most."""
+    for start, count in zip(zeros.starts, zeros.counts, strict=True):
+        step = most_blocks or count
+        for begin in range(start, start + count, step):
+            yield {"zeros": begin, "count": min(step, start + count - begin)}
+
+
+def parts_of(lines: Iterable[Line], most: int) -> Iterator[list[Line]]:
+    """So many lines at a time; one empty part where there are none."""
+    rest = iter(lines)
+    part = list(islice(rest, most))
     yield part
-    while part := list(islice(lines, LINES_OF_A_PART)):
+    while part := list(islice(rest, most)):
         yield part
 
 

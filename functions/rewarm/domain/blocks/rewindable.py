@@ -35,8 +35,23 @@ def attached_to(volume: Volume) -> str | None:
     return instances.pop() if len(instances) == 1 else None
 
 
-def volume_refusal(volume: Volume, good: Snapshot) -> str | None:
-    """Why the volume itself cannot be rewound to the good snapshot; None where it can."""
+def lineage_refusal(volume: Volume, good: Snapshot) -> str | None:
+    """Why EBS cannot list what differs between the volume and the good snapshot; None where it may."""
+    if good.is_copy:
+        return f"{good.snapshot_id} is a copy, and EBS lists what differs between snapshots of one volume"
+    if good.volume_id != volume.volume_id:
+        return (
+            f"{good.snapshot_id} is no snapshot of {volume.volume_id} itself, and EBS lists what differs "
+            "between snapshots of one volume"
+        )
+    return None
+
+
+def volume_refusal(volume: Volume, good: Snapshot, *, is_named: bool = False) -> str | None:
+    """Why the volume cannot be rewound to the good snapshot; None where it can.
+
+    A snapshot that is not the volume's own needs a request that names the volume.
+    """
     if volume.managed_by is not None:
         return f"{volume.volume_id} belongs to {volume.managed_by}; {BESIDE}"
     if len(volume.attachments) > 1:
@@ -48,8 +63,9 @@ def volume_refusal(volume: Volume, good: Snapshot) -> str | None:
         return (
             f"{volume.volume_id} is attached to no instance on which the agent could write; attach it to one"
         )
-    if good.is_copy or good.volume_id != volume.volume_id:
-        return f"{good.snapshot_id} is no snapshot of {volume.volume_id} itself, so no blocks can be compared"
+    foreign = None if is_named else lineage_refusal(volume, good)
+    if foreign is not None:
+        return f"{foreign}; name the volume in target.volumeId, and the device is compared"
     if good.size_gib != volume.settings.size_gib:
         return (
             f"{volume.volume_id} has {volume.settings.size_gib:,} GiB now and had {good.size_gib:,} then; "
@@ -80,6 +96,13 @@ def instance_refusal(
 
 
 def _root(volume_id: str, instance: Instance) -> str:
+    if instance.state != "running":
+        return (
+            f"{volume_id} is the root volume of {instance.instance_id}, which is {instance.state}, and the "
+            "agent needs a running instance. What works is to attach the volume to another one as a data "
+            "volume, and to rewind it there; or target.mode replace with target.device "
+            f"{instance.root_device} and target.start"
+        )
     return (
         f"{volume_id} is the root volume of {instance.instance_id}, which runs from it; what works is "
         f"target.mode replace with target.device {instance.root_device} and target.reboot: a new volume is "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from heapq import merge
 from itertools import islice
 from typing import NamedTuple
 
@@ -67,6 +68,19 @@ def without(blocks: Iterable[ListedRange], others: Iterator[ChangedBlock]) -> It
         yield ListedRange(kept, found.requests)
     for _ in others:
         pass  # Whoever counts them hears of all.
+
+
+def gaps(volume_blocks: int, *taken: Runs) -> Runs:
+    """The blocks of the volume that are in none of the lists, which have no block in common."""
+    found, at = Runs(), 0
+    pairs = (zip(runs.starts, runs.counts, strict=True) for runs in taken)
+    for start, count in merge(*pairs):
+        if start > at:
+            found.append(at, start - at)
+        at = start + count
+    if at < volume_blocks:
+        found.append(at, volume_blocks - at)
+    return found
 
 
 def cut(blocks: Iterator[ChangedBlock]) -> Iterator[list[ChangedBlock]]:

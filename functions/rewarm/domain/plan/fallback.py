@@ -145,6 +145,10 @@ def take_over(situation: Situation, options: Sequence[Option]) -> Takeover:
     A standstill, and a volume that is slow after all, the agent reads first, where there is one: that is the
     same plan on the same volume, so it is done also where the request demands a strategy.
     """
+    if situation.error == NOT_FAST and situation.failed is Strategy.REWIND:
+        return Takeover(
+            How.NONE, "A rewound volume has all of its blocks: reading them would change nothing."
+        )
     if situation.error in {STALLED, NOT_FAST} and not situation.without_agent:
         return Takeover(How.WARM_UP_AGAIN, "The agent reads the volume, which is in place already.")
     if situation.error not in MENDED_BY_ANOTHER_PLAN:

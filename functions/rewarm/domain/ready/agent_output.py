@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rewarm.domain.model import CommandStatus
+from rewarm.domain.ready.agent_exit import INTERRUPTED, is_one_of
 from rewarm.domain.units import size_text
 
 UNREACHABLE_DETAILS = frozenset(
@@ -16,8 +17,6 @@ UNREACHABLE_DETAILS = frozenset(
 )
 """Details of commands that never ran (Systems Manager user guide, "Understanding command statuses")."""
 STDERR_SHOWN = 300
-_INTERRUPTED, _DOWNLOAD_FAILED, _ENDED_BY_SIGNAL = 4, 69, 70
-"""Exit statuses of the warm-up document (documents/start.sh): the first is the agent's own."""
 
 
 def parsed(text: str | bytes) -> dict[str, Any] | None:
@@ -70,7 +69,7 @@ def is_interrupted(status: CommandStatus) -> bool:
     """
     if status.status != "Failed" or is_unreachable(status):
         return False
-    return status.exit_code in (None, _INTERRUPTED, _DOWNLOAD_FAILED, _ENDED_BY_SIGNAL)
+    return status.exit_code is None or is_one_of(status.exit_code, INTERRUPTED)
 
 
 def whole_number(account: Mapping[str, Any] | None, name: str) -> int | None:

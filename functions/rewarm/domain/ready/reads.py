@@ -39,6 +39,9 @@ SAMPLES_BEFORE = 24
 """Enough for a median of a cold volume; each read fetches a block, so few, and some seconds at the most."""
 MOST_MEASUREMENTS = 2
 """A volume that looks slow is measured once more: what is cold stays slow, a moment's load does not."""
+PAUSES_SECONDS = (30, 60, 120)
+"""Before each further measurement of a rewound volume. Its blocks are there, so slow reads are those of a
+machine that is busy, and may be less busy then."""
 SSD_P50_MS = {"io2": 1.0}
 SSD_DEFAULT_P50_MS = 10.0
 """EBS user guide, "Amazon EBS volume types": single-digit milliseconds; io2 below one on average."""

@@ -22,13 +22,15 @@ from rewarm.domain.blocks.packs import (
     pack_name,
     packed,
     sample_line,
+    taken_out,
 )
 from rewarm.domain.blocks.shards import ReadRates
-from rewarm.domain.errors import BlockTokenError, RestoreError, ServiceUnavailableError
+from rewarm.domain.errors import BlockDamagedError, BlockTokenError, RestoreError, ServiceUnavailableError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, BlockReader, PackStore
-from rewarm.steps.record.bucket import delta_address, pack_key, part_key, shard_failure_key
+from rewarm.steps.blocks.undo_log import with_undo
+from rewarm.steps.record.bucket import delta_address, log_part_key, pack_key, part_key, shard_failure_key
 
 PACK_FRESH = timedelta(hours=12)
 """A pack that is older is made again: S3 deletes it before a slow volume has it."""
@@ -69,15 +71,36 @@ def _copied(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
     lines: list[Line]
     if shard.samples:
         lines = [sample_line(block) for block in _read(event, blocks, ports)]
+    elif shard.log_pack is not None:
+        lines = [_part_of_log(event, shard.log_pack, ports)]
     else:
         key = pack_key(delta.snapshot_id, pack_name(block.index for block in blocks))
         facts = ports.packs.pack(key, made_after=event.now - PACK_FRESH) or _made(key, event, blocks, ports)
         lines = [pack_line(delta_address(key, ports.artifacts), facts)]
+    if not shard.samples:
+        lines = with_undo(lines, event.restore_id, delta, shard.part, ports.artifacts)
     head = ManifestHead(delta.volume_id, delta.snapshot_id, delta.volume_bytes, event.listed.blocks_total)
     following = delta_address(part_key(event.restore_id, delta.index, shard.part + 1), ports.artifacts)
     own = part_key(event.restore_id, delta.index, shard.part)
     ports.packs.put_text(own, [head.part(shard.part, lines, following)])
     return CopyShardResult(part=shard.part)
+
+
+def _part_of_log(event: CopyShardEvent, log_pack: str, ports: CopyShardPorts) -> Line:
+    """A pack with some blocks of a pack of an undo log: an earlier one has the others.
+
+    Raises BlockDamagedError.
+    """
+    shard = event.shard
+    whole = ports.packs.bytes_of(log_pack)
+    try:
+        found = taken_out(whole, (index for index, _ in shard.blocks))
+    except ValueError as error:
+        raise BlockDamagedError(f"{log_pack} in the bucket is not the pack that it was: {error}") from error
+    data, facts = packed(found)
+    key = log_part_key(event.restore_id, event.delta.index, shard.part)
+    ports.packs.put_pack(key, data, facts, made_at=event.now)
+    return pack_line(delta_address(key, ports.artifacts), facts)
 
 
 def _made(

@@ -50,6 +50,7 @@ def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> JoinPartsResult:
         next_part=listed.next_part,
         blocks=listed.blocks,
         zeros=listed.zeros,
+        logged=listed.logged,
         samples=listed.samples,
         packs=packs,
         packed_bytes=packed_bytes,

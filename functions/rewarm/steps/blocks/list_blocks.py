@@ -1,7 +1,8 @@
 """State `List Blocks`: what has to be copied, a shard a line, and the last parts of the manifest.
 
 The list is written while it is read. The parts of the shards come first, and each names the next one, so a
-shard's part can be written without knowing how many there are. Zeros and the manifest's end come last.
+shard's part can be written without knowing how many there are. Packs of an undo log, zeros and the
+manifest's end come last: of these nothing has to be copied.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from dataclasses import dataclass, field
 
 from rewarm.contracts.copying import Delta, DeltaRates, ListBlocksEvent, ListBlocksResult, Shard
 from rewarm.domain.blocks.changed import ChangedBlock
-from rewarm.domain.blocks.packs import ManifestHead, zeros_parts
+from rewarm.domain.blocks.packs import (
+    ADDRESSES_OF_A_PART,
+    LINES_OF_A_PART,
+    MOST_UNDONE,
+    Line,
+    ManifestHead,
+    parts_of,
+    zeros_lines,
+)
 from rewarm.domain.blocks.shards import (
     MOST_BLOCKS,
     SAMPLES_OF_A_LOOK,
@@ -20,15 +29,24 @@ from rewarm.domain.blocks.shards import (
     ListedRange,
     Listing,
     cut,
+    gaps,
     sample_places,
     unchanged,
     without,
 )
+from rewarm.domain.blocks.undo import LogShare
 from rewarm.domain.model import BLOCK_BYTES
+from rewarm.domain.volume.extents import Runs, runs_of
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, PackStore
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.bucket import block_list_key, copy_results_prefix, delta_address, part_key
+from rewarm.steps.blocks.undo_log import log_lines, log_shares, with_undo
+from rewarm.steps.record.bucket import (
+    block_list_key,
+    copy_results_prefix,
+    delta_address,
+    part_key,
+)
 from rewarm.steps.record.copying import note_listed
 
 
@@ -51,6 +69,9 @@ class _Lists:
 
     own: Listing = field(default_factory=Listing)
     earlier: Listing = field(default_factory=Listing)
+    log: list[LogShare] = field(default_factory=list)
+    logged: Runs = field(default_factory=Runs)
+    """The blocks of the undo log."""
     shards: int = 0
     samples: int = 0
 
@@ -61,7 +82,8 @@ def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksRes
     rates = ports.lists.rates(delta.region or ports.region)
     items_key = block_list_key(event.restore_id, delta.index, delta.first_part)
     ports.packs.put_text(items_key, _lines(event, lists, ports))
-    zeros, total = lists.own.zeros.block_count, lists.own.changed.block_count
+    zeros, logged = lists.own.zeros.block_count, lists.logged.block_count
+    total = lists.own.changed.block_count + logged + (zeros if delta.whole else 0)
     blocks_total = total + lists.earlier.changed.block_count
     listed = ListBlocksResult(
         bucket=ports.bucket,
@@ -73,6 +95,7 @@ def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksRes
         next_part=_write_end(event, lists, blocks_total, ports),
         blocks=total,
         zeros=zeros,
+        logged=logged,
         blocks_total=blocks_total,
         samples=lists.samples,
         list_calls=lists.own.requests + lists.earlier.requests,
@@ -82,16 +105,34 @@ def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksRes
 
 
 def _lines(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> Iterator[str]:
-    ranges = _listed(event.delta, event.delta.against, ports)
-    for snapshot_id in event.delta.without:
-        others = lists.earlier.blocks(_listed(event.delta, snapshot_id, ports))
-        ranges = without(ranges, others)
-    for blocks in cut(lists.own.blocks(ranges)):
-        yield _line(event.delta, lists, blocks, samples=False)
+    delta = event.delta
+    if delta.log is not None:
+        lists.log = log_shares(delta.log, ports.packs)
+        lists.logged = runs_of(sorted(index for share in lists.log for index in share.indices))
+    if delta.log is None or delta.whole:
+        for blocks in cut(lists.own.blocks(_ranges(delta, lists, ports))):
+            yield _line(delta, lists, blocks, samples=False)
+    for share in lists.log:
+        if not share.is_whole:
+            taken = [ChangedBlock(index, None, None) for index in share.indices]
+            yield _line(delta, lists, taken, samples=False, log_pack=share.pack.key)
+    if delta.whole:
+        lists.own.zeros = gaps(-(-delta.volume_bytes // BLOCK_BYTES), lists.own.changed, lists.logged)
     found = _samples(event, lists, ports)
     lists.samples = len(found)
     for begin in range(0, len(found), MOST_BLOCKS):
-        yield _line(event.delta, lists, found[begin : begin + MOST_BLOCKS], samples=True)
+        yield _line(delta, lists, found[begin : begin + MOST_BLOCKS], samples=True)
+
+
+def _ranges(delta: Delta, lists: _Lists, ports: ListBlocksPorts) -> Iterator[ListedRange]:
+    """What differs, without what an earlier execution has listed, or the undo log has."""
+    ranges = _listed(delta, delta.against, ports)
+    for snapshot_id in delta.without:
+        others = lists.earlier.blocks(_listed(delta, snapshot_id, ports))
+        ranges = without(ranges, others)
+    logged = (index for share in lists.log for index in share.indices)
+    others = (ChangedBlock(index, None, None) for index in sorted(logged))
+    return without(ranges, others) if lists.log else ranges
 
 
 def _listed(delta: Delta, against: str | None, ports: ListBlocksPorts) -> Iterator[ListedRange]:
@@ -103,11 +144,14 @@ def _listed(delta: Delta, against: str | None, ports: ListBlocksPorts) -> Iterat
     )
 
 
-def _line(delta: Delta, lists: _Lists, blocks: list[ChangedBlock], *, samples: bool) -> str:
+def _line(
+    delta: Delta, lists: _Lists, blocks: list[ChangedBlock], *, samples: bool, log_pack: str | None = None
+) -> str:
     part = delta.first_part + lists.shards
     lists.shards += 1
     pairs = [(block.index, block.first_token or "") for block in blocks]
-    return Shard(part=part, samples=samples, blocks=pairs).model_dump_json(by_alias=True) + "\n"
+    shard = Shard(part=part, samples=samples, blocks=pairs, log_pack=log_pack)
+    return shard.model_dump_json(by_alias=True) + "\n"
 
 
 def _samples(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> list[ChangedBlock]:
@@ -132,14 +176,29 @@ def _samples(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> l
 
 
 def _write_end(event: ListBlocksEvent, lists: _Lists, total: int, ports: ListBlocksPorts) -> int:
-    """The parts with the zeros, the last of which ends the manifest or leads on; the next part's number."""
+    """The parts of which nothing is copied, the last of which ends the manifest or leads on; the next part's
+    number.
+    """
     delta = event.delta
     head = ManifestHead(delta.volume_id, delta.snapshot_id, delta.volume_bytes, total)
-    part = delta.first_part + lists.shards
-    parts = list(zeros_parts(lists.own.zeros))
-    for number, lines in enumerate(parts, start=part):
+    has_addresses = delta.log is not None or delta.undo_attempt is not None
+    parts = parts_of(
+        _end_lines(delta, lists, ports), ADDRESSES_OF_A_PART if has_addresses else LINES_OF_A_PART
+    )
+    number = delta.first_part + lists.shards
+    lines: list[Line] | None = next(parts)
+    while lines is not None:
+        lines_after = next(parts, None)
         key, following = (part_key(event.restore_id, delta.index, one) for one in (number, number + 1))
-        is_last = number - part + 1 == len(parts)
-        next_address = delta_address(following, ports.artifacts) if delta.goes_on or not is_last else None
-        ports.packs.put_text(key, [head.part(number, lines, next_address)])
-    return part + len(parts)
+        goes_on = delta.goes_on or lines_after is not None
+        next_address = delta_address(following, ports.artifacts) if goes_on else None
+        undone = with_undo(lines, event.restore_id, delta, number, ports.artifacts)
+        ports.packs.put_text(key, [head.part(number, undone, next_address)])
+        lines, number = lines_after, number + 1
+    return number
+
+
+def _end_lines(delta: Delta, lists: _Lists, ports: ListBlocksPorts) -> Iterator[Line]:
+    yield from log_lines(lists.log, ports.artifacts)
+    most_blocks = None if delta.undo_attempt is None else MOST_UNDONE
+    yield from zeros_lines(lists.own.zeros, most_blocks=most_blocks)

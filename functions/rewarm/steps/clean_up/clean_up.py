@@ -142,15 +142,33 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
 def _rewound(record: JsonObject) -> list[str]:
     """What a rewind leaves. Nothing of it is ever removed."""
     evidence, volume_id = record.get("evidence"), record.get("volumeId")
+    if log := record.get("undoLog"):
+        kept = f"it has what {volume_id} had before the rewind, where that has overwritten it"
+        return [f"undo log of {log['restoreId']} ({kept}; {_became(record)})"]
     if not evidence:
         return []
-    is_mixed = record.get("state") == "writing"
-    state = f"{volume_id} is mixed and tagged {REWINDING_TAG}" if is_mixed else f"{volume_id} is unchanged"
-    told = "it is whole" if record.get("state") == "done" else state
-    return [
-        f"snapshot {evidence} (it has {volume_id} as it was before the rewind; {told})",
-        *(f"snapshot {one} (it compared {volume_id} once more)" for one in record.get("others") or []),
-    ]
+    others = [f"snapshot {one} (it compared {volume_id} once more)" for one in record.get("others") or []]
+    became = _became(record)
+    state = record.get("evidenceState", "completed")
+    if state in ("completed", "unknown"):
+        return [f"snapshot {evidence} (it has {volume_id} as it was before the rewind; {became})", *others]
+    if state == "gone":
+        told = f"volume {volume_id} ({became}; there is no way back: {evidence} is gone)"
+        return [told, *others] if record.get("state") == "writing" else others
+    return [f"snapshot {evidence} ({volume_id} as it was, in the state {state}; {became})", *others]
+
+
+def _became(record: JsonObject) -> str:
+    """What became of the volume. An execution that was stopped has left no last word."""
+    volume_id = record.get("volumeId")
+    if record.get("state") == "done":
+        return "it is whole"
+    if record.get("state") != "writing":
+        return f"{volume_id} is unchanged"
+    found = (
+        record.get("found") or f"{volume_id} may be mixed: its rewind ended while blocks were being written"
+    )
+    return f"{found}; it is tagged {REWINDING_TAG}"
 
 
 def _stop_instance(remains: Remains, ports: StartedPorts | None) -> Undone:

@@ -2,17 +2,22 @@
 
 All that belongs to a restore lies below `restores/<restore id>/`, and what belongs to one of its volumes
 below the volume's index there. Packs of blocks and their manifests, which S3 deletes after a day, lie below
-`deltas/`. The agent's binaries have keys of their own (adapters/artifacts.py).
+`deltas/`. What a rewind has overwritten lies below `undo/`, and S3 deletes it when the stack's parameter
+UndoLogDays says so: nothing else is needed to undo the rewind. The agent's binaries have keys of their own
+(adapters/artifacts.py).
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import DELTA_SECONDS, Instance
 from rewarm.ports.artifacts import Artifacts
 
+_UNDO_OBJECT = re.compile(r"undo/([^/]+)/(\d+)/.+")
+_UNDO_PACK = re.compile(r"undo/[^/]+/\d+/(\d+)/\d{6,}-\d{3,}")
 ANSWER_SECONDS = 3_600
 """At most: a link ends earlier where the credentials of the function that signed it do (S3 user guide,
 "Sharing objects with presigned URLs"). GET /restores/{id} answers a new one."""
@@ -133,6 +138,52 @@ def copy_results_prefix(restore_id: str, index: int, first_part: int) -> str:
 def delta_address(key: str, artifacts: Artifacts) -> str:
     """Where the agent downloads a pack or a part."""
     return artifacts.download_url(key, expires_seconds=DELTA_SECONDS)
+
+
+def log_part_key(restore_id: str, index: int, part: int) -> str:
+    """A pack with some blocks of a pack of an undo log, for this part of a manifest."""
+    return f"{_delta(restore_id, index)}/log-{part:06d}"
+
+
+def rewound_key(volume_id: str) -> str:
+    """What the latest rewind of a volume has left, for the next one."""
+    return f"rewound/{volume_id}.json"
+
+
+UNDO_LOGS = "undo/"
+"""How the keys of all undo logs begin."""
+
+
+def undo_prefix(restore_id: str, index: int | None = None) -> str:
+    """How the keys begin of what a restore has overwritten, or of what it has of one volume."""
+    return f"undo/{restore_id}/" if index is None else f"undo/{restore_id}/{index}/"
+
+
+def undo_head_key(restore_id: str, index: int) -> str:
+    """What an undo log is: which volume it has blocks of. It is there before its first pack."""
+    return f"{undo_prefix(restore_id, index)}log.json"
+
+
+def undo_pack_key(restore_id: str, index: int, attempt: int, *, part: int, line: int) -> str:
+    """Where the agent keeps what the blocks of a line of the manifest had before it writes them."""
+    return f"{undo_prefix(restore_id, index)}{attempt}/{part:06d}-{line:03d}"
+
+
+def undo_log_of(key: str) -> tuple[str, int] | None:
+    """The restore and the index of its volume that an object of an undo log belongs to, by its key."""
+    found = _UNDO_OBJECT.fullmatch(key)
+    return (found[1], int(found[2])) if found else None
+
+
+def undo_pack_attempt(key: str) -> int | None:
+    """Of which attempt of the rewind a pack is, by its key; None where the key is not one of a pack."""
+    found = _UNDO_PACK.fullmatch(key)
+    return int(found[1]) if found else None
+
+
+def undo_address(key: str, artifacts: Artifacts) -> str:
+    """Where the agent puts such a pack: once, because S3 refuses to replace what is there."""
+    return artifacts.upload_url(key, expires_seconds=DELTA_SECONDS, once=True)
 
 
 def _delta(restore_id: str, index: int) -> str:

@@ -135,7 +135,7 @@ def _until_initialized(result: ReadyResult) -> dict[Phase, float | None]:
         return {
             Phase.DELIVER: _seconds(result.dispatch.started_at if result.dispatch else None, at.armed),
             Phase.EVIDENCE: _seconds(at.armed, at.evident),
-            Phase.WRITE: _seconds(at.evident, at.initialized),
+            Phase.WRITE: _seconds(at.evident or at.armed, at.initialized),
         }
     if result.plan.strategy is Strategy.DIRECT_WRITE:
         return {Phase.WRITE: _seconds(at.attached, at.initialized)}

@@ -33,6 +33,8 @@ class Wanted:
     good_id: str
     known_id: str | None = None
     """The one that was made, once EC2 has shown it: blocks may be written since, so no other one is made."""
+    is_way_back: bool = True
+    """Nothing was written before it is made; else an earlier one is the evidence."""
 
     def tags(self, stack_name: str) -> dict[str, str]:
         """By which it is found, and told apart from backups."""
@@ -65,7 +67,7 @@ def evidence(
         _create(wanted, {**record, "askedAt": asked}, snapshots, table, stack_name)
         found = _of_attempt(wanted, snapshots)
     if found is not None:
-        _note(wanted, found.snapshot_id, table)
+        _note(wanted, found.snapshot_id, found.state, table)
     if found is not None and found.state == "error":
         raise SnapshotNotUsableError(
             f"{found.snapshot_id} of {wanted.volume_id} as it was failed: "
@@ -96,15 +98,19 @@ def _create(
         name = rewind_attribute(wanted.index)
         table.update_volume(wanted.restore_id, wanted.index, {name: {**record, "askedAt": asked}})
         raise
-    _note(wanted, made_id, table)
+    _note(wanted, made_id, "pending", table)
 
 
-def _note(wanted: Wanted, made_id: str, table: RestoreTable) -> None:
-    """At once: it costs storage, whatever becomes of the rewind. The first one is the evidence."""
+def _note(wanted: Wanted, made_id: str, state: str, table: RestoreTable) -> None:
+    """At once: it costs storage, whatever becomes of the rewind."""
     name = rewind_attribute(wanted.index)
     record = attribute(table, wanted.restore_id, wanted.index, name)
     known = [one for one in (record.get("evidence"), *(record.get("others") or [])) if one]
-    if made_id not in known:
-        first, *others = [*known, made_id]
-        changed = {**record, "volumeId": wanted.volume_id, "evidence": first, "others": others}
+    changed = {**record, "volumeId": wanted.volume_id}
+    if wanted.is_way_back:
+        others = [one for one in known if one != made_id]
+        changed |= {"evidence": made_id, "evidenceState": state, "others": others}
+    elif made_id not in known:
+        changed |= {"evidence": known[0] if known else None, "others": [*known[1:], made_id]}
+    if changed != record:
         table.update_volume(wanted.restore_id, wanted.index, {name: changed})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rewarm.contracts import DispatchWarmerResult, RestoreRequest
+from rewarm.contracts import DispatchWarmerResult
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.rewinding import RewindEvent
 from rewarm.domain.errors import (
@@ -17,9 +17,12 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
+from rewarm.domain.ready.agent_exit import IN_USE, AgentExit, is_one_of
 from rewarm.ports.instances import APPLY
 from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key
 from rewarm.steps.record.records import attribute, command_attribute, sending_attribute
+from rewarm.steps.rewind.rewound import rewound_before
+from rewarm.steps.rewind.ways import arguments
 from rewarm.steps.warm.agent_command import (
     DELIVERY_SECONDS,
     MAX_EXECUTION_SECONDS,
@@ -33,9 +36,6 @@ from rewarm.steps.warm.agent_command import (
 _NOT_IN_A_NAME = re.compile("[^a-z0-9-]")
 WAIT_SECONDS = 86_400
 """The agent waits so long for each part: a snapshot of a busy volume is pending for hours."""
-REFUSALS = range(80, 89)
-"""Exit statuses of an agent that wrote nothing (warmer.1.md)."""
-MOUNTED, IN_USE = 83, range(83, 86)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,35 +111,38 @@ def watch(sent: DispatchWarmerResult, ports: AgentPorts) -> Writer:
     return Writer(agent_output.result(status) or account, status)
 
 
-def failure(writer: Writer, event: RewindEvent) -> RestoreError:
-    """Why the agent ended without having put the volume back."""
+def failure(writer: Writer, event: RewindEvent, *, writing: bool) -> RestoreError:
+    """Why the agent ended without having put the volume back; `writing` where blocks may be written."""
     status, instance_id = writer.ended, event.volume.instance_id
     if status is None:
         return AgentUnreachableError(f"{instance_id} said nothing")
     ending = agent_output.ending(status)
     if agent_output.is_unreachable(status):
         return AgentUnreachableError(f"the command never reached {instance_id}: {ending}")
-    if status.exit_code in IN_USE:
-        return in_use(event, f"cannot be taken: {ending}", is_mounted=status.exit_code == MOUNTED)
+    if is_one_of(status.exit_code, IN_USE):
+        return in_use(
+            event,
+            f"cannot be taken: {ending}",
+            is_mounted=status.exit_code == AgentExit.MOUNTED,
+            writing=writing,
+        )
     if agent_output.is_interrupted(status):
         return AgentInterruptedError(f"the agent on {instance_id} was interrupted: {ending}")
     return AgentFailedError(f"the agent on {instance_id} did not write {event.written_id}: {ending}")
 
 
-def in_use(event: RewindEvent, why: str, *, is_mounted: bool = False) -> VolumeInUseError:
+def in_use(
+    event: RewindEvent, why: str, *, is_mounted: bool = False, writing: bool = False
+) -> VolumeInUseError:
     """The agent was not sent, or refused the volume; with what helps."""
     can_unmount = is_mounted and not event.request.target.unmount
     hint = "; target.unmount true lets Rewarm unmount it" if can_unmount else ""
+    untouched = "" if writing else " Nothing was written."
     return VolumeInUseError(
-        f"{event.written_id} on {event.volume.instance_id} {why}. Nothing was written. Stop what uses it, "
-        f"unmount it, and send the request again{hint}",
+        f"{event.written_id} on {event.volume.instance_id} {why}.{untouched} Stop what uses it, unmount it, "
+        f"and send the request again{hint}",
         field="target.unmount",
     )
-
-
-def was_refused(writer: Writer) -> bool:
-    """Nothing was written, and a further try would end the same."""
-    return writer.ended is not None and writer.ended.exit_code in REFUSALS
 
 
 def _parameters(
@@ -157,13 +160,15 @@ def _parameters(
         "manifestUrl": delta_address(first, ports.artifacts),
         "progressUrl": ports.artifacts.upload_url(key, expires_seconds=MAX_URL_SECONDS),
         **agent_parameters(instance, ports.artifacts, expires_seconds=MAX_URL_SECONDS),
-        "arguments": _arguments(event.request),
+        "arguments": _arguments(event, ports),
         "executionTimeout": str(MAX_EXECUTION_SECONDS),
     }
 
 
-def _arguments(request: RestoreRequest) -> str:
-    flags, wanted = [f"--wait-seconds {WAIT_SECONDS}"], request.warm_up
+def _arguments(event: RewindEvent, ports: AgentPorts) -> str:
+    wanted = event.request.warm_up
+    rewound = rewound_before(event, ports.artifacts)
+    flags = [f"--wait-seconds {WAIT_SECONDS}", *arguments(event, rewound)]
     if wanted.max_mib_per_second is not None:
         flags.append(f"--max-mib-s {wanted.max_mib_per_second}")
     if wanted.polite_latency_ms is not None:

@@ -23,7 +23,7 @@ from rewarm.domain.errors import (
     RestoreError,
     TargetNotUsableError,
 )
-from rewarm.domain.model import BLOCK_BYTES, GIB, Attachment, Instance, Snapshot, Volume, VolumeSettings
+from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshots import PassedOver
 from rewarm.domain.volume.replacing import (
     check_replaceable,
@@ -47,7 +47,9 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key
+from rewarm.steps.select.rewound import Going, going_back, named_volume
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
+from rewarm.steps.select.undo_sources import sources_of_undo
 
 MOST_STARTED = 40
 """So many volumes are restored side by side (state `Restore Volumes`)."""
@@ -70,6 +72,7 @@ class SelectionPorts:
     snapshots: SnapshotCatalog
     instances: Instances
     volumes: VolumeStore
+    artifacts: Artifacts
 
 
 def assign_volumes(
@@ -89,7 +92,12 @@ def assign_volumes(
     region = request.source.region
     catalog = ports.snapshots.in_region(region)
     is_foreign = catalog is not ports.snapshots
-    chosen = choose_sources(request.source, catalog, ports.instances)
+    undone = request.source.undo_of
+    chosen = (
+        choose_sources(request.source, catalog, ports.instances)
+        if undone is None
+        else sources_of_undo(undone, catalog, ports.artifacts)
+    )
     if len(chosen) > 1 and request.target.device is not None:
         raise InvalidRequestError(
             f"found {request.target.device} for {len(chosen)} volumes; leave it out, "
@@ -99,15 +107,16 @@ def assign_volumes(
     _check_count(request, len(chosen))
     _check_key(request, ports.snapshots)
     place = _place(request, ports.instances)
-    sources = {} if is_foreign else _source_volumes(chosen, ports.volumes)
+    sources = {} if is_foreign else _source_volumes(request, chosen, ports.volumes)
     assignments: list[VolumeAssignment] = []
     for index, choice in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
         source = sources.get(choice.snapshot.volume_id or "")
-        rewinds = _rewound(source, place, assignments) if request.target.mode == "rewind" else None
+        gone = [assignment.rewinds for assignment in assignments]
+        rewound = going_back(Going(request, choice, place.instance, gone), sources, ports)
         device, replaces = (
-            (rewinds.device, None)
-            if rewinds is not None
+            (rewound.device, None)
+            if rewound is not None
             else _device(request, place, choice, kept.get(index), reserved, ports)
         )
         new_volume = _settle(request, choice, source)
@@ -119,7 +128,9 @@ def assign_volumes(
         update = {
             "living_source": living,
             "replaces": replaces,
-            "rewinds": None if rewinds is None or source is None else source.volume_id,
+            "rewinds": None if rewound is None else rewound.volume_id,
+            "undo_index": choice.undo_index,
+            "undo_packs": choice.undo_packs,
             "copy_of": copied,
             "starts_instance": bool(request.target.start),
             "delete_on_termination": bool(request.target.start) and choice.delete_on_termination,
@@ -181,28 +192,6 @@ def _device(
             replaced = _replaced(holder, device, instance, ports.volumes)
             return beside, replaced.model_copy(update={"root_device": device})
     return device, None if holder is None else _replaced(holder, device, instance, ports.volumes)
-
-
-def _rewound(source: Volume | None, place: _Place, others: Sequence[VolumeAssignment]) -> Attachment:
-    """Where the volume is that goes back; it stays there."""
-    if source is None:
-        raise TargetNotUsableError(
-            "found rewind, and the snapshot's volume is gone; allowed are attach and replace",
-            field="target.mode",
-        )
-    instance_id = place.instance.instance_id if place.instance else None
-    found = next((one for one in source.attachments if one.instance_id == instance_id), None)
-    if found is None:
-        elsewhere = ", ".join(one.instance_id for one in source.attachments) or "no instance"
-        raise TargetNotUsableError(
-            f"found {instance_id}; {source.volume_id} is attached to {elsewhere}", field="target.instanceId"
-        )
-    if any(one.rewinds == source.volume_id for one in others):
-        raise InvalidRequestError(
-            f"two snapshots are of {source.volume_id}, which can go back to one of them only",
-            field="source.volumes",
-        )
-    return found
 
 
 def _replaced(volume_id: str, device: str, instance: Instance, volumes: VolumeStore) -> ReplacedVolume:
@@ -359,9 +348,13 @@ def _settle(request: RestoreRequest, choice: Chosen, source: Volume | None) -> V
     return settle(wanted, source.settings if source else None, choice.snapshot.size_gib)
 
 
-def _source_volumes(chosen: Sequence[Chosen], volumes: VolumeStore) -> dict[str, Volume]:
+def _source_volumes(
+    request: RestoreRequest, chosen: Sequence[Chosen], volumes: VolumeStore
+) -> dict[str, Volume]:
     """Those that exist, by their ids; a copied snapshot names a volume that never was."""
-    names = dict.fromkeys(choice.snapshot.volume_id for choice in chosen)
+    names = dict.fromkeys([choice.snapshot.volume_id for choice in chosen])
+    if request.target.mode == "rewind":
+        names |= dict.fromkeys([named_volume(request, choice) for choice in chosen])
     return {volume.volume_id: volume for volume in volumes.existing([name for name in names if name])}
 
 

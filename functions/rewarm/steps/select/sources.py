@@ -42,6 +42,12 @@ class Chosen:
     """What a list of volumes says of this one."""
     delete_on_termination: bool = False
     """What the end of the source means for its volume."""
+    volume_id: str | None = None
+    """The volume that goes back, by its undo log."""
+    undo_index: int | None = None
+    """Its place in the restore that is undone."""
+    undo_packs: int | None = None
+    """Of its log."""
 
 
 def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instances) -> list[Chosen]:

@@ -51,6 +51,11 @@ def differs(first: SnapshotImage, second: SnapshotImage, block: int) -> bool:
     return read_block(first, block) != read_block(second, block)
 
 
+def held_seed(image: SnapshotImage, block: int) -> str | None:
+    """What tells the content of a block apart, of an image without a file; None where it has not got it."""
+    return _seed(image, block) if has_block(image.extents, block) else None
+
+
 def _apart(first: SnapshotImage, second: SnapshotImage) -> list[Sequence[Extent]]:
     """Where the two may differ."""
     if first.path is not None or second.path is not None:

@@ -27,21 +27,24 @@ def record(seconds: int, *visits: StateVisit) -> RestoreRecord:
     return made
 
 
-def test_both_times_are_said_with_the_proof_and_how_often_the_one_is_in_the_other() -> None:
+def test_both_ways_and_their_undoing_are_said_and_how_often_each_is_in_the_cold_restore() -> None:
     text = io.StringIO()
-    counts = {"blocks": 166}
-    back = record(
-        45,
-        visit("Rewind", 5, {"phase": "wait", "counts": counts}),
-        visit("Rewind", 6, {"phase": "wait", "counts": counts}),
-        visit("Rewind", 36, {"phase": "write", "counts": counts}),
-    )
-    RewindStory(Options(), View(text))._compare(record(80), 10.0, back)
+    account = {"signals": {"agent": {"blocksWritten": 166}}}
+    looks = (visit("Rewind", 5, {"phase": "arm"}), visit("Rewind", 9, {"phase": "wait"}))
+    end = visit("Rewind", 36, {"phase": "write", "initialization": account})
+    by_snapshot = [record(45, *looks, end), record(50)]
+    by_log = [record(30, looks[0], end), record(15)]
+    RewindStory(Options(), View(text))._compare(record(80), 10.0, by_snapshot, by_log)
     said = " ".join(text.getvalue().split())
     assert "replace 80 s" in said
     assert "90 s and every block of it read" in said
-    assert "rewind 45 s USD 0.001 166 blocks (83 MiB) written and read back" in said
-    assert "took 2.0 times as long as the rewind. 31 s of the rewind are the wait" in said
+    assert (
+        "rewind 45 s USD 0.001 with a snapshot: 166 blocks (83 MiB) written; agent sent after 5 s, armed "
+        "after 9 s, may write after 36 s" in said
+    )
+    assert "undo 15 s USD 0.001 with an undo log" in said
+    assert "took 2.0 times as long as the rewind with a snapshot" in said
+    assert "took 3.0 times as long as the rewind with an undo log" in said
 
 
 def test_every_block_that_the_snapshot_has_is_in_one_piece(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarm.domain.blocks.changed import ChangedBlock
-from rewarm.domain.blocks.shards import MOST_BLOCKS, SIDE_BY_SIDE, ListedRange, Listing, cut, without
+from rewarm.domain.blocks.shards import MOST_BLOCKS, SIDE_BY_SIDE, ListedRange, Listing, cut, gaps, without
+from rewarm.domain.volume.extents import runs_of
 
 
 def blocks(indices: list[int], zeros: frozenset[int] = frozenset()) -> list[ChangedBlock]:
@@ -50,3 +51,10 @@ def test_blocks_of_an_earlier_list_are_left_out(all_blocks: set[int], earlier: s
     found = list(without(ranges(sorted(all_blocks)), iter(blocks(sorted(earlier)))))
     assert [block.index for one in found for block in one.blocks] == sorted(all_blocks - earlier)
     assert sum(one.requests for one in found) == -(-len(all_blocks) // 3)
+
+
+@given(st.sets(st.integers(0, 30)), st.sets(st.integers(0, 30)), st.integers(31, 40))
+def test_gaps_are_the_blocks_that_are_in_none_of_the_lists(one: set[int], other: set[int], size: int) -> None:
+    found = gaps(size, runs_of(sorted(one)), runs_of(sorted(other - one)))
+    indices = [at + run.start_block for run in found for at in range(run.block_count)]
+    assert indices == sorted({*range(size)} - one - other)

@@ -125,6 +125,11 @@ def test_the_agent_reads_what_stands_still_or_is_slow_once(error: str) -> None:
     assert chosen(replace(situation, agent_available=False), ())[0] is How.NONE
 
 
+def test_a_rewound_volume_that_is_slow_is_not_read_again() -> None:
+    found = take_over(replace(USABLE, error=NOT_FAST, failed=Strategy.REWIND), ())
+    assert (found.how, "all of its blocks" in found.why) == (How.NONE, True)
+
+
 def test_a_slow_volume_is_not_mended_by_waiting() -> None:
     found = take_over(replace(USABLE, error=NOT_FAST, warm_ups=1), ALL)
     assert (found.how, found.why) == (How.NONE, "Another plan would not mend that.")

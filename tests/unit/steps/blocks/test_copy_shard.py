@@ -12,9 +12,9 @@ import pytest
 
 from rewarm.contracts import CopyShardEvent
 from rewarm.domain.blocks.changed import ChangedBlock
-from rewarm.domain.blocks.packs import PackedBlock, PackFacts
+from rewarm.domain.blocks.packs import PackedBlock, PackFacts, packed, taken_out
 from rewarm.domain.blocks.shards import ListedRange
-from rewarm.domain.errors import BlockTokenError, ServiceUnavailableError
+from rewarm.domain.errors import BlockDamagedError, BlockTokenError, ServiceUnavailableError
 from rewarm.steps.blocks.copy_shard import CopyShardPorts, copy_shard
 from tests.support.fakes import FakeArtifacts
 from tests.support.step_events import DELTA, LISTED, NOW
@@ -48,6 +48,10 @@ class FakePacks:
     texts: dict[str, str] = field(default_factory=dict)
     packs: dict[str, PackFacts] = field(default_factory=dict)
     claims: dict[str, tuple[str, datetime]] = field(default_factory=dict)
+    whole: dict[str, bytes] = field(default_factory=dict)
+
+    def bytes_of(self, key: str) -> bytes:
+        return self.whole[key]
 
     def put_text(self, key: str, lines: Iterable[str]) -> None:
         self.texts[key] = "".join(lines)
@@ -56,6 +60,7 @@ class FakePacks:
         assert len(data) == facts.size_bytes
         assert made_at == NOW
         self.packs[key] = facts
+        self.whole[key] = data
 
     def claim(self, key: str, owner: str, *, claimed_at: datetime, claimed_after: datetime) -> bool:
         standing, since = self.claims.get(key, (owner, claimed_at))
@@ -69,11 +74,19 @@ class FakePacks:
         return self.packs.get(key)
 
 
-def copied(lists: FakeLists, packs: FakePacks, *, samples: bool = False) -> list[Any]:
+def copied(
+    lists: FakeLists,
+    packs: FakePacks,
+    *,
+    samples: bool = False,
+    log_pack: str | None = None,
+    undo_attempt: int | None = None,
+) -> list[Any]:
     """The lines of the part."""
-    shard = {"part": 3, "samples": samples, "blocks": [(7, "old"), (9, "old")]}
+    shard = {"part": 3, "samples": samples, "blocks": [(7, "old"), (9, "old")], "logPack": log_pack}
+    delta = {**DELTA, "undoAttempt": undo_attempt}
     event = CopyShardEvent.model_validate(
-        {"restore_id": "restore-1", "now": NOW, "delta": DELTA, "listed": LISTED, "shard": shard}
+        {"restore_id": "restore-1", "now": NOW, "delta": delta, "listed": LISTED, "shard": shard}
     )
     ports: Any = {
         "lists": lists, "reader": FakeReader(), "packs": packs, "artifacts": FakeArtifacts(),
@@ -118,3 +131,30 @@ def test_samples_are_named_by_their_checksums() -> None:
 def test_a_block_that_is_listed_no_more_is_named() -> None:
     with pytest.raises(BlockTokenError, match="block 9 is not listed"):
         copied(FakeLists([7]), FakePacks())
+
+
+def test_before_its_blocks_are_written_the_agent_keeps_the_old_ones_at_an_address_of_the_attempt() -> None:
+    _, pack, _ = copied(FakeLists([7, 9]), FakePacks(), undo_attempt=1)
+    assert "/put-once/undo/restore-1/0/1/000003-000?" in pack["undo"]
+    _, sample, *_ = copied(FakeLists([7, 9]), FakePacks(), undo_attempt=1, samples=True)
+    assert "undo" not in sample
+
+
+def test_of_a_pack_of_an_undo_log_the_blocks_are_taken_that_no_earlier_one_has() -> None:
+    key, packs = "undo/restore-0/1/1/000007-000", FakePacks()
+    blocks = [PackedBlock(index, 524_288, f"{index:064x}", b"frame" * index) for index in (6, 7, 8, 9)]
+    packs.whole[key], _ = packed(blocks)
+    _, pack, _ = copied(FakeLists([]), packs, log_pack=key)
+    assert "deltas/restore-1/0/log-000003" in pack["pack"]
+    made = packs.whole["deltas/restore-1/0/log-000003"]
+    assert taken_out(made, [7, 9]) == [blocks[1], blocks[3]]
+    assert (pack["blocks"], pack["bytes"]) == (2, len(made))
+
+
+@pytest.mark.parametrize("cut", [3, 20, 400])
+def test_a_pack_of_an_undo_log_that_is_cut_off_is_refused(cut: int) -> None:
+    key, packs = "undo/restore-0/1/1/000007-000", FakePacks()
+    whole, _ = packed([PackedBlock(index, 524_288, "ab" * 32, b"frame" * 60) for index in (7, 9)])
+    packs.whole[key] = whole[:cut]
+    with pytest.raises(BlockDamagedError, match="is not the pack that it was"):
+        copied(FakeLists([]), packs, log_pack=key)

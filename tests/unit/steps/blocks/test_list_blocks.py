@@ -8,6 +8,7 @@ from typing import Any
 
 from rewarm.contracts import ListBlocksEvent, ListBlocksResult
 from rewarm.domain.blocks.changed import ChangedBlock
+from rewarm.domain.blocks.packs import PackedBlock, PackIndex, pack_index, packed
 from rewarm.domain.blocks.shards import FEWEST_BLOCKS, ListedRange, ReadRates
 from rewarm.steps.blocks.list_blocks import ListBlocksPorts, list_blocks
 from tests.support.builders import World
@@ -46,10 +47,12 @@ class FakePacks:
         self.texts[key] = [json.loads(line) for line in "".join(lines).splitlines()]
 
 
-def listed(lists: FakeLists, **changes: Any) -> tuple[ListBlocksResult, dict[str, list[Any]], World]:
+def listed(
+    lists: FakeLists, packs: FakePacks | None = None, **changes: Any
+) -> tuple[ListBlocksResult, dict[str, list[Any]], World]:
     delta = {**DELTA, "samples": 0, **changes}
     event = ListBlocksEvent.model_validate({"restore_id": "restore-1", "now": NOW, "delta": delta})
-    world, packs = World(), FakePacks()
+    world, packs = World(), packs or FakePacks()
     ports: Any = {"lists": lists, "packs": packs, "artifacts": world.artifacts, "table": world.table}
     return (
         list_blocks(event, ListBlocksPorts(**ports, bucket="artifacts", region="us-east-1")),
@@ -116,3 +119,94 @@ def test_where_nothing_differs_the_manifest_is_its_end() -> None:
     assert (texts[found.items_key], found.shards, found.blocks) == ([], 0, 0)
     head, end = texts[f"{FOLDER}/part-000000"]
     assert (head["blocksTotal"], end["next"]) == (0, None)
+
+
+class FakeLog(FakePacks):
+    """Port PackStore, with an undo log: the blocks of each of its packs by key."""
+
+    def __init__(self, log: dict[str, list[int]]) -> None:
+        super().__init__()
+        self._log = log
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        assert prefix == "undo/restore-0/1/"
+        yield from (f"{prefix}{name}" for name in ("log.json", *self._log))
+
+    def indices(self, keys: Iterable[str]) -> Iterator[PackIndex]:
+        for key in keys:
+            blocks = self._log[key.removeprefix("undo/restore-0/1/")]
+            found = [PackedBlock(index, 524_288, "ab" * 32, b"frame") for index in blocks]
+            yield pack_index(packed(found)[0])
+
+
+LOG = {"restoreId": "restore-0", "index": 1}
+
+
+def lines_of(texts: dict[str, list[Any]], *parts: int) -> list[Any]:
+    """Of these parts of the manifest, without their heads and ends."""
+    return [line for part in parts for line in texts[f"{FOLDER}/part-{part:06d}"][1:-1]]
+
+
+def test_a_whole_volume_has_zeros_for_what_the_snapshot_has_not_got() -> None:
+    lists = FakeLists({None: tokens(*range(600), 2_000)})
+    found, texts, _ = listed(lists, against=None, whole=True)
+    assert (found.blocks, found.zeros, found.blocks_total) == (2_048, 2_048 - 601, 2_048)
+    assert lines_of(texts, found.shards) == [
+        {"zeros": 600, "count": 1_400},
+        {"zeros": 2_001, "count": 47},
+    ]
+
+
+def test_lines_with_undo_addresses_have_at_most_512_blocks_and_each_its_own() -> None:
+    lists = FakeLists({None: tokens(*range(600), 2_000)})
+    found, texts, _ = listed(lists, against=None, whole=True, undoAttempt=2, firstPart=4)
+    zeros = lines_of(texts, 4 + found.shards)
+    assert [(one["zeros"], one["count"]) for one in zeros] == [
+        (600, 512),
+        (1_112, 512),
+        (1_624, 376),
+        (2_001, 47),
+    ]
+    addresses = [one["undo"] for one in zeros]
+    part = 4 + found.shards
+    keys = [f"undo/restore-1/0/2/{part:06d}-{line:03d}" for line in range(4)]
+    assert [one.partition("/put-once/")[2].partition("?")[0] for one in addresses] == keys
+
+
+def test_parts_with_addresses_have_a_thousand_lines() -> None:
+    changed = tokens(*range(0, 2_048, 2))
+    found, texts, _ = listed(FakeLists({None: changed}), against=None, whole=True, undoAttempt=0)
+    first = found.shards
+    assert (len(lines_of(texts, first)), len(lines_of(texts, first + 1))) == (1_000, 24)
+    assert found.next_part == first + 2
+    assert texts[f"{FOLDER}/part-{first:06d}"][-1]["next"] is not None
+    assert texts[f"{FOLDER}/part-{first + 1:06d}"][-1]["next"] is None
+
+
+def test_an_undo_log_alone_has_just_its_packs_and_nothing_is_copied() -> None:
+    packs = FakeLog({"0/000000-000": [5, 6], "0/000001-000": [9]})
+    found, texts, _ = listed(FakeLists({}), packs, against=None, log=LOG)
+    assert (found.shards, found.blocks, found.logged, found.zeros, found.list_calls) == (0, 3, 3, 0, 0)
+    first, second = lines_of(texts, 0)
+    assert (first["blocks"], second["blocks"]) == (2, 1)
+    assert "undo/restore-0/1/0/000000-000" in first["pack"]
+
+
+def test_what_an_earlier_attempt_has_is_taken_out_of_the_packs_of_a_later_one() -> None:
+    packs = FakeLog({"0/000000-000": [5, 6], "1/000007-000": [6, 7], "1/000008-000": [5]})
+    found, texts, _ = listed(FakeLists({}), packs, against=None, log=LOG)
+    (shard,) = texts[found.items_key]
+    assert (shard["logPack"], shard["blocks"]) == ("undo/restore-0/1/1/000007-000", [[7, ""]])
+    assert (found.blocks, found.shards, len(lines_of(texts, 1))) == (3, 1, 1)
+
+
+def test_a_snapshot_overlaid_with_a_log_has_each_block_once() -> None:
+    packs = FakeLog({"0/000000-000": [1, 700]})
+    lists = FakeLists({None: tokens(0, 1, 2)})
+    found, texts, _ = listed(lists, packs, against=None, whole=True, log=LOG)
+    (shard,) = texts[found.items_key]
+    assert [index for index, _ in shard["blocks"]] == [0, 2]
+    pack, *zeros = lines_of(texts, 1)
+    assert pack["blocks"] == 2
+    assert zeros == [{"zeros": 3, "count": 697}, {"zeros": 701, "count": 1_347}]
+    assert (found.blocks, found.logged, found.zeros) == (2_048, 2, 2_044)

@@ -19,7 +19,7 @@ from rewarm.domain.model import Attachment, ImageVolume, Volume, VolumeSettings
 from rewarm.domain.snapshots import BinnedSnapshot
 from rewarm.steps.fleet.sources import FleetItem, FleetSourcePorts, resolve_fleet, spread_seconds_of
 from tests.support.builders import INSTANCE_ID, NOW, ZONE, instance, snapshot
-from tests.support.fakes import FakeInstances, FakeSnapshots, FakeVolumes
+from tests.support.fakes import FakeArtifacts, FakeInstances, FakeSnapshots, FakeVolumes
 
 OTHER_ID = "i-0fedcba9876543210"
 IMAGE_ID = "ami-0123456789abcdef0"
@@ -55,6 +55,7 @@ class World:
             snapshots=self.snapshots,
             instances=self.instances,
             volumes=self.volumes,
+            artifacts=FakeArtifacts(),
             region="ap-northeast-1",
         )
         return resolve_fleet({**source, "target": target, **parts}, ports)

@@ -119,7 +119,7 @@ CASES = {
         "is attached to 2 instances",
     ),
     "attached nowhere": ({"volume": {"attachments": ()}}, "is attached to no instance"),
-    "a copy": ({"good": {"is_copy": True}}, "is no snapshot of"),
+    "a copy": ({"good": {"is_copy": True}}, "name the volume in target.volumeId"),
     "grown": ({"volume": {"settings": VolumeSettings("gp3", 200)}}, "has 200 GiB now and had 100 then"),
     "root": ({"instance": {"root_device": "/dev/sdf"}}, "target.device /dev/sdf and target.reboot"),
     "silent": ({"instance": {"ssm_online": False}}, "is not online in Systems Manager"),

@@ -170,6 +170,30 @@ class TestVerifyVolume:
             verify(world, pending=again)
         assert len(world.commands.sent) == 2
 
+    def test_measures_a_rewound_volume_of_a_busy_machine_three_times_more_after_pauses(self):
+        """Its blocks are there; what is slow is the machine, which has other work."""
+        world, rewound = World(), assignment().model_copy(update={"rewinds": VOLUME_ID})
+        pending, pauses = verify(world, volume=rewound), []
+        for number in range(1, 4):
+            again = verify(world, pending=finish_slowly(world, pending, f"command-{number}"), volume=rewound)
+            pauses.append(again.wait_seconds)
+            assert (again.command_id, again.measurements) == (None, number + 1)
+            pending = verify(world, pending=again, volume=rewound)
+            assert pending.measurements == number + 1
+        assert pauses == [30, 60, 120]
+        finish_slowly(world, pending, "command-4")
+        words = rf"{VOLUME_ID} is rewound to snap-\w+ and proven, but slow: measured 4 times: .*p99 91.0 ms"
+        with pytest.raises(VolumeNotFastError, match=words):
+            verify(world, pending=pending, volume=rewound)
+
+    def test_a_rewound_volume_that_is_fast_the_second_time_is_fast(self):
+        world, rewound = World(), assignment().model_copy(update={"rewinds": VOLUME_ID})
+        pending = finish_slowly(world, verify(world, volume=rewound), "command-1")
+        pending = verify(world, pending=verify(world, pending=pending, volume=rewound), volume=rewound)
+        world.commands.finish("command-2", stdout=measurement())
+        result = verify(world, pending=pending, volume=rewound)
+        assert (result.finished, result.verdict, result.measurements) == (True, "fast", 2)
+
     def test_a_volume_of_which_only_the_used_blocks_were_asked_for_may_stay_slow(self):
         world = World()
         again = verify(world, pending=finish_slowly(world, verify(world), "command-1"), scope="used")

@@ -1,0 +1,61 @@
+"""`rewarm undo-log`: what rewinds have overwritten, which undoes them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from rewarm_cli import words
+from rewarm_cli.settings import Commands, Settings, examples, takes_settings
+
+Json = dict[str, Any]
+
+
+@click.group("undo-log", cls=Commands)
+def undo_log() -> None:
+    """List and delete what rewinds have overwritten."""
+
+
+@undo_log.command("list", epilog=examples("rewarm undo-log list", "rewarm undo-log list -o json"))
+@takes_settings
+def list_undo_logs(settings: Settings) -> None:
+    """List the undo logs with their size and price, and when S3 deletes them."""
+    found = settings.api().insist(200, "GET", "/undo-logs")["undoLogs"]
+    if not settings.for_people:
+        settings.emit({"undoLogs": found})
+        return
+    from rewarm_cli.output import console, print_table
+
+    rows = [
+        [
+            log["restoreId"],
+            log["volumeId"] or "-",
+            log["snapshotId"] or "-",
+            words.size(log["bytes"]),
+            words.usd(log["usdPerMonth"]),
+            words.clock(log["expiresAt"]),
+        ]
+        for log in found
+    ]
+    names = ("restore", "volume", "put back to", "size", "a month", "deleted at")
+    print_table(console(), names, rows, whole=("restore", "volume"))
+
+
+@undo_log.command(
+    "delete", epilog=examples("rewarm undo-log delete restore-…", "rewarm undo-log delete restore-… --yes")
+)
+@click.argument("restore_id", metavar="RESTORE")
+@click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
+@takes_settings
+def delete_undo_log(settings: Settings, restore_id: str, *, yes: bool) -> None:
+    """Delete the undo log of a restore; the rewind cannot be undone by it any more."""
+    if sys.stdin.isatty() and sys.stdout.isatty() and not yes:
+        click.confirm(f"Delete what undoes {restore_id}?", abort=True, err=True)
+    answer = settings.api().insist(200, "DELETE", f"/undo-logs/{quote(restore_id, safe='')}")
+    if settings.for_people:
+        click.echo(f"The undo log of {restore_id} is deleted: {answer['deletedObjects']:,} objects")
+    else:
+        settings.emit(answer)

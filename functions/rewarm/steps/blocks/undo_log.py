@@ -1,0 +1,47 @@
+"""Undo logs and manifests: the packs of a log that are written back, and lines for which one is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rewarm.contracts.copying import Delta, UndoLogId
+from rewarm.domain.blocks.packs import Line, pack_line
+from rewarm.domain.blocks.undo import LogPack, LogShare, shares
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.blocks import PackStore
+from rewarm.steps.record.bucket import (
+    delta_address,
+    undo_address,
+    undo_pack_attempt,
+    undo_pack_key,
+    undo_prefix,
+)
+
+
+def log_shares(log: UndoLogId, packs: PackStore) -> list[LogShare]:
+    """The packs of a log, each with the blocks that undo the rewind. Raises BlockDamagedError."""
+    keys = packs.keys(undo_prefix(log.restore_id, log.index))
+    attempts = {key: attempt for key in keys if (attempt := undo_pack_attempt(key)) is not None}
+    found = zip(attempts.items(), packs.indices(attempts), strict=True)
+    return list(shares(LogPack(key, attempt, index) for (key, attempt), index in found))
+
+
+def log_lines(found: Iterable[LogShare], artifacts: Artifacts) -> Iterator[Line]:
+    """Lines of the packs that are written back as they are, from where the log has them."""
+    for share in found:
+        if share.is_whole:
+            yield pack_line(delta_address(share.pack.key, artifacts), share.pack.index.facts)
+
+
+def with_undo(
+    lines: Sequence[Line], restore_id: str, delta: Delta, part: int, artifacts: Artifacts
+) -> list[Line]:
+    """The lines of a part, each with an address of its own, where the agent keeps what it overwrites.
+
+    They are as they were where a snapshot keeps it.
+    """
+    attempt = delta.undo_attempt
+    if attempt is None:
+        return list(lines)
+    keys = (undo_pack_key(restore_id, delta.index, attempt, part=part, line=at) for at in range(len(lines)))
+    return [{**line, "undo": undo_address(key, artifacts)} for line, key in zip(lines, keys, strict=True)]

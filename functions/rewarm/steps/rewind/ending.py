@@ -1,0 +1,128 @@
+"""How a rewind ends that fails once its gate was opened: the agent is stopped, and its account is read.
+
+Only where a block was written the volume is mixed. Where the agent is lost it may be.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from rewarm.contracts.rewinding import BlocksWritten, RewindEvent, RewindResult
+from rewarm.contracts.values import Failure
+from rewarm.domain import errors
+from rewarm.domain.errors import TEMPORARY, BlocksUnavailableError, RestoreError, RewindIncompleteError
+from rewarm.steps.record.records import attribute, rewind_attribute
+from rewarm.steps.rewind.accounts import in_all, in_words, so_far
+from rewarm.steps.rewind.gate import close_gate, end_manifest, other_instances
+from rewarm.steps.rewind.needs import RewindPorts
+from rewarm.steps.rewind.way_back import way_back
+from rewarm.steps.rewind.writer import Writer
+
+END_PATIENCE, STOP_PATIENCE = timedelta(minutes=1), timedelta(minutes=3)
+"""An agent at the end of its manifest ends within seconds, and so does one that is cancelled. One that is
+away says nothing."""
+STOP_SECONDS = 2
+
+
+def stop(
+    event: RewindEvent, pending: RewindResult, writer: Writer, error: RestoreError, ports: RewindPorts
+) -> RewindResult:
+    """Has the agent end, and waits for its last account. Raises `outcome` where it has ended."""
+    sent = pending.dispatch
+    if pending.phase != "write" or sent is None or writer.ended is not None:
+        raise outcome(event, pending, writer, error, ports) from error
+    try:
+        if isinstance(error, BlocksUnavailableError):
+            end_manifest(event, pending, ports)
+        else:
+            ports.commands.cancel(sent.command_id, sent.instance_id)
+    except TEMPORARY:
+        raise
+    except RestoreError:
+        raise outcome(event, pending, writer, error, ports) from error
+    stopped_by = Failure(error=type(error).__name__, cause=str(error))
+    changes = {"phase": "stop", "stopped_by": stopped_by, "asked_at": event.now, "wait_seconds": STOP_SECONDS}
+    return pending.model_copy(update=changes)
+
+
+def stopped(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
+    """Waits for the agent's end, and raises `outcome` then."""
+    waited, sent = event.now - (pending.asked_at or event.now), pending.dispatch
+    if writer.ended is None and waited <= STOP_PATIENCE:
+        if waited > END_PATIENCE and sent is not None:
+            ports.commands.cancel(sent.command_id, sent.instance_id)
+        wait = max(STOP_SECONDS, int(waited.total_seconds() / 10))
+        seen = so_far(pending, writer)
+        return pending.model_copy(update={"wait_seconds": wait, "seen": seen})
+    raise outcome(event, pending, writer, _named(pending.stopped_by), ports)
+
+
+def outcome(
+    event: RewindEvent, pending: RewindResult, writer: Writer, error: RestoreError, ports: RewindPorts
+) -> RestoreError:
+    """The error itself where nothing was written; RewindIncompleteError where something was, or may be."""
+    written = in_all(pending, writer)
+    if written.is_none:
+        return unwritten(event, error, but=close_gate(event, ports))
+    found = _mixed(event, written)
+    _note(event, found, written, ports)
+    return RewindIncompleteError(
+        f"{found}: {error}. {_capital(way_back(event, pending, ports))}. Send the request again, which "
+        "writes what is missing; or put a new volume in its place, with target.mode replace"
+    )
+
+
+def check_alone_at_end(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> None:
+    """Raises RewindIncompleteError where another instance has the volume too: it may have written to it."""
+    others = [] if event.is_direct else other_instances(event, ports)
+    if not others:
+        return
+    found = (
+        f"{event.written_id} may differ from {event.volume.snapshot_id}: its blocks are written and read "
+        f"back, but it is attached to {', '.join(others)} too, where anybody may have written to it meanwhile"
+    )
+    _note(event, found, in_all(pending, writer), ports)
+    raise RewindIncompleteError(
+        f"{found}. {_capital(way_back(event, pending, ports))}. Detach it from all but one instance and send "
+        "the request again, which compares it anew"
+    )
+
+
+def unwritten(event: RewindEvent, error: RestoreError, *, but: str | None = None) -> RestoreError:
+    """The same error, which says that the volume is as it was."""
+    text = str(error)
+    if "othing was written" in text and but is None:
+        return error
+    if "othing was written" not in text:
+        text = f"{text}. Nothing was written to {event.written_id}"
+    return type(error)(f"{text}; but {but}" if but else text)
+
+
+def _note(event: RewindEvent, found: str, written: BlocksWritten, ports: RewindPorts) -> None:
+    """What became of the volume, for clean-up's message."""
+    index, name = event.volume.index, rewind_attribute(event.volume.index)
+    record = attribute(ports.table, event.restore_id, index, name)
+    changed = {**record, "found": found, "written": written.blocks}
+    ports.table.update_volume(event.restore_id, index, {name: changed})
+
+
+def _mixed(event: RewindEvent, written: BlocksWritten) -> str:
+    volume_id, good_id = event.written_id, event.volume.snapshot_id
+    if not written.blocks:
+        return (
+            f"{volume_id} may be mixed: the agent was lost after it was allowed to write, so some of its "
+            f"blocks may be those of {good_id}"
+        )
+    return (
+        f"{volume_id} is mixed: {in_words(written)} are those of {good_id}, and the others are as they were"
+    )
+
+
+def _named(failure: Failure | None) -> RestoreError:
+    found = getattr(errors, failure.error, None) if failure else None
+    kind = found if isinstance(found, type) and issubclass(found, RestoreError) else errors.AgentFailedError
+    return kind(failure.cause if failure else "")
+
+
+def _capital(text: str) -> str:
+    return text if text.startswith("snap-") else text[:1].upper() + text[1:]

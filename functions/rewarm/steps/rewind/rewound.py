@@ -1,0 +1,48 @@
+"""What a finished rewind has left: the counts of writes by which the next one of the volume sees whether it
+still is so. It lies in the bucket by volume, so it outlives the record.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+from rewarm.contracts.rewinding import RewindEvent
+from rewarm.domain.errors import RestoreError
+from rewarm.domain.units import iso
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts
+from rewarm.steps.record.bucket import rewound_key
+from rewarm.steps.rewind.ways import undone_log
+
+_BOOT_ID = re.compile(r"[0-9a-f-]{8,64}")
+
+
+def note_rewound(event: RewindEvent, account: JsonObject, artifacts: Artifacts) -> None:
+    """By the last account of the agent. A rewind needs it for nothing, so it fails for no lack of it."""
+    boot_id, count = account.get("bootId"), account.get("writeCount")
+    if not isinstance(boot_id, str) or not _BOOT_ID.fullmatch(boot_id) or not isinstance(count, dict):
+        return
+    told: JsonObject = {
+        "volumeId": event.written_id,
+        "snapshotId": event.volume.snapshot_id if undone_log(event) is None else None,
+        "restoreId": event.restore_id,
+        "index": event.volume.index,
+        "bootId": boot_id,
+        "writeCount": count,
+        "at": iso(event.now),
+    }
+    with suppress(RestoreError):
+        artifacts.put_json(rewound_key(event.written_id), told)
+
+
+def rewound_before(event: RewindEvent, artifacts: Artifacts) -> JsonObject | None:
+    """What the rewind has left that this one undoes; None where another one came later, or nobody knows."""
+    log = undone_log(event)
+    if log is None:
+        return None
+    with suppress(RestoreError):
+        found = artifacts.get_json(rewound_key(event.written_id)) or {}
+        if (found.get("restoreId"), found.get("index")) == (log.restore_id, log.index):
+            return found
+    return None

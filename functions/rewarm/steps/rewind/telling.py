@@ -1,0 +1,139 @@
+"""What the step says of a rewind: to the message, to the record, and to whoever asks."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from rewarm.contracts import CostPart, Plan, PollInitializationResult
+from rewarm.contracts.rewinding import RewindEvent, RewindResult
+from rewarm.contracts.values import InitializationSignals
+from rewarm.domain.model import BLOCK_BYTES
+from rewarm.domain.plan import cost
+from rewarm.domain.ready import agent_output
+from rewarm.domain.units import count_text, size_text
+from rewarm.ports import JsonObject
+from rewarm.steps.record.records import (
+    Status,
+    attribute,
+    initialization_attribute,
+    initialization_record,
+    rewind_attribute,
+)
+from rewarm.steps.rewind.accounts import so_far
+from rewarm.steps.rewind.gate import PREPARING, READY, unmark
+from rewarm.steps.rewind.needs import RewindPorts
+from rewarm.steps.rewind.rewound import note_rewound
+from rewarm.steps.rewind.way_back import way_back
+from rewarm.steps.rewind.ways import compares_device, target_in_words
+from rewarm.steps.rewind.writer import Writer
+
+FIRST_WAIT_SECONDS = 1
+
+
+def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
+    """All blocks are written and read back, by all attempts together."""
+    reasons = [_written(event, pending, writer)]
+    if not event.is_direct:
+        note_rewound(event, writer.account or {}, ports.artifacts)
+        stays = unmark(event.written_id, ports.volumes)
+        reasons.append(way_back(event, pending, ports))
+        if stays is not None:
+            reasons.append(f"{event.written_id} equals {event.volume.snapshot_id}, but {stays}")
+        others = ", ".join(_others(event, pending.evidence_id, ports))
+        if others:
+            reasons.append(f"{others} compared {event.written_id} once more and can be deleted")
+    told = progress(event, pending, writer, reasons, ready=True)
+    return told.model_copy(update={"phase": "done", "finished": True, "plan": _billed(event, pending)})
+
+
+def _written(event: RewindEvent, pending: RewindResult, writer: Writer) -> str:
+    """What was written, and what proves that the rest of the volume is the same."""
+    account, compares = writer.account, compares_device(event)
+    blocks = agent_output.whole_number(account, "blocksWritten" if compares else "blocksDone") or 0
+    blocks += pending.written.blocks
+    samples = agent_output.whole_number(account, "samples") or 0
+    others = f"; {samples:,} of the others are the same there" if samples else ""
+    if compares:
+        equal = agent_output.whole_number(account, "blocksEqual") or 0
+        others = f"; the other {equal:,} were compared, and are the same there"
+    amount = f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)})"
+    return f"{amount} of {target_in_words(event)} are written and read back{others}"
+
+
+def progress(
+    event: RewindEvent, pending: RewindResult, writer: Writer, reasons: list[str], *, ready: bool = False
+) -> RewindResult:
+    """As the initialization of a new volume: bytes that are written and read back."""
+    earlier, account = pending.initialization, writer.account or {}
+    done_bytes = agent_output.whole_number(account, "bytesDone") or 0
+    total = max(done_bytes, pending.counts.blocks * BLOCK_BYTES)
+    moved = earlier is None or done_bytes != earlier.bytes_done or ready
+    told = PollInitializationResult(
+        ready=ready,
+        wait_seconds=FIRST_WAIT_SECONDS,
+        progress_percent=100.0 if ready else round(99.9 * done_bytes / total, 1) if total else 0.0,
+        bytes_done=done_bytes,
+        bytes_total=total,
+        mib_per_second=agent_output.number(account, "mibPerSecond"),
+        eta_seconds=agent_output.whole_number(account, "etaSeconds"),
+        reasons=reasons,
+        signals=InitializationSignals(agent=writer.account),
+        polls=earlier.polls + 1 if earlier else 1,
+        first_polled_at=earlier.first_polled_at if earlier else event.now,
+        last_progress_at=event.now if moved or earlier is None else earlier.last_progress_at,
+        agent_finished_at=event.now if ready else None,
+    )
+    return pending.model_copy(update={"initialization": told, "seen": so_far(pending, writer)})
+
+
+def note(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> RewindResult:
+    """In the record, for whoever asks, and for clean-up."""
+    table, index = ports.table, event.volume.index
+    told, changes = result.initialization, dict[str, object]()
+    if not event.is_direct:
+        changes[rewind_attribute(index)] = _record(event, result, ports)
+    if told is not None:
+        key = result.dispatch.progress_key if result.dispatch else None
+        record = initialization_record(told, event.written_id, event.plan.strategy, key, event.now)
+        changes[initialization_attribute(index)] = record
+    if changes:
+        table.update_volume(event.restore_id, index, changes)
+    if result.delta is not None:
+        table.advance(event.restore_id, Status.INITIALIZING.value)
+    return result
+
+
+def _record(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> JsonObject:
+    index = event.volume.index
+    record = attribute(ports.table, event.restore_id, index, rewind_attribute(index))
+    written = result.written.plus(result.seen)
+    return {
+        **record,
+        "volumeId": event.written_id,
+        "state": "done" if result.finished else READY if result.writing else PREPARING,
+        "evidence": result.evidence_id or record.get("evidence"),
+        "others": _others(event, result.evidence_id or record.get("evidence"), ports),
+        "attempt": result.attempt,
+        "written": written.blocks,
+        **result.counts.to_json(),
+    }
+
+
+def _others(event: RewindEvent, evidence_id: str | None, ports: RewindPorts) -> list[str]:
+    """The snapshots of the volume that this restore made and that are not the way back."""
+    index = event.volume.index
+    record = attribute(ports.table, event.restore_id, index, rewind_attribute(index))
+    known = [record.get("evidence"), *(record.get("others") or [])]
+    return [one for one in known if one and one != evidence_id]
+
+
+def _billed(event: RewindEvent, pending: RewindResult) -> Plan:
+    """The plan with what was read; the plan could but estimate it."""
+    plan, each = event.plan, event.plan.block_usd_per_thousand
+    if each is None:
+        return plan
+    counts = pending.counts
+    line = cost.fetched_blocks(counts.blocks - counts.zeros - counts.logged + counts.samples, each)
+    parts = [CostPart.model_validate(line) if part.item == line.item else part for part in plan.cost_parts]
+    total = sum((part.usd for part in parts), Decimal(0))
+    return plan.model_copy(update={"cost_parts": parts, "cost_usd": total})

@@ -1,0 +1,133 @@
+"""The undo logs of the stack: listed, priced and deleted. All is in the bucket, so no record is needed.
+
+GET /undo-logs, DELETE /undo-logs/{restoreId}, and what a rewind says of its own log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from rewarm.contracts.rewinding import DeletedUndoLog, RewindEvent, UndoLog, UndoLogList
+from rewarm.domain.blocks.undo import UNDO_FORMAT, expires_at
+from rewarm.domain.errors import UndoLogInUseError, UndoLogNotFoundError
+from rewarm.domain.model import GIB
+from rewarm.domain.plan.cost import PACKS_USD_PER_GIB_MONTH
+from rewarm.domain.units import clock_text, gib, iso, round_usd, size_text, usd_text
+from rewarm.ports import JsonObject
+from rewarm.ports.artifacts import Artifacts, LogObject, UndoLogs
+from rewarm.ports.restores import RestoreTable
+from rewarm.steps.record.bucket import (
+    UNDO_LOGS,
+    undo_head_key,
+    undo_log_of,
+    undo_pack_attempt,
+    undo_prefix,
+)
+from rewarm.steps.record.records import FINISHED, Status, attribute, rewind_attribute
+
+FIRST, LAST = "0", "9999-12-31T23:59:59Z"
+MOST_RUNNING = 100
+"""Restores of each status that are asked whether they need a log."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndoLogPorts:
+    """The ports that undo logs need."""
+
+    logs: UndoLogs
+    artifacts: Artifacts
+    undo_log_days: int
+    """After which S3 deletes a log."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteUndoLogPorts(UndoLogPorts):
+    """The ports that delete_undo_log needs."""
+
+    table: RestoreTable
+
+
+def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, table: RestoreTable) -> None:
+    """Puts the log's head, before the first block is written: for whoever finds nothing but the bucket.
+
+    The record says that there may be one, for whoever cleans up after an execution that was stopped.
+    """
+    index, name = event.volume.index, rewind_attribute(event.volume.index)
+    told: JsonObject = {
+        "format": UNDO_FORMAT,
+        "restoreId": event.restore_id,
+        "index": index,
+        "volumeId": event.written_id,
+        "volumeBytes": event.volume.snapshot_size_gib * GIB,
+        "snapshotId": event.volume.snapshot_id,
+        "stack": stack_name,
+        "startedAt": iso(event.now),
+    }
+    artifacts.put_json(undo_head_key(event.restore_id, index), told)
+    record = attribute(table, event.restore_id, index, name)
+    known = record.get("undoLog") or {"restoreId": event.restore_id}
+    table.update_volume(event.restore_id, index, {name: {**record, "undoLog": known}})
+
+
+def list_undo_logs(ports: UndoLogPorts) -> JsonObject:
+    """Returns the logs of all rewinds, by restore."""
+    return UndoLogList(undo_logs=list(_logs(ports.logs.objects(UNDO_LOGS), ports))).to_json()
+
+
+def undo_log(restore_id: str, index: int, ports: UndoLogPorts) -> UndoLog | None:
+    """Returns the log of one volume of a restore; None where nothing was overwritten, or it is deleted."""
+    found = next(_logs(ports.logs.objects(undo_prefix(restore_id, index)), ports), None)
+    return found if found is not None and found.packs else None
+
+
+def in_words(log: UndoLog) -> str:
+    """What somebody pays for and may delete, and until when it is there."""
+    return (
+        f"its undo log has {size_text(log.bytes)} ({usd_text(log.usd_per_month)} a month) until "
+        f"{clock_text(log.expires_at)}, unless it is deleted sooner"
+    )
+
+
+def delete_undo_log(restore_id: str, ports: DeleteUndoLogPorts) -> JsonObject:
+    """Deletes what undoes the rewinds of a restore. Raises UndoLogNotFoundError, UndoLogInUseError."""
+    _check_unused(restore_id, ports.table)
+    keys = [one.key for one in ports.logs.objects(undo_prefix(restore_id))]
+    if not keys:
+        raise UndoLogNotFoundError(f"the restore {restore_id} has no undo log", field="restoreId")
+    # A head goes last: a log of which a part is deleted can still be found, and deleted.
+    deleted = ports.logs.delete(sorted(keys, key=lambda key: undo_pack_attempt(key) is None))
+    return DeletedUndoLog(restore_id=restore_id, deleted_objects=deleted).to_json()
+
+
+def _check_unused(restore_id: str, table: RestoreTable) -> None:
+    """Raises UndoLogInUseError."""
+    status = table.standing(restore_id).status
+    if status is not None and status not in FINISHED:
+        raise UndoLogInUseError(f"the restore {restore_id} still runs, and may need its undo log")
+    for running in (one for one in Status if one not in FINISHED):
+        found, _ = table.listed(running.value, since=FIRST, until=LAST, after=None, limit=MOST_RUNNING)
+        for one in found:
+            request = one.record.get("request") or {}
+            if (request.get("source") or {}).get("undoOf") == restore_id:
+                raise UndoLogInUseError(f"the restore {one.name} undoes {restore_id} with this log now")
+
+
+def _logs(objects: Iterable[LogObject], ports: UndoLogPorts) -> Iterator[UndoLog]:
+    named = ((place, one) for one in objects if (place := undo_log_of(one.key)) is not None)
+    for (restore_id, index), group in groupby(named, key=lambda pair: pair[0]):
+        found = [one for _, one in group]
+        head = ports.artifacts.get_json(undo_head_key(restore_id, index)) or {}
+        size = sum(one.size_bytes for one in found)
+        yield UndoLog(
+            restore_id=restore_id,
+            index=index,
+            volume_id=head.get("volumeId"),
+            snapshot_id=head.get("snapshotId"),
+            started_at=head.get("startedAt"),
+            packs=sum(undo_pack_attempt(one.key) is not None for one in found),
+            bytes=size,
+            usd_per_month=round_usd(gib(size) * PACKS_USD_PER_GIB_MONTH),
+            expires_at=min(expires_at(one.written_at, ports.undo_log_days) for one in found),
+        )

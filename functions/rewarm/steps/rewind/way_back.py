@@ -1,0 +1,56 @@
+"""Whether the evidence still is what undoes the rewind: anybody may have deleted it."""
+
+from __future__ import annotations
+
+from rewarm.contracts.rewinding import RewindEvent, RewindResult
+from rewarm.domain.errors import TEMPORARY, RestoreError
+from rewarm.steps.record.records import attribute, rewind_attribute
+from rewarm.steps.rewind.needs import RewindPorts
+from rewarm.steps.rewind.undo_logs import in_words, undo_log
+from rewarm.steps.rewind.ways import keeps_log
+
+
+def way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> str:
+    """A sentence for people, by what EC2 shows now; the record notes the evidence's state.
+
+    Raises ThrottledError, ServiceUnavailableError.
+    """
+    if keeps_log(event):
+        return _by_log(event, ports)
+    evidence_id, volume_id = pending.evidence_id, event.written_id
+    state = _state(event, evidence_id, ports)
+    index, name = event.volume.index, rewind_attribute(event.volume.index)
+    record = attribute(ports.table, event.restore_id, index, name)
+    ports.table.update_volume(event.restore_id, index, {name: {**record, "evidenceState": state}})
+    if state == "completed":
+        return f"{evidence_id} has {volume_id} as it was: a rewind to it undoes this one"
+    if state == "unknown":
+        return f"nobody could look whether {evidence_id} still has {volume_id} as it was"
+    is_gone = state == "gone"
+    why = "is gone, or has lost its tags" if is_gone else f"is in the state {state}"
+    return f"there is no way back: {evidence_id}, which had {volume_id} as it was, {why}"
+
+
+def _by_log(event: RewindEvent, ports: RewindPorts) -> str:
+    """The bucket knows what was overwritten; the record notes it."""
+    index, name = event.volume.index, rewind_attribute(event.volume.index)
+    found = undo_log(event.restore_id, index, ports)
+    told = None if found is None else found.model_dump(mode="json", by_alias=True)
+    record = attribute(ports.table, event.restore_id, index, name)
+    ports.table.update_volume(event.restore_id, index, {name: {**record, "undoLog": told}})
+    if found is None:
+        return f"nothing of {event.written_id} is in an undo log: no block was overwritten, or it was deleted"
+    return (
+        f"a rewind with source.undoOf {event.restore_id} undoes this one; {in_words(found)} (rewarm undo-log "
+        f"delete {event.restore_id})"
+    )
+
+
+def _state(event: RewindEvent, evidence_id: str | None, ports: RewindPorts) -> str:
+    try:
+        found = ports.evidence.of_restore(event.restore_id, event.volume.index)
+    except TEMPORARY:
+        raise
+    except RestoreError:
+        return "unknown"
+    return next((one.state for one in found if one.snapshot_id == evidence_id), "gone")

@@ -1,0 +1,122 @@
+"""Which volume goes back to a snapshot, and whether it can: asked before a restore begins."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from rewarm.contracts.request import RestoreRequest
+from rewarm.domain.blocks.rewindable import instance_refusal, lineage_refusal, volume_refusal
+from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
+from rewarm.domain.model import Instance, InstanceEbsLimits, Volume
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.instances import Instances
+from rewarm.steps.select.sources import Chosen
+
+
+class RewindChecks(Protocol):
+    """What has to be asked of an instance on which a volume goes back."""
+
+    @property
+    def instances(self) -> Instances:
+        """What the instance is."""
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """Whether there is an agent for it."""
+
+
+def named_volume(request: RestoreRequest, choice: Chosen) -> str | None:
+    """The volume that goes back, where that is not said by its snapshot."""
+    return choice.volume_id or request.target.volume_id
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """What is asked of one volume; `others` of the request go back already."""
+
+    request: RestoreRequest
+    choice: Chosen
+    instance: Instance | None
+    others: Collection[str | None]
+
+
+class Rewound(NamedTuple):
+    """A volume that goes back, and where it is; it stays there."""
+
+    volume_id: str
+    device: str
+
+
+def going_back(going: Going, volumes: Mapping[str, Volume], ports: RewindChecks) -> Rewound | None:
+    """None where nothing is rewound. Raises TargetNotUsableError and InvalidRequestError, with the field, for
+    what the restore would be refused for later.
+    """
+    request, choice, instance = going.request, going.choice, going.instance
+    if request.target.mode != "rewind" or instance is None:
+        return None
+    volume = volumes.get(named_volume(request, choice) or choice.snapshot.volume_id or "")
+    if volume is None:
+        raise _gone(request, choice)
+    device = _device(volume, instance.instance_id)
+    if volume.volume_id in going.others:
+        raise InvalidRequestError(
+            f"two snapshots are of {volume.volume_id}, which can go back to one of them only",
+            field="source.volumes",
+        )
+    _check(request, choice, volume, instance, ports)
+    return Rewound(volume.volume_id, device)
+
+
+def _device(volume: Volume, instance_id: str) -> str:
+    found = next((one for one in volume.attachments if one.instance_id == instance_id), None)
+    if found is None:
+        elsewhere = ", ".join(one.instance_id for one in volume.attachments) or "no instance"
+        raise TargetNotUsableError(
+            f"found {instance_id}; {volume.volume_id} is attached to {elsewhere}", field="target.instanceId"
+        )
+    return found.device
+
+
+def _check(
+    request: RestoreRequest, choice: Chosen, volume: Volume, instance: Instance, ports: RewindChecks
+) -> None:
+    good, is_named = choice.snapshot, named_volume(request, choice) is not None
+    foreign = lineage_refusal(volume, good) if request.target.compare == "snapshots" else None
+    if foreign is not None:
+        raise TargetNotUsableError(
+            f"found snapshots; {foreign}; allowed are device and auto", field="target.compare"
+        )
+    refusal = volume_refusal(volume, good, is_named=is_named) or refusal_on(
+        volume, instance, ports.instances.ebs_limits(instance.instance_type), ports.artifacts
+    )
+    if refusal is not None:
+        raise TargetNotUsableError(f"found rewind; {refusal}", field="target.mode")
+
+
+def refusal_on(
+    volume: Volume, instance: Instance, limits: InstanceEbsLimits, artifacts: Artifacts
+) -> str | None:
+    """Why the agent on the instance cannot write the volume; None where it can."""
+    try:
+        artifacts.agent(instance.platform, instance.architecture)
+        available = True
+    except TargetNotUsableError:
+        available = False
+    return instance_refusal(volume, instance, limits, agent_available=available)
+
+
+def _gone(request: RestoreRequest, choice: Chosen) -> TargetNotUsableError:
+    if choice.volume_id is not None:
+        return TargetNotUsableError(
+            f"found {request.source.undo_of}; {choice.volume_id}, which its undo log is of, is gone",
+            field="source.undoOf",
+        )
+    if request.target.volume_id is not None:
+        return TargetNotUsableError(
+            f"found {request.target.volume_id}; there is no such volume", field="target.volumeId"
+        )
+    return TargetNotUsableError(
+        "found rewind, and the snapshot's volume is gone; allowed are attach and replace", field="target.mode"
+    )

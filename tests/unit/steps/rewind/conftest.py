@@ -1,0 +1,17 @@
+"""The world of the tests of this room."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.builders import snapshot
+from tests.support.replacing import OLD
+from tests.support.rewinding import Rewinding
+
+
+@pytest.fixture
+def world() -> Rewinding:
+    """A volume at its device, and a snapshot of it."""
+    made = Rewinding()
+    made.snapshots.add(snapshot(volume_id=OLD))
+    return made
