@@ -144,6 +144,11 @@ def log_part_key(restore_id: str, index: int, part: int) -> str:
     return f"{_delta(restore_id, index)}/log-{part:06d}"
 
 
+def rewound_key(volume_id: str) -> str:
+    """How the volume's last rewind ended: what it had then, and how often it had been written."""
+    return f"rewound/{volume_id}.json"
+
+
 UNDO_LOGS = "undo/"
 """How the keys of all undo logs begin."""
 
