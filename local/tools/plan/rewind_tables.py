@@ -12,7 +12,7 @@ from local.tools.plan.crossovers import INSTANCE_TYPE, NOW
 from local.tools.plan.options import Options
 from rewarm.domain.blocks.changed import ChangedCount
 from rewarm.domain.blocks.rewind import RewindEstimate, rewind
-from rewarm.domain.blocks.rewind_facts import LISTED, LOGGED, RewindFacts, Way, WrittenSince
+from rewarm.domain.blocks.rewind_facts import LISTED, LOGGED, RewindFacts, RewindManner, WrittenSince
 from rewarm.domain.model import BLOCK_BYTES, GIB, MIB, InstanceEbsLimits, PriceBook, Strategy
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits
 from rewarm.domain.plan.estimators import ESTIMATORS
@@ -129,7 +129,7 @@ def _new_volume(gib: int, written: int) -> float:
     return outcome.times.ready_p50
 
 
-def _rewind(gib: int, case: _Case, way: Way) -> RewindEstimate:
+def _rewind(gib: int, case: _Case, way: RewindManner) -> RewindEstimate:
     facts, book = _base()
     blocks = gib * GIB // BLOCK_BYTES
     differing = math.ceil(blocks * case.changed / 100)
