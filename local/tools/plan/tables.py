@@ -49,6 +49,10 @@ PRIORS_FROM = {
         "initialized until DescribeVolumeStatus says so",
         "EBS user guide, Monitor the status of volume initialization: up to 5 minutes",
     ),
+    "copy_start_seconds": (
+        "the execution that copies blocks, until the first ones are there",
+        "measured on the embedded AWS; UNVERIFIED, AWS names no time",
+    ),
     "verify_seconds": ("the measurement after the warm-up", "measured; delivery and 256 reads"),
     "rate_delivered": (
         "share of a provisioned rate that is delivered",
