@@ -10,16 +10,17 @@ from datetime import timedelta
 from rewarm.contracts.rewinding import BlocksWritten, RewindEvent, RewindResult
 from rewarm.contracts.values import Failure
 from rewarm.domain import errors
-from rewarm.domain.errors import TEMPORARY, RestoreError, RewindIncompleteError
+from rewarm.domain.errors import TEMPORARY, BlocksUnavailableError, RestoreError, RewindIncompleteError
 from rewarm.steps.record.records import attribute, rewind_attribute
-from rewarm.steps.rewind.accounts import in_all, in_words
-from rewarm.steps.rewind.gate import close_gate, other_instances
+from rewarm.steps.rewind.accounts import in_all, in_words, so_far
+from rewarm.steps.rewind.gate import close_gate, end_manifest, other_instances
 from rewarm.steps.rewind.needs import RewindPorts
 from rewarm.steps.rewind.way_back import way_back
 from rewarm.steps.rewind.writer import Writer
 
-STOP_PATIENCE = timedelta(minutes=2)
-"""An agent that is cancelled ends within seconds; one that is away says nothing."""
+END_PATIENCE, STOP_PATIENCE = timedelta(minutes=1), timedelta(minutes=3)
+"""An agent at the end of its manifest ends within seconds, and so does one that is cancelled. One that is
+away says nothing."""
 STOP_SECONDS = 2
 
 
@@ -31,27 +32,28 @@ def stop(
     if pending.phase != "write" or sent is None or writer.ended is not None:
         raise outcome(event, pending, writer, error, ports) from error
     try:
-        ports.commands.cancel(sent.command_id, sent.instance_id)
+        if isinstance(error, BlocksUnavailableError):
+            end_manifest(event, pending, ports)
+        else:
+            ports.commands.cancel(sent.command_id, sent.instance_id)
     except TEMPORARY:
         raise
     except RestoreError:
         raise outcome(event, pending, writer, error, ports) from error
     stopped_by = Failure(error=type(error).__name__, cause=str(error))
-    return pending.model_copy(
-        update={
-            "phase": "stop",
-            "stopped_by": stopped_by,
-            "asked_at": event.now,
-            "wait_seconds": STOP_SECONDS,
-        }
-    )
+    changes = {"phase": "stop", "stopped_by": stopped_by, "asked_at": event.now, "wait_seconds": STOP_SECONDS}
+    return pending.model_copy(update=changes)
 
 
 def stopped(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
     """Waits for the agent's end, and raises `outcome` then."""
-    since = pending.asked_at or event.now
-    if writer.ended is None and event.now - since <= STOP_PATIENCE:
-        return pending.model_copy(update={"wait_seconds": STOP_SECONDS})
+    waited, sent = event.now - (pending.asked_at or event.now), pending.dispatch
+    if writer.ended is None and waited <= STOP_PATIENCE:
+        if waited > END_PATIENCE and sent is not None:
+            ports.commands.cancel(sent.command_id, sent.instance_id)
+        wait = max(STOP_SECONDS, int(waited.total_seconds() / 10))
+        seen = so_far(pending, writer)
+        return pending.model_copy(update={"wait_seconds": wait, "seen": seen})
     raise outcome(event, pending, writer, _named(pending.stopped_by), ports)
 
 

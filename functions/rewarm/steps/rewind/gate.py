@@ -7,6 +7,7 @@ nothing is written before there is a way back, though packs may be copied sooner
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import count
 
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
 from rewarm.domain.blocks.packs import ManifestHead
@@ -21,12 +22,14 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import GIB
 from rewarm.domain.volume.leftovers import REWINDING_STACK_TAG, REWINDING_TAG
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.bucket import delta_address, part_key
+from rewarm.steps.record.bucket import delta_address, part_key, parts_prefix
 from rewarm.steps.record.records import ENDED, WRITING, attribute, rewind_attribute
 from rewarm.steps.rewind.needs import RewindPorts
 
 READY, PREPARING = "writing", "preparing"
 """The rewind's state in the record, on either side of the gate."""
+MOST_PARTS = 1_000_000
+"""More than any manifest has."""
 
 
 def other_instances(event: RewindEvent, ports: RewindPorts) -> list[str]:
@@ -57,7 +60,8 @@ def open_gate(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> 
         _note_state(event, READY, ports)
         tags = {REWINDING_TAG: event.restore_id, REWINDING_STACK_TAG: ports.stack_name}
         ports.volumes.tag(event.written_id, tags)
-        _put(event, pending, gate, ports)
+        after = part_key(event.restore_id, event.volume.index, gate + 1)
+        _put_empty(event, pending, gate, ports, following=delta_address(after, ports.artifacts))
     except TEMPORARY:
         raise
     except RestoreError:
@@ -91,13 +95,25 @@ def unmark(volume_id: str, volumes: VolumeStore) -> str | None:
     return None
 
 
-def _put(event: RewindEvent, pending: RewindResult, gate: int, ports: RewindPorts) -> None:
-    index, snapshot_id = event.volume.index, event.volume.snapshot_id
+def end_manifest(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> None:
+    """Puts an end in the place of the first part that is missing, once no more parts are made.
+
+    So the agent ends by itself, and its result says what it wrote. One that is cancelled is killed.
+    """
+    index, first = event.volume.index, (pending.gate_part or 0) + 1
+    there = ports.artifacts.written(parts_prefix(event.restore_id, index), most=MOST_PARTS)
+    missing = (number for number in count(first) if part_key(event.restore_id, index, number) not in there)
+    _put_empty(event, pending, next(missing), ports, following=None)
+
+
+def _put_empty(
+    event: RewindEvent, pending: RewindResult, number: int, ports: RewindPorts, *, following: str | None
+) -> None:
+    """A part without lines."""
     volume_bytes = event.volume.snapshot_size_gib * GIB
-    head = ManifestHead(event.written_id, snapshot_id, volume_bytes, pending.counts.blocks)
-    following = delta_address(part_key(event.restore_id, index, gate + 1), ports.artifacts)
-    text = head.part(gate, [], following)
-    ports.packs.put_text(part_key(event.restore_id, index, gate), [text])
+    head = ManifestHead(event.written_id, event.volume.snapshot_id, volume_bytes, pending.counts.blocks)
+    key = part_key(event.restore_id, event.volume.index, number)
+    ports.packs.put_text(key, [head.part(number, [], following)])
 
 
 def _note_state(event: RewindEvent, state: str, ports: RewindPorts) -> None:

@@ -17,7 +17,8 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Attachment
 from rewarm.domain.ready.agent_exit import AgentExit
 from rewarm.domain.volume.leftovers import REWINDING_TAG
-from tests.support.builders import RESTORE_ID, assignment
+from rewarm.steps.record.bucket import part_key
+from tests.support.builders import RESTORE_ID, assignment, at
 from tests.support.replacing import OLD
 from tests.support.rewinding import COPIED, Rewinding, completed, with_newest
 
@@ -38,10 +39,9 @@ def record(world: Rewinding) -> dict:
     return dict(world.table.get_volume(RESTORE_ID, 0)["rewind0"])
 
 
-def cancelled(world: Rewinding, **account: object) -> None:
-    """The agent ends as it is asked to, and its last word is in the bucket."""
-    world.report({"event": "result", "verdict": "interrupted", **account})
-    world.commands.finish(world.commands.sent[-1][0], status="Cancelled", exit_code=-1)
+def ended(world: Rewinding, **account: object) -> None:
+    """The agent comes to the end of its manifest."""
+    world.end(blocksDone=account.get("blocksWritten"), **account)
 
 
 def opened(world: Rewinding) -> str:
@@ -57,19 +57,37 @@ def test_blocks_that_cannot_be_copied_leave_the_volume_as_it_was_where_none_was_
     opened(world)
     assert REWINDING_TAG in tags(world)
     assert world.go(failure=DAMAGED).phase == "stop"
-    assert world.commands.cancelled
+    assert '"next": null' in world.packs.texts_put[part_key(RESTORE_ID, 0, 1)]
     assert world.go(failure=DAMAGED).phase == "stop"
-    cancelled(world, blocksWritten=0)
+    ended(world, blocksWritten=0)
     with pytest.raises(BlocksUnavailableError, match=rf"block 7.*Nothing was written to {OLD}"):
         world.go(failure=DAMAGED)
     assert REWINDING_TAG not in tags(world)
     assert record(world)["state"] == "preparing"
 
 
+def test_the_end_stands_where_the_first_part_is_missing(world: Rewinding) -> None:
+    opened(world)
+    for number in (0, 1, 2, 4):
+        world.artifacts.written_at[part_key(RESTORE_ID, 0, number)] = at(0)
+    world.go(failure=DAMAGED)
+    assert part_key(RESTORE_ID, 0, 3) in world.packs.texts_put
+    assert part_key(RESTORE_ID, 0, 1) not in world.packs.texts_put
+
+
+def test_an_agent_that_does_not_come_to_the_end_is_cancelled(world: Rewinding) -> None:
+    opened(world)
+    world.go(failure=DAMAGED)
+    assert not world.commands.cancelled
+    world.minute += 2
+    assert world.go(failure=DAMAGED).phase == "stop"
+    assert world.commands.cancelled
+
+
 def test_a_volume_is_mixed_where_the_agent_says_that_it_wrote(world: Rewinding) -> None:
     name = opened(world)
     world.go(failure=DAMAGED)
-    cancelled(world, blocksWritten=8, written=[[3, 7], [700, 1]])
+    ended(world, blocksWritten=8, written=[[3, 7], [700, 1]])
     with pytest.raises(RewindIncompleteError) as raised:
         world.go(failure=DAMAGED)
     told = str(raised.value)
@@ -91,7 +109,7 @@ def test_a_volume_may_be_mixed_where_the_agent_is_lost(world: Rewinding) -> None
     opened(world)
     world.report({"event": "progress", "blocksWritten": 0})
     world.go(failure=DAMAGED)
-    world.minute += 3
+    world.minute += 4
     with pytest.raises(RewindIncompleteError, match=rf"{OLD} may be mixed: the agent was lost"):
         world.go(failure=DAMAGED)
 
@@ -100,7 +118,7 @@ def test_the_last_progress_says_how_many_blocks_a_lost_agent_wrote_at_least(worl
     opened(world)
     world.report({"event": "progress", "blocksWritten": 31})
     world.go(failure=DAMAGED)
-    world.minute += 3
+    world.minute += 4
     with pytest.raises(RewindIncompleteError, match=rf"{OLD} is mixed: at least 31 blocks are"):
         world.go(failure=DAMAGED)
 
@@ -108,7 +126,7 @@ def test_the_last_progress_says_how_many_blocks_a_lost_agent_wrote_at_least(worl
 def test_an_evidence_that_is_gone_is_no_way_back(world: Rewinding) -> None:
     name = opened(world)
     world.go(failure=DAMAGED)
-    cancelled(world, blocksWritten=8)
+    ended(world, blocksWritten=8)
     del world.evidence.made[name]
     with pytest.raises(RewindIncompleteError, match=rf"There is no way back: {name}.*is gone"):
         world.go(failure=DAMAGED)
@@ -184,6 +202,6 @@ def test_an_instance_that_stays_away_once_blocks_are_written_leaves_a_mixed_volu
 def test_runs_that_are_none_are_passed_over(world: Rewinding, written: object) -> None:
     opened(world)
     world.go(failure=DAMAGED)
-    cancelled(world, blocksWritten=8, written=written)
+    ended(world, blocksWritten=8, written=written)
     with pytest.raises(RestoreError, match=rf"{OLD} is mixed: 8 blocks are those"):
         world.go(failure=DAMAGED)

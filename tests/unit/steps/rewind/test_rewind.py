@@ -186,6 +186,6 @@ def test_an_agent_that_writes_nothing_for_half_an_hour_has_failed(world: Rewindi
     world.minute += 2
     assert world.go().phase == "stop"
     assert world.commands.cancelled
-    world.minute += 3
+    world.minute += 4
     with pytest.raises(RewindIncompleteError, match=r"may be mixed.*has written nothing since"):
         world.go()
