@@ -81,6 +81,11 @@ def _outcome(states: Any, info: dict[str, Any]) -> Any:
         return result
 
 
+def _hands_over() -> bool:
+    """An answer does no work: whoever waited takes over at once."""
+    return False
+
+
 class _Answer:
     """Set by SendTaskSuccess or SendTaskFailure; from then on lab time waits for whoever waited."""
 
@@ -101,7 +106,7 @@ class _Answer:
         """Called by the emulator's SendTask operations."""
         with self.one_step:
             if self.is_open():
-                self._hold.enter_context(self._activity.clock.busy())
+                self._hold.enter_context(self._activity.clock.busy("a task's answer", works=_hands_over))
                 self._answered.set()
 
     def close(self) -> bool:
@@ -120,7 +125,7 @@ class _Answer:
         clock, stop = self._activity.clock, cast("threading.Event", self)
         with self._activity.waiting():
             if of_people and clock.people_are_there:
-                with clock.busy():
+                with clock.busy("what people are asked"):
                     clock.observe_until(clock.now() + seconds, stop=stop)
             elif not self.is_set():
                 clock.sleep(seconds, stop=stop)
