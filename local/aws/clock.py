@@ -7,10 +7,12 @@ nothing but AWS's own timers could notice. An agent's reads are therefore never 
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 
@@ -37,6 +39,12 @@ class ManualClock:
         self._now += seconds
 
 
+@dataclass(eq=False, frozen=True)
+class _Hold:
+    holder: str
+    works: Callable[[], bool]
+
+
 class LabClock:
     """Real time that runs ahead at `idle_speed` while `waiting` callers exist and no `busy` one does."""
 
@@ -48,7 +56,7 @@ class LabClock:
         self._anchor_real = time.monotonic()
         self._anchor_lab = time.time()
         self._speed = 1.0
-        self._busy = 0
+        self._busy: list[_Hold] = []
         self.people_are_there = False
         """Somebody may answer what waits for people, such as an approval; such a wait is then not skipped."""
         self._wakings: list[float] = []
@@ -59,16 +67,32 @@ class LabClock:
         with self._changed:
             return self._now()
 
+    def busy(self, holder: str = "", works: Callable[[], bool] | None = None) -> AbstractContextManager[None]:
+        """Hold lab time at the speed of real time: something measurable is going on.
+
+        `holder` is who holds it, otherwise the caller's place. `works` says whether the holder still works;
+        otherwise that is so while the thread lives that took the hold.
+        """
+        if not holder:
+            caller = sys._getframe(1)
+            holder = f"{caller.f_code.co_filename}:{caller.f_lineno}"
+        return self._held(_Hold(holder, works or threading.current_thread().is_alive))
+
+    def forgotten(self) -> list[str]:
+        """Who holds lab time while somebody waits for it and no holder works; empty where one does."""
+        with self._changed:
+            holds = list(self._busy) if self._wakings else []
+        return [] if any(one.works() for one in holds) else sorted(one.holder for one in holds)
+
     @contextmanager
-    def busy(self) -> Iterator[None]:
-        """Hold lab time at the speed of real time: something measurable is going on."""
+    def _held(self, hold: _Hold) -> Iterator[None]:
         with self._change():
-            self._busy += 1
+            self._busy.append(hold)
         try:
             yield
         finally:
             with self._change():
-                self._busy -= 1
+                self._busy.remove(hold)
 
     def sleep(self, seconds: float, *, stop: threading.Event | None = None) -> None:
         """Wait for `seconds` of lab time; only these waits let lab time run ahead. `stop` ends it."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.stuck_time import watched
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -28,6 +30,16 @@ REGIONS = ("us-east-1", "cn-north-1", "us-gov-west-1", "me-south-1", "eu-west-1"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--region`, for one that a failure names."""
     parser.addoption("--region", choices=REGIONS, help="of the embedded AWS; default: one for each worker")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A test on the embedded AWS in which time is stuck fails early, and says who holds it."""
+    host = getattr(item, "funcargs", {}).get("host") or getattr(item, "funcargs", {}).get("lab")
+    if host is None:
+        return (yield)
+    with watched(host.clock):
+        return (yield)
 
 
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:

@@ -71,7 +71,7 @@ class Activity:
 
     def _take(self) -> None:
         hold = ExitStack()
-        hold.enter_context(self.clock.busy())
+        hold.enter_context(self.clock.busy(threading.current_thread().name))
         self._local.hold = hold
 
     def _let_go(self) -> None:

@@ -53,10 +53,10 @@ class Core:
         """Seconds since the epoch, in lab time."""
         return self.clock.now()
 
-    def busy(self) -> AbstractContextManager[None]:
+    def busy(self, holder: str, works: Callable[[], bool] | None = None) -> AbstractContextManager[None]:
         """Lab time keeps to real time meanwhile, where it is a clock that could run ahead."""
-        hold: Callable[[], AbstractContextManager[None]] = getattr(self.clock, "busy", nullcontext)
-        return hold()
+        hold: Callable[..., AbstractContextManager[None]] | None = getattr(self.clock, "busy", None)
+        return nullcontext() if hold is None else hold(holder, works)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

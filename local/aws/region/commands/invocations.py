@@ -156,7 +156,9 @@ class Runner:
 
     def _hold(self, one: Invocation) -> None:
         """Lab time runs at the speed of real time from now on, if the clock can run faster at all."""
-        one.busy.enter_context(self._core.busy())
+        one.busy.enter_context(
+            self._core.busy(f"a command on {one.instance.instance_id}", lambda: not one.over)
+        )
 
     def _deliver(self, one: Invocation, due: float) -> None:
         if one.status != "Pending":

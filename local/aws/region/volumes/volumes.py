@@ -169,7 +169,7 @@ class Volumes:
     def _make(self, volume: Volume) -> None:
         """Outside the lock: the data plane may take its time, which nobody's waits may run ahead of."""
         try:
-            with self._core.busy():
+            with self._core.busy(f"the making of {volume.volume_id}"):
                 _fill(self._core.dataplane, volume)
         except DataPlaneError:
             LOG.exception("the data plane could not make %s", volume.volume_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,9 @@ import pytest
 import yaml
 
 from local import ROOT
-from local.aws.emulator.patches.compat_callbacks import ASKS_PEOPLE
+from local.aws.clock import LabClock
+from local.aws.emulator.lab_time import Activity
+from local.aws.emulator.patches.compat_callbacks import ASKS_PEOPLE, _Answer
 from tests.support.state_machines import create_bucket, create_lambda, create_machine, run, start, wait
 
 if TYPE_CHECKING:
@@ -95,8 +98,42 @@ def test_success_ends_the_wait_at_once_and_only_once(host: Host, keeper: str) ->
     states.send_task_success(taskToken=known, output=json.dumps({"woken": True}))
     described = wait(host, execution)
     assert json.loads(described["output"]) == {"woken": True}
-    with pytest.raises(states.exceptions.TaskDoesNotExist):
+    with pytest.raises(states.exceptions.TaskTimedOut):
         states.send_task_success(taskToken=known, output="{}")
+
+
+@pytest.mark.parametrize(
+    ("operation", "answer"),
+    [("send_task_success", {"output": "{}"}), ("send_task_failure", {"error": "No"})],
+)
+def test_an_answer_after_the_time_limit_is_refused(
+    host: Host, keeper: str, operation: str, answer: dict[str, str]
+) -> None:
+    assert run(host, {"Wait": waiting(keeper), "Late": LATE})["result"] == "late"
+    states = host.client("stepfunctions")
+    with pytest.raises(states.exceptions.TaskTimedOut):
+        getattr(states, operation)(taskToken=token(host), **answer)
+
+
+def test_an_answer_after_the_end_of_the_wait_holds_no_lab_time() -> None:
+    clock = LabClock(idle_speed=1e9)
+    answer = _Answer(Activity(clock))
+    answer.await_for(600)
+    assert not answer.close()
+    answer.set()  # by somebody who took the token before the end of the wait
+    began = clock.now()
+    clock.sleep(600, stop=_after_real_seconds(20))
+    assert clock.now() - began >= 600
+    assert not answer.close()
+
+
+def _after_real_seconds(seconds: float) -> threading.Event:
+    """Set so late that only a clock which does not run ahead comes to it."""
+    late = threading.Event()
+    timer = threading.Timer(seconds, late.set)
+    timer.daemon = True
+    timer.start()
+    return late
 
 
 def test_a_lambda_that_fails_is_the_tasks_failure(host: Host) -> None:
@@ -113,5 +150,5 @@ def test_a_stopped_execution_waits_no_more(host: Host, keeper: str) -> None:
     states.stop_execution(executionArn=execution)
     assert wait(host, execution)["status"] == "ABORTED"
     time.sleep(0.3)
-    with pytest.raises(states.exceptions.TaskDoesNotExist):
+    with pytest.raises(states.exceptions.TaskTimedOut):
         states.send_task_success(taskToken=known, output="{}")
