@@ -1,4 +1,4 @@
-"""Writes events/: the schemas and examples of requests and answers, and one schema of all steps' events.
+"""Writes events/: the schemas and examples of requests and answers.
 
 Usage: `python -m rewarm.schemas events/`.
 """
@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from rewarm import contracts
-from rewarm.contracts.base import Contract, JsonObject, StepEvent
+from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult, BenchmarkTarget
 from rewarm.contracts.calibration import Calibration, MeasuredFigure
 from rewarm.contracts.fleets import FleetRequest
@@ -131,24 +131,9 @@ def answers() -> dict[str, type[Contract]]:
     }
 
 
-def step_models() -> list[type[Contract]]:
-    """Returns the event and the result of every step, sorted by name."""
-    models = {model for model in vars(contracts).values() if isinstance(model, type)}
-    steps = {model for model in models if issubclass(model, StepEvent) or model.__name__.endswith("Result")}
-    return sorted(steps - {*answers().values()}, key=lambda model: model.__name__)
-
-
-def internal_schema() -> dict[str, Any]:
-    """Returns one document whose `$defs` hold every event and result of a step, and what they share."""
-    _, document = models_json_schema(
-        [(model, "validation") for model in step_models()], schema_generator=WithoutFieldTitles
-    )
-    return {"$schema": DRAFT, **document}
-
-
 def documents() -> dict[str, dict[str, Any]]:
     """Returns everything that belongs into events/, by the names of the files."""
-    files: dict[str, dict[str, Any]] = {"internal.schema.json": internal_schema()}
+    files: dict[str, dict[str, Any]] = {}
     for name, request in request_examples().items():
         files[f"{name}.schema.json"] = border_schema(type(request))
         files[f"{name}.json"] = request.to_json()

@@ -6,7 +6,6 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
 import pytest
 
 from local.aws.wire import client
@@ -128,16 +127,6 @@ class TestLog:
         log.note_start(VOLUME, NOW - timedelta(seconds=KEPT_SECONDS + 1))
         log.note_start(VOLUME, NOW)
         assert log.starts(VOLUME) == [NOW]
-
-    def test_an_item_of_an_earlier_version_can_be_written(self, log: DynamoPerformanceLog) -> None:
-        boto3.client("dynamodb").update_item(
-            TableName="restores",
-            Key={"pk": {"S": f"performance#{VOLUME}"}},
-            UpdateExpression="ADD startedAt :times",
-            ExpressionAttributeValues={":times": {"SS": ["2026-11-21T02:00:00Z"]}},
-        )
-        log.begin(VOLUME, "performance-1")
-        assert log.change_id(VOLUME) == "performance-1"
 
 
 class TestExecutions:

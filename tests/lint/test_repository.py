@@ -44,6 +44,13 @@ def test_nothing_forbidden(what):
     assert found == []
 
 
+def test_each_mark_of_generated_files_finds_some():
+    lines = (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
+    marks = [line.partition(" linguist-generated")[0] for line in lines if not line.startswith("#")]
+    assert marks
+    assert [mark for mark in marks if not list(ROOT.glob(mark.removeprefix("/")))] == []
+
+
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
 def test_every_package_is_pinned_with_hashes(path):
     text = path.read_text(encoding="utf-8").replace("\\\n", " ")

@@ -125,8 +125,7 @@ class DynamoPerformanceLog:
         return from_item(answer.get("Item", {}))
 
     def _update(self, volume_id: str, expression: str, values: dict[str, Any]) -> None:
-        """Earlier versions had a set of times in `startedAt`, which the index does not take."""
-        expires = "expiresAt = :expires REMOVE startedAt"
+        expires = "expiresAt = :expires"
         both = f"{expression}, {expires}" if expression.startswith("SET ") else f"{expression} SET {expires}"
         with naming_errors():
             self._dynamodb.update_item(

@@ -13,10 +13,9 @@ restore's item, beside `cancelRequested`. If a mark and a cancellation come at o
 refuses the other, without a transaction. Names of executions have no `#`, and keys of volumes begin
 differently, so no id of a restore leads to a volume's item.
 
-Lists come from the index `by-status`: status, then startedAt. Every record of a restore has both since the
-first version, so DynamoDB put the old ones into the index as well when it was added. A runbook has the
-status RUNBOOK for that, and as startedAt the time at which it was written. CloudFormation adds one index to a
-table in one update (AWS::DynamoDB::Table), so both lists share it.
+Lists come from the index `by-status`: status, then startedAt. Every record of a restore has both. A runbook
+has the status RUNBOOK for that, and as startedAt the time at which it was written. CloudFormation adds one
+index to a table in one update (AWS::DynamoDB::Table), so both lists share it.
 """
 
 from __future__ import annotations

@@ -142,12 +142,9 @@ class CheckVolumeEvent(StepEvent):
 
 
 class AttachVolumeEvent(StepEvent):
-    """Asks for the volume on its instance; `previous` is the result of the call before, if there was one.
+    """Asks for the volume on its instance; `previous` is the result of the call before, if there was one."""
 
-    Executions that began before an upgrade send no request.
-    """
-
-    request: RestoreRequest | None = None
+    request: RestoreRequest
     volume: VolumeAssignment
     volume_id: str
     previous: AttachVolumeResult | None = None

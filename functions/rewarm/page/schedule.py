@@ -12,7 +12,7 @@ Row = tuple[str, ...]
 
 
 def view(summary: Json | None) -> Json | None:
-    """What the templates show; None where the plan has no schedule, as those of older versions."""
+    """What the templates show; None before there is a plan."""
     lines: list[Json] = (summary or {}).get("schedule") or []
     if summary is None or not lines:
         return None

@@ -224,6 +224,11 @@ def lambda_environment(chance: random.Random) -> Iterator[None]:
             random.setstate(state)
 
 
+def _late(function: FunctionResource) -> StateError:
+    cause = f"Task timed out after {function.timeout_seconds}.00 seconds"
+    return StateError(TIMED_OUT, lambda_failure(TIMED_OUT, cause))
+
+
 class Functions:
     """The service."""
 
@@ -291,14 +296,10 @@ class Functions:
                 return None, StateError(LAMBDA_SILENT, "Invoke: no answer")
             return json.loads(json.dumps(answer)), None
 
-        late = StateError(
-            TIMED_OUT,
-            lambda_failure(TIMED_OUT, f"Task timed out after {function.timeout_seconds}.00 seconds"),
-        )
         scope = Scope(place, function.logical_id, execution)
         self.running += 1
         self.most_running = max(self.most_running, self.running)
-        fiber = self._scheduler.fiber(work, scope, function.timeout_seconds, (None, late))
+        fiber = self._scheduler.fiber(work, scope, function.timeout_seconds, (None, _late(function)))
         fiber.result.listen(self._over)
         return fiber
 

@@ -53,7 +53,7 @@ def test_a_row_for_each_group_and_one_for_all_together():
 
 
 @pytest.mark.parametrize("summary", [None, {}, {"schedule": []}])
-def test_plans_of_older_versions_have_none(summary):
+def test_before_there_is_a_plan_nothing_is_shown(summary):
     assert schedule.view(summary) is None
 
 

@@ -46,7 +46,7 @@ class PlanMessageFacts:
 
 def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     """The message before anything is created, or instead of it where the request is a dry run."""
-    first, subject = facts.volumes[0], subject_of(facts.volumes)
+    subject = subject_of(facts.volumes)
     sentences = [f"{facts.started_by} {facts.verb}: {subject}.", *plan_lines(facts.volumes, facts.groups)]
     if len(facts.volumes) > 1:
         sentences.append(f"Together, {facts.why}")
@@ -64,17 +64,8 @@ def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     if facts.by_hand:
         times = (f"{duration_text(seconds)} with {name}" for name, seconds in facts.by_hand.items())
         fields.append(("By hand instead", f"about {', '.join(times)}; no extra cost, but a person does it"))
-    speed = (
-        "at full speed"
-        if all(one.is_fast_at_once or one.root_of for one in facts.volumes)
-        else "slowly at first"
-    )
-    pace = COPY_PACE if first.is_copy else speed
-    usable_seconds = max(one.usable_seconds for one in facts.volumes)
-    what = "The volume can" if len(facts.volumes) == 1 else "All volumes can"
-    usable = f"{what} be used in about {duration_text(usable_seconds)}, {pace}."
     steps: tuple[str, ...] = (
-        usable,
+        _usable(facts.volumes),
         f"To cancel: rewarm cancel {restore_id} (or DELETE /restores/{restore_id}).",
     )
     if facts.dry_run:
@@ -88,6 +79,16 @@ def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
         fields=tuple(fields),
         next_steps=steps,
     )
+
+
+def _usable(volumes: Sequence[AnnouncedVolume]) -> str:
+    """From when on the volumes can be used, and how fast they are then."""
+    is_fast = all(volume.is_fast_at_once or volume.root_of for volume in volumes)
+    speed = "at full speed" if is_fast else "slowly at first"
+    pace = COPY_PACE if volumes[0].is_copy else speed
+    seconds = max(volume.usable_seconds for volume in volumes)
+    what = "The volume can" if len(volumes) == 1 else "All volumes can"
+    return f"{what} be used in about {duration_text(seconds)}, {pace}."
 
 
 def subject_of(volumes: Sequence[AnnouncedVolume]) -> str:

@@ -62,21 +62,7 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
     deadline_at = _deadline(request, event.started_at)
     last_run, volumes = kept_volumes(fleet_id, ports.artifacts)
     if last_run != event.run or event.approved is not None:
-        kept, restores = _restores(event, request, volumes, ports)
-        plan = planned(
-            request,
-            restores,
-            ports.planning,
-            deadline_at=deadline_at,
-            now=event.now,
-            approved_usd=event.approved.usd if event.approved else None,
-        )
-        ports.artifacts.put_json(fleet_plan_key(fleet_id, event.run), plan.answer.to_json())
-        at_once = places_of_fleet(request, ports.planning.most_in_stack)
-        items = plan.to_items(trigger_of(fleet_id, deadline_at), ports.planning.pace, at_once, event.now)
-        ports.artifacts.put_json(fleet_items_key(fleet_id, event.run), items)
-        volumes = [*kept, *(volume for restore in restores for volume in restore.volumes)]
-        keep_volumes(fleet_id, event.run, volumes, ports.artifacts)
+        volumes = _plan_run(event, request, volumes, deadline_at, ports)
     own = restore_ids_of(fleet_id, event.run, volumes)
     summary = read_json(fleet_plan_key(fleet_id, event.run), ports.artifacts).get("summary")
     plan_summary = PlanSummary.model_validate(summary) if summary else None
@@ -116,6 +102,33 @@ def _request(fleet_id: str, artifacts: Artifacts) -> FleetRequest:
 def _deadline(request: FleetRequest, started_at: datetime) -> datetime | None:
     minutes = request.objective.ready_within_minutes
     return None if minutes is None else started_at + timedelta(minutes=minutes)
+
+
+def _plan_run(
+    event: PrepareFleetEvent,
+    request: FleetRequest,
+    before: Sequence[FleetVolume],
+    deadline_at: datetime | None,
+    ports: PrepareFleetPorts,
+) -> list[FleetVolume]:
+    """Writes the plan of this run, its restores and which volume is whose. Returns all volumes."""
+    fleet_id = event.restore_id
+    kept, restores = _restores(event, request, before, ports)
+    plan = planned(
+        request,
+        restores,
+        ports.planning,
+        deadline_at=deadline_at,
+        now=event.now,
+        approved_usd=event.approved.usd if event.approved else None,
+    )
+    ports.artifacts.put_json(fleet_plan_key(fleet_id, event.run), plan.answer.to_json())
+    at_once = places_of_fleet(request, ports.planning.most_in_stack)
+    items = plan.to_items(trigger_of(fleet_id, deadline_at), ports.planning.pace, at_once, event.now)
+    ports.artifacts.put_json(fleet_items_key(fleet_id, event.run), items)
+    volumes = [*kept, *(volume for restore in restores for volume in restore.volumes)]
+    keep_volumes(fleet_id, event.run, volumes, ports.artifacts)
+    return volumes
 
 
 def _restores(

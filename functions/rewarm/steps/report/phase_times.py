@@ -80,7 +80,7 @@ def verified_at(ready_at: datetime, after: VerifyVolumeResult | None) -> datetim
 
 
 def ready_result(result: JsonObject) -> ReadyResult | None:
-    """None where the volume is not ready, or another version of Rewarm wrote the result."""
+    """None where the volume is not ready, or a part of the result is missing."""
     if result.get("verdict", "ready") != "ready":
         return None
     try:

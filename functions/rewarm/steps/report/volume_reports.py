@@ -83,11 +83,7 @@ def volume_report(
         strategy=carried_out["strategy"],
         estimated_p50_seconds=carried_out["readyP50Seconds"],
         estimated_p90_seconds=carried_out["readyP90Seconds"],
-        actual_seconds=seconds_between(
-            event.started_at, ready_result.verified_at if ready_result else _ready_at(result, event)
-        )
-        if ready
-        else None,
+        actual_seconds=_actual_seconds(result, ready_result, event) if ready else None,
         since_plan_seconds=times.since_plan_seconds if times else None,
         error_percent=times.error_percent if times else None,
         phases=times.phases() if times else [],
@@ -128,8 +124,11 @@ def seconds_between(start: datetime, end: datetime) -> int:
     return max(0, round((end - start).total_seconds()))
 
 
-def _ready_at(result: JsonObject, event: ReportEvent) -> datetime:
-    return parsed_time(result.get("readyAt")) or event.now
+def _actual_seconds(
+    result: JsonObject, ready_result: phase_times.ReadyResult | None, event: ReportEvent
+) -> int:
+    ready_at = ready_result.verified_at if ready_result else parsed_time(result.get("readyAt")) or event.now
+    return seconds_between(event.started_at, ready_at)
 
 
 def _billed_parts(plan: JsonObject, result: JsonObject) -> list[BilledPart]:

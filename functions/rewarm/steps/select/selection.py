@@ -89,21 +89,9 @@ def assign_volumes(
 
     Raises every error that names a field of the request.
     """
-    region = request.source.region
-    catalog = ports.snapshots.in_region(region)
+    catalog = ports.snapshots.in_region(request.source.region)
     is_foreign = catalog is not ports.snapshots
-    undone = request.source.undo_of
-    chosen = (
-        choose_sources(request.source, catalog, ports.instances)
-        if undone is None
-        else sources_of_undo(undone, catalog, ports.artifacts)
-    )
-    if len(chosen) > 1 and request.target.device is not None:
-        raise InvalidRequestError(
-            f"found {request.target.device} for {len(chosen)} volumes; leave it out, "
-            "each gets a name of its own",
-            field="target.device",
-        )
+    chosen = _chosen(request, catalog, ports)
     _check_count(request, len(chosen))
     _check_key(request, ports.snapshots)
     place = _place(request, ports.instances)
@@ -120,28 +108,26 @@ def assign_volumes(
             else _device(request, place, choice, kept.get(index), reserved, ports)
         )
         new_volume = _settle(request, choice, source)
-        living = _living_source(source, place.zone)
         made = _assignment(index, block_map_key(restore_id, index), choice, new_volume, place, device)
-        copied = (
-            CopiedSnapshot(snapshot_id=made.snapshot_id, region=region) if is_foreign and region else None
-        )
         update = {
-            "living_source": living,
+            "living_source": _living_source(source, place.zone),
             "replaces": replaces,
             "rewinds": None if rewound is None else rewound.volume_id,
             "undo_index": choice.undo_index,
             "undo_packs": choice.undo_packs,
-            "copy_of": copied,
-            "starts_instance": bool(request.target.start),
-            "delete_on_termination": bool(request.target.start) and choice.delete_on_termination,
-            "priority": choice.asked.priority if choice.asked is not None else LEAST_PRIORITY,
+            "copy_of": _copy_of(request, choice) if is_foreign else None,
+            **_asked(request, choice),
         }
         assignments.append(made.model_copy(update=update))
-    _check_first(request, assignments)
-    _check_root(request, place, assignments)
-    _check_swaps(place, assignments, ports.volumes)
-    _check_online(request, place, assignments, ports.instances)
+    _check_assignments(request, place, assignments, ports)
     return assignments
+
+
+def _chosen(request: RestoreRequest, catalog: SnapshotCatalog, ports: SelectionPorts) -> list[Chosen]:
+    undone = request.source.undo_of
+    if undone is not None:
+        return sources_of_undo(undone, catalog, ports.artifacts)
+    return choose_sources(request.source, catalog, ports.instances)
 
 
 def known_volumes(
@@ -213,12 +199,27 @@ def _check_alone(device: str, reserved: Collection[str], instance: Instance) -> 
 
 
 def _check_count(request: RestoreRequest, count: int) -> None:
+    if count > 1 and request.target.device is not None:
+        raise InvalidRequestError(
+            f"found {request.target.device} for {count} volumes; leave it out, each gets a name of its own",
+            field="target.device",
+        )
     if request.target.start and count > MOST_STARTED:
         raise InvalidRequestError(
             f"found {count} volumes; allowed with target.start are {MOST_STARTED}, because all wait for each "
             "other before the instance starts",
             field="source",
         )
+
+
+def _check_assignments(
+    request: RestoreRequest, place: _Place, assignments: list[VolumeAssignment], ports: SelectionPorts
+) -> None:
+    """What only shows once it is known which volumes there will be."""
+    _check_first(request, assignments)
+    _check_root(request, place, assignments)
+    _check_swaps(place, assignments, ports.volumes)
+    _check_online(request, place, assignments, ports.instances)
 
 
 def _check_root(request: RestoreRequest, place: _Place, assignments: list[VolumeAssignment]) -> None:
@@ -370,6 +371,22 @@ def _living_source(source: Volume | None, zone: str) -> LivingSource | None:
         iops=settings.iops,
         throughput_mib_s=settings.throughput_mib_s,
     )
+
+
+def _asked(request: RestoreRequest, choice: Chosen) -> dict[str, bool | int]:
+    """Fields of the assignment that follow from the request alone."""
+    starts = bool(request.target.start)
+    return {
+        "starts_instance": starts,
+        "delete_on_termination": starts and choice.delete_on_termination,
+        "priority": choice.asked.priority if choice.asked is not None else LEAST_PRIORITY,
+    }
+
+
+def _copy_of(request: RestoreRequest, choice: Chosen) -> CopiedSnapshot | None:
+    """The snapshot of another Region that is copied to this one."""
+    region, snapshot_id = request.source.region, choice.snapshot.snapshot_id
+    return None if region is None else CopiedSnapshot(snapshot_id=snapshot_id, region=region)
 
 
 def _assignment(

@@ -68,7 +68,7 @@ def attach_volume(
     result = AttachVolumeResult(
         attached=ours.state == "attached", wait_seconds=WAIT_SECONDS, device=ours.device
     )
-    if result.attached and event.request is not None and event.request.target.bring_online:
+    if result.attached and event.request.target.bring_online:
         return bring_online(event, result, ports.look, ports.table)
     return result
 

@@ -41,7 +41,7 @@ def bring_online(
 
 def _wished(event: AttachVolumeEvent, table: RestoreTable) -> str:
     """The path of the request; else that of the replaced volume, where it had just one. Empty for any."""
-    asked = event.request.target.mount_path if event.request else None
+    asked = event.request.target.mount_path
     if asked is not None or event.volume.replaces is None:
         return asked or ""
     index = event.volume.index

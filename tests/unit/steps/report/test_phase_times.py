@@ -181,7 +181,7 @@ class TestAccount:
             {},
         ],
     )
-    def test_what_failed_or_is_of_another_version_has_no_account(self, result):
+    def test_what_failed_or_lacks_a_part_has_no_account(self, result):
         assert phase_times.ready_result(result) is None
 
 

@@ -1,0 +1,160 @@
+"""How large the house may be: limits that only go down.
+
+A capability that needs more raises a number in the commit that brings it, and says why there. A number that
+is far above what it limits fails as well, so that it is lowered.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from local.tools.bench.imports import environment
+from tests.support.tree import ROOT, files
+
+MOST_LINES = {"template.yaml": 3_884, "statemachine": 3_800, "events": 7_400, "functions": 43_025}
+"""File or folder -> lines of it, and of all below it; of functions/ those in Python."""
+MOST_MODULES = 303
+"""In functions/."""
+MOST_IMPORTED = {"rewarm.handlers.create_volume": 106}
+"""Handler -> modules of this project that a cold start of it imports, packages not counted."""
+MOST_FILES = 14
+"""In a folder, beside `__init__.py`."""
+MORE_FILES = {
+    ".": (17, "Tools look for their files at the root; in a work tree of git, .git is one more."),
+    "cli/rewarm_cli": (15, "What several commands share; the commands have folders."),
+    "cli/rewarm_cli/doctor": (15, "A module for each group of findings that `rewarm doctor` prints."),
+    "docs": (43, "A page lies beside its pictures, and links from outside lead to it."),
+    "events": (16, "A schema lies beside its example, and users link to both."),
+    "functions/rewarm/adapters": (28, "A module for each group of AWS calls, not divided yet."),
+    "functions/rewarm/contracts": (15, "Events and results of all states share their values."),
+    "functions/rewarm/handlers": (41, "Lambda finds a function by its module, and each has its own."),
+    "local/aws/emulator/patches": (25, "A module for each thing in which the emulator is not like AWS."),
+    "local/aws/first_touch/src": (29, "C has a header beside a source, so a module is two files."),
+    "local/soak/lab": (24, "A module for each service of AWS that the fast lab plays."),
+    "local/soak/trouble": (18, "A module for each kind of trouble, and for the paths that meet it."),
+    "local/tools/bench": (21, "A module for each thing that `make bench` measures."),
+    "local/tools/run": (17, "A module for each part of what `make run` shows."),
+    "tests/cli": (18, "A module for each group of commands and for each promise of all."),
+    "tests/contract": (50, "A module for each adapter and document, not divided yet."),
+    "tests/local/aws/emulator": (23, "A module for each patch of the emulator."),
+    "tests/local/aws/region": (19, "A module for each kind of resource in the simulated Region."),
+    "tests/support": (43, "What tests of several folders share, not divided yet."),
+    "tests/unit/handlers": (16, "A module for each handler that does more than call its step."),
+    "tests/workflow": (51, "A module for each kind of restore, not divided yet."),
+    "warmer/src/base": (21, "C has a header beside a source, so a module is two files."),
+    "warmer/src/commands": (25, "C has a header beside a source, and each command is a module."),
+    "warmer/src/device": (36, "C has a header beside a source, and each system its own source."),
+    "warmer/src/loop": (17, "C has a header beside a source, so a module is two files."),
+    "warmer/src/system": (44, "C has a header beside a source, and each system its own source."),
+    "warmer/tests/cli": (24, "A script for each promise that only the whole program can keep."),
+}
+"""Folder -> the files that it may have, and why it is not divided."""
+MOST_FUNCTION_LINES = 40
+"""Of a Python function, without its docstring."""
+LONGER_FUNCTIONS = {
+    "local/soak/lab/applying.py _write": (45, "One loop of waits, whose parts share eight variables."),
+    "tests/contract/test_record_sizes.py carry_out": (51, "One restore in the order of its states."),
+    "tests/support/accounts.py planned": (60, "One account of a restore, field by field."),
+    "tests/support/accounts.py ready": (46, "One account of a restore, field by field."),
+    "tests/support/aws_account.py sound": (53, "One account of AWS, answer by answer."),
+    "tests/support/run_recordings.py agent_restore": (70, "One recorded run, state by state."),
+    "tests/support/run_recordings.py choose_strategy": (42, "One recorded answer, field by field."),
+    "tests/support/step_events.py _volume_events": (43, "A list with one event of each state."),
+}
+"""File and function -> the lines that it may have, and why it is not divided."""
+_FUNCTION = re.compile(r"( *)(?:async )?def ")
+IMPORTED = """
+import sys
+__import__(sys.argv[1])
+own = [module for name, module in sys.modules.items() if name.startswith("rewarm.")]
+print(sum(not hasattr(module, "__path__") for module in own))
+"""
+
+
+def check(what, found, most):
+    """Raises AssertionError where there is more than is allowed, and where a limit has become idle."""
+    assert found <= most, f"{what}: {found:,}, and at most {most:,} are allowed"
+    assert most <= max(found + 2, found * 1.1), f"{what}: {found:,}; lower the limit, which is {most:,}"
+
+
+def lines_of(paths):
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+@pytest.mark.parametrize("name", sorted(MOST_LINES))
+def test_the_house_has_few_lines(name):
+    path = ROOT / name
+    paths = [path] if path.is_file() else files("*.py" if name == "functions" else "*", below=name)
+    check(f"lines of {name}", lines_of(paths), MOST_LINES[name])
+
+
+def test_functions_has_few_modules():
+    check("modules of functions/", len(files("*.py", below="functions")), MOST_MODULES)
+
+
+@pytest.mark.parametrize("handler", sorted(MOST_IMPORTED))
+def test_a_handler_imports_few_modules(handler):
+    said = subprocess.run(
+        [sys.executable, "-c", IMPORTED, handler],
+        cwd=ROOT,
+        env={**environment(), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr
+    check(f"modules that {handler} imports", int(said.stdout), MOST_IMPORTED[handler])
+
+
+def test_a_folder_has_few_files():
+    found = Counter(
+        path.parent.relative_to(ROOT).as_posix() for path in files("*") if path.name != "__init__.py"
+    )
+    large = {folder: count for folder, count in found.items() if count > MOST_FILES}
+    assert set(large) == set(MORE_FILES)
+    for folder, count in large.items():
+        check(f"files in {folder}", count, MORE_FILES[folder][0])
+
+
+def test_a_function_has_few_lines():
+    found = {name: count for name, count in _function_lines() if count > MOST_FUNCTION_LINES}
+    assert set(found) == set(LONGER_FUNCTIONS)
+    for name, count in found.items():
+        check(f"lines of {name}", count, LONGER_FUNCTIONS[name][0])
+
+
+def _function_lines():
+    """(file and name, lines without the docstring) of Python functions, of all that are long."""
+    for path in files("*.py"):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if _may_have_a_long_one(text) else ():
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                said = node.body[0] if ast.get_docstring(node) is not None else None
+                documented = 0 if said is None else said.end_lineno - said.lineno + 1
+                name = f"{path.relative_to(ROOT).as_posix()} {node.name}"
+                yield name, node.end_lineno - node.lineno + 1 - documented
+
+
+def _may_have_a_long_one(text):
+    """Whether a function begins far from the next one beside or around it; to parse all files takes long."""
+    lines = text.splitlines()
+    starts = [(at, len(found[1])) for at, line in enumerate(lines) if (found := _FUNCTION.match(line))]
+    for count, (start, indent) in enumerate(starts, start=1):
+        end = next((later for later, other in starts[count:] if other <= indent), len(lines))
+        if end - start > MOST_FUNCTION_LINES:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("most", [99, 112])
+def test_a_limit_that_is_passed_fails_and_so_does_one_far_above(most):
+    check("lines", 100, 110)
+    with pytest.raises(AssertionError, match="lines: 100"):
+        check("lines", 100, most)
