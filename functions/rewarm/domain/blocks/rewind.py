@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import product
 
-from rewarm.domain.blocks.rewind_facts import RewindFacts, RewindLoad, Way, loads
+from rewarm.domain.blocks.rewind_facts import RewindFacts, RewindLoad, RewindManner, loads
 from rewarm.domain.blocks.rewind_times import Phases, phases
 from rewarm.domain.blocks.shards import SAMPLES_OF_A_LOOK
 from rewarm.domain.model import BLOCK_BYTES, PriceBook
@@ -31,7 +31,7 @@ SAMPLES = 256
 class RewindEstimate:
     """What a rewind takes and costs by one way: expected, and what nine of ten stay below."""
 
-    way: Way
+    way: RewindManner
     expected: RewindLoad
     most: RewindLoad
     phases: Phases
@@ -60,7 +60,7 @@ def with_evidence(timings: Timings, pending: Sequence[float]) -> Timings:
     return replace(timings, evidence_seconds=shrunk(seen, timings.evidence_seconds, GUESS_WEIGHT))
 
 
-def rewind(facts: RewindFacts, book: PriceBook, way: Way) -> RewindEstimate:
+def rewind(facts: RewindFacts, book: PriceBook, way: RewindManner) -> RewindEstimate:
     """Of a volume that can be rewound this way."""
     expected, most = loads(facts)
     parts, most_parts = (_parts(facts, way, load, book) for load in (expected, most))
@@ -87,7 +87,9 @@ def choose(ways: Sequence[Sequence[RewindEstimate]], max_usd: Decimal | None) ->
     return list(best)
 
 
-def _parts(facts: RewindFacts, way: Way, load: RewindLoad, book: PriceBook) -> tuple[cost.CostLine, ...]:
+def _parts(
+    facts: RewindFacts, way: RewindManner, load: RewindLoad, book: PriceBook
+) -> tuple[cost.CostLine, ...]:
     """Of a comparison every written block of the snapshot, whatever differs.
 
     EBS's list is read for the plan, for the first part, and once the evidence is there; some blocks that it

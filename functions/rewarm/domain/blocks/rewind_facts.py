@@ -17,7 +17,7 @@ from rewarm.domain.volume.volume_types import VolumeSpeed
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RewindManner:
     """What keeps the volume as it was, and how the blocks that differ are found."""
 
     evidence: Literal["snapshot", "undo-log"]
@@ -35,9 +35,9 @@ class Way:
         return self.evidence == "snapshot"
 
 
-LISTED = Way("snapshot", "snapshots", "a snapshot first, and EBS's lists of changed blocks")
-LOGGED = Way("undo-log", "device", "an undo log, and a comparison of the whole device")
-COMPARED = Way("snapshot", "device", "a snapshot first, and a comparison of the whole device")
+LISTED = RewindManner("snapshot", "snapshots", "a snapshot first, and EBS's lists of changed blocks")
+LOGGED = RewindManner("undo-log", "device", "an undo log, and a comparison of the whole device")
+COMPARED = RewindManner("snapshot", "device", "a snapshot first, and a comparison of the whole device")
 WAYS = (LISTED, LOGGED, COMPARED)
 """In this order where price and time are the same."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rewarm.domain.blocks.rewind_facts import RewindFacts, RewindLoad, Way
+from rewarm.domain.blocks.rewind_facts import RewindFacts, RewindLoad, RewindManner
 from rewarm.domain.model import BLOCK_BYTES, MIB
 from rewarm.domain.plan.estimators import BLOCKS_PER_SECOND, FETCH_SHARE
 from rewarm.domain.plan.warm_up import instance_mib_s
@@ -34,7 +34,7 @@ class _Day:
         return blocks * BLOCK_BYTES / MIB / self.mib_s
 
 
-def phases(facts: RewindFacts, way: Way, expected: RewindLoad, most: RewindLoad) -> Phases:
+def phases(facts: RewindFacts, way: RewindManner, expected: RewindLoad, most: RewindLoad) -> Phases:
     """P50 and P90 of each part, in seconds: P50 with what is expected, P90 with the most on a bad day."""
     usual, bad = (
         _compared(day, way) if way.reads_device else _listed(day) for day in _days(facts, expected, most)
@@ -96,7 +96,7 @@ def _listed(day: _Day) -> dict[str, float]:
     }
 
 
-def _compared(day: _Day, way: Way) -> dict[str, float]:
+def _compared(day: _Day, way: RewindManner) -> dict[str, float]:
     """All written blocks of the snapshot are fetched while the agent reads the whole device.
 
     Where a snapshot is waited for, fetching begins while it is pending, and the agent's reading after that.

@@ -12,7 +12,7 @@ from rewarm.contracts import Plan, PlannedVolumes, PlanSummary, RestoreRequest, 
 from rewarm.contracts.plans import RewindPlan, RewindWay
 from rewarm.contracts.values import CostPart, VolumeAssignment
 from rewarm.domain.blocks.rewind import RewindEstimate, choose, rewind
-from rewarm.domain.blocks.rewind_facts import WAYS, Way
+from rewarm.domain.blocks.rewind_facts import WAYS, RewindManner
 from rewarm.domain.blocks.rewindable import MOST_REWOUND, attached_to
 from rewarm.domain.errors import (
     TEMPORARY,
@@ -231,7 +231,7 @@ def _estimated(
     return _Found(plan.model_copy(update=update), case, wanted, _rewound(case.volume, artifacts))
 
 
-def _is_wanted(way: Way, request: RestoreRequest) -> bool:
+def _is_wanted(way: RewindManner, request: RestoreRequest) -> bool:
     target = request.target
     return target.evidence in {None, "auto", way.evidence} and target.compare in {None, "auto", way.compare}
 
@@ -244,7 +244,7 @@ def _rewound(volume: Volume, artifacts: Artifacts) -> JsonObject | None:
         return None
 
 
-def _way(way: Way, estimate: RewindEstimate | None, reason: str | None) -> RewindWay:
+def _way(way: RewindManner, estimate: RewindEstimate | None, reason: str | None) -> RewindWay:
     if estimate is None:
         return RewindWay(evidence=way.evidence, compare=way.compare, reason=reason)
     figures = _figures_of(estimate)
