@@ -40,6 +40,7 @@ class RewindAudit:
     ) -> Iterator[str]:
         if rewind.get("undoLog") or self._packs(restore_id):
             yield from self._not_kept(restore_id, volume)
+        yield from self._said_wrongly(restore_id, rewind, volume)
         if rewind.get("state") != "done":
             return
         undone = (record["request"].get("source") or {}).get("undoOf")
@@ -52,6 +53,31 @@ class RewindAudit:
         evidence = rewind.get("evidence")
         if evidence and not self._lab.region._tables.snapshots.get(evidence):
             yield f"{evidence}, the evidence of {restore_id}, is gone"
+
+    def _said_wrongly(self, restore_id: str, rewind: Json, volume: Volume) -> Iterator[str]:
+        """Mixed, untouched, the number of blocks and the way back, held against what was really written."""
+        volume_id, written = volume.volume_id, volume.writes_of[restore_id]
+        told = json.dumps(
+            [one["detail"] for one in self._lab.events.sent if one["detail"].get("restoreId") == restore_id],
+            default=str,
+        )
+        if f"{volume_id} is mixed" in told and not written:
+            yield f"{volume_id} is called mixed by {restore_id}, which wrote nothing"
+        if f"Nothing was written to {volume_id}" in told and written:
+            yield f"{restore_id} says that it wrote nothing to {volume_id}, and wrote {written} blocks"
+        if int(rewind.get("written") or 0) > written:
+            yield f"{restore_id} says that it wrote {rewind['written']} blocks to {volume_id}: {written}"
+        if written and not rewind.get("undoLog") and not self._packs(restore_id):
+            yield from self._without_way_back(restore_id, rewind, volume_id, told)
+
+    def _without_way_back(self, restore_id: str, rewind: Json, volume_id: str, told: str) -> Iterator[str]:
+        evidence = str(rewind.get("evidence"))
+        kept = self._lab.region._tables.snapshots.get(evidence)
+        is_there = kept is not None and kept.state == "completed"
+        if not is_there and f"{evidence} has {volume_id} as it was" in told:
+            yield f"{restore_id} calls {evidence} the way back, which is {kept.state if kept else 'gone'}"
+        if not is_there and "no way back" not in told:
+            yield f"{volume_id} was written by {restore_id} without a way back, and nobody is told"
 
     def _not_kept(self, restore_id: str, volume: Volume) -> Iterator[str]:
         """Every block that the restore has overwritten is in its log; and people are told of the log."""

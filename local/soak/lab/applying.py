@@ -1,6 +1,6 @@
 """The document that writes the blocks of a manifest, in virtual time: warmer/warmer.1.md says what it does.
 
-The packs are not decoded: a volume is equal to the snapshot once all parts of the manifest are written.
+No byte exists, but each block is known: a volume is equal to a snapshot once it has the snapshot's blocks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES
 from local.soak.lab.scheduler import Future
-from local.soak.lab.undoing import Comparing, unwritten_since
+from local.soak.lab.undoing import Writing, unwritten_since
 from rewarm.domain.ready.agent_exit import AgentExit
 
 if TYPE_CHECKING:
@@ -24,6 +24,23 @@ End = Callable[[int, str, str], None]
 APPLY = "apply"
 """The action, which a trouble of this document names."""
 COMPARE = "--compare"
+KILLED = "warmer: the agent was ended by signal 9 and is not started again"
+EXITS = {
+    "killed": AgentExit.ENDED,
+    "killed-and-held": AgentExit.HELD,
+    "killed-and-mounted": AgentExit.MOUNTED,
+    "killed-and-taken-before": AgentExit.TAKEN_BEFORE,
+    "interrupted": AgentExit.INTERRUPTED,
+    "no-store": AgentExit.NO_TRANSFER,
+    "disturbed": AgentExit.DISTURBED,
+    "bad-manifest": AgentExit.BAD_MANIFEST,
+    "bad-pack": AgentExit.BAD_PACK,
+    "differs": AgentExit.DIFFERS,
+    "no-undo": AgentExit.NO_UNDO,
+}
+"""How each trouble ends the agent that writes; `hangs` does not end it."""
+SILENT = frozenset({AgentExit.ENDED, AgentExit.HELD, AgentExit.MOUNTED, AgentExit.TAKEN_BEFORE})
+"""With these the run that wrote has left no result."""
 MIB = 1_048_576
 WAIT_SECONDS = 86_400
 """For each part, as the functions ask for."""
@@ -50,10 +67,12 @@ def apply(
         volume.reader = given
         restore_id = _restore_of(given["manifest_url"])
         volume.befores.setdefault(restore_id, volume.image_now())
+        writes = volume.writes
         try:
             yield from _write(data_plane, volume, given, end, trouble)
         finally:
             volume.reader = None
+            volume.writes_of[restore_id] += volume.writes - writes
             volume.left.pop(restore_id, None)
             volume.left[restore_id] = volume.image_now()
 
@@ -61,67 +80,95 @@ def apply(
 def _write(
     data_plane: MemoryDataPlane, volume: Volume, given: dict[str, str], end: End, trouble: Trouble | None
 ) -> Steps:
-    """Takes parts as they come, and notes what they count."""
+    """Takes parts as they come, and writes what they name."""
     armed = {"event": "armed", "volumeId": volume.volume_id}
     _publish(data_plane, given, armed | unwritten_since(volume, given["arguments"]))
-    address: str | None = given["manifest_url"]
-    patience = data_plane.scheduler.now + WAIT_SECONDS
-    head: Json = {}
+    run: Writing | None = None
     done = samples = 0
-    comparing: Comparing | None = None
+    address: str | None = given["manifest_url"]
     while address is not None:
-        text = data_plane.store.get(address)
+        text = yield from _part(data_plane, address)
         if text is None:
-            if data_plane.scheduler.now > patience:
-                end(
-                    AgentExit.NO_MANIFEST,
-                    "",
-                    f"warmer: the manifest did not appear within {WAIT_SECONDS:,} s",
-                )
-                return
-            yield data_plane.scheduler.sleep(2)
-            continue
+            end(AgentExit.NO_MANIFEST, "", f"warmer: no manifest within {WAIT_SECONDS:,} s")
+            return
         head, *lines, last = (json.loads(line) for line in text.decode().splitlines())
-        if COMPARE in given["arguments"] and comparing is None:
-            comparing = Comparing(data_plane, volume, head["snapshotId"])
+        if run is None:
+            compares = COMPARE in given["arguments"]
+            run = Writing(data_plane, volume, head["snapshotId"], compares=compares)
         yield data_plane.scheduler.sleep(
             2 * last["blocks"] * BLOCK_BYTES / MIB / volume.limits.throughput_mib_s
         )
         if any("pack" in line and data_plane.store.get(line["pack"]) is None for line in lines):
-            end(AgentExit.NO_TRANSFER, "", "warmer: a pack could not be downloaded")
+            _fail(data_plane, given, run, AgentExit.NO_TRANSFER, end)
             return
-        refusal = comparing.part(lines) if comparing is not None else None
-        if comparing is not None and refusal is not None:
-            _fail(data_plane, given, comparing, refusal, end)
+        if trouble is not None and _strikes(trouble, last["blocks"]):
+            yield from _meet(data_plane, given, run, trouble, end)
             return
-        patience = data_plane.scheduler.now + WAIT_SECONDS
+        refusal = run.part(lines)
+        if refusal is not None:
+            _fail(data_plane, given, run, refusal, end)
+            return
         done, address = done + last["blocks"], last["next"]
         samples += sum("unchanged" in line for line in lines)
-        if done and trouble is not None and trouble.kind == "killed":
-            end(AgentExit.ENDED, "", "warmer: the agent was ended by signal 9 and is not started again")
+        account = {"event": "progress", "bytesDone": done * BLOCK_BYTES, "blocksWritten": run.blocks}
+        _publish(data_plane, given, account)
+        if done and trouble is not None:
+            yield from _meet(data_plane, given, run, trouble, end)
             return
-        if done and trouble is not None and trouble.kind == "hangs":
-            yield Future()
-        _publish(data_plane, given, {"event": "progress", "bytesDone": done * BLOCK_BYTES})
-    if comparing is None or not comparing.has_log:
-        volume.equals = head["snapshotId"]
-        volume.image, volume.blocks_written = data_plane.images.get(head["snapshotId"], volume.image), 0
-    volume.fetched = volume.background = volume.written
+    counts = {"blocksDone": done, "bytesDone": done * BLOCK_BYTES, "samples": samples}
+    _finish(data_plane, given, run, end, counts)
+
+
+def _part(data_plane: MemoryDataPlane, address: str) -> Generator[Future, Any, bytes | None]:
+    """Waits for a part; None where it does not come."""
+    patience = data_plane.scheduler.now + WAIT_SECONDS
+    while data_plane.scheduler.now <= patience:
+        text = data_plane.store.get(address)
+        if text is not None:
+            return text
+        yield data_plane.scheduler.sleep(2)
+    return None
+
+
+def _strikes(trouble: Trouble, blocks: int) -> bool:
+    """Before the first block, where the trouble is early; else after the first part with blocks."""
+    return bool(blocks) and trouble.at_share < 0.5
+
+
+def _meet(
+    data_plane: MemoryDataPlane, given: dict[str, str], run: Writing, trouble: Trouble, end: End
+) -> Steps:
+    """What ends the agent. One that was killed says nothing, nor does one that begins after it."""
+    if trouble.kind == "hangs":
+        yield Future()
+    code = EXITS[trouble.kind]
+    if code in SILENT:
+        words = KILLED if code is AgentExit.ENDED else "warmer: an earlier run was killed"
+        end(code, "", words)
+        return
+    _fail(data_plane, given, run, code, end)
+
+
+def _finish(
+    data_plane: MemoryDataPlane, given: dict[str, str], run: Writing | None, end: End, counts: Json
+) -> None:
+    """All parts are written and read back."""
+    if run is not None:
+        run.settle()
     result = {
-        "event": "result", "command": "apply", "verdict": "applied", "blocksDone": done, "blocksResumed": 0,
-        "bytesDone": done * BLOCK_BYTES, "samples": samples, "samplesDiffering": 0,
-        **(comparing.account if comparing else {}),
+        "event": "result", "command": "apply", "verdict": "applied", "blocksResumed": 0,
+        "samplesDiffering": 0, **counts, **(run.account if run else {}),
     }  # fmt: skip
     _publish(data_plane, given, result)
     end(AgentExit.OK, json.dumps(result) + "\n", "")
 
 
 def _fail(
-    data_plane: MemoryDataPlane, given: dict[str, str], comparing: Comparing, code: AgentExit, end: End
+    data_plane: MemoryDataPlane, given: dict[str, str], run: Writing, code: AgentExit, end: End
 ) -> None:
-    """What undoes a write could not be kept, so the block was not written."""
+    """It ends in order, and says what it wrote."""
     verdict = "refused" if code is AgentExit.TAKEN_BEFORE else "failed"
-    result = {"event": "result", "command": "apply", "verdict": verdict, **comparing.account}
+    result = {"event": "result", "command": "apply", "verdict": verdict, **run.account}
     _publish(data_plane, given, result)
     end(code, json.dumps(result) + "\n", f"warmer: {code.name}")
 

@@ -7,6 +7,7 @@ document does to it what the real agent would: `local/soak/lab/agent.py`.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -63,6 +64,8 @@ class Volume:
     """The snapshot whose blocks were all written to it last."""
     writes: int = 0
     """Blocks that were ever written to it, as its instance counts them."""
+    writes_of: Counter[str] = field(default_factory=Counter)
+    """Blocks that each restore has written to it."""
     befores: dict[str, SnapshotImage] = field(default_factory=dict)
     """What it had before a restore wrote to it, by the restore."""
     left: dict[str, SnapshotImage] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What `warmer apply --compare` does to the blocks of a volume: it compares, keeps the old ones, and writes.
+"""What `warmer apply` does to the blocks of a volume: it compares, keeps the old ones, and writes.
 
 No byte exists: a block is known by the seed that its bytes would be generated from. A pack of an undo log has
 seeds in place of zstd frames.
@@ -66,18 +66,20 @@ def _pairs(runs: Runs) -> tuple[tuple[int, int], ...]:
     return tuple(zip(runs.starts, runs.counts, strict=True))
 
 
-class Comparing:
-    """One run of the agent."""
+class Writing:
+    """One run of the agent; `compares` where it writes just what differs."""
 
-    def __init__(self, data_plane: MemoryDataPlane, volume: Volume, snapshot_id: str) -> None:
+    def __init__(
+        self, data_plane: MemoryDataPlane, volume: Volume, snapshot_id: str, *, compares: bool
+    ) -> None:
+        self._compares = compares
+        self._snapshot_id = snapshot_id
         self._store = data_plane.store
         self._volume = volume
         self._image = volume.image_now()
         self._target = data_plane.known_image(snapshot_id)
         self._written: dict[int, Seed] = {}
         self.compared = self.equal = self.packs = self.undo_bytes = 0
-        self.has_log = False
-        """Blocks of an undo log are among those that are written."""
 
     def part(self, lines: Sequence[Json]) -> AgentExit | None:
         """Plays the lines of a part of the manifest; how the agent ends where it cannot go on."""
@@ -93,9 +95,7 @@ class Comparing:
             return dict.fromkeys(range(line["zeros"], line["zeros"] + line["count"]))
         pack = self._store.get(line["pack"])
         assert pack is not None
-        found, is_kept = seeds_of(pack, self._target)
-        self.has_log = self.has_log or is_kept
-        return found
+        return seeds_of(pack, self._target)[0]
 
     def _write(self, wanted: Mapping[int, Seed], line: Json) -> AgentExit | None:
         """Writes what differs, once the old blocks are kept; how the agent ends if not."""
@@ -103,6 +103,8 @@ class Comparing:
         differing = {block: seed for block, seed in old.items() if wanted[block] != seed}
         self.compared += len(wanted)
         self.equal += len(wanted) - len(differing)
+        if not self._compares:
+            differing = old
         if differing and "undo" in line:
             pack = kept(differing)
             status = self._store.put_once(line["undo"], pack)
@@ -116,13 +118,30 @@ class Comparing:
         return None
 
     @property
+    def blocks(self) -> int:
+        """Written so far."""
+        return len(self._written)
+
+    def settle(self) -> None:
+        """After the last part: whether the volume has what the snapshot has; and none of it is cold."""
+        is_equal = next(differing(self._volume.image_now(), self._target), None) is None
+        self._volume.equals = self._snapshot_id if is_equal else None
+        self._volume.fetched = self._volume.background = self._volume.written
+
+    @property
     def account(self) -> Json:
         """What the result says of it."""
         runs = runs_of(sorted(self._written))
-        return {
+        account: Json = {
             "blocksWritten": len(self._written),
             "written": [[*pair] for pair in _pairs(runs)[:MOST_RUNS]],
             "writtenTruncated": len(runs) > MOST_RUNS,
+        }
+        return {**account, **self._compared} if self._compares else account
+
+    @property
+    def _compared(self) -> Json:
+        return {
             "blocksCompared": self.compared,
             "blocksEqual": self.equal,
             "undoPacks": self.packs,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from local.aws.machines.dataplane import DataPlaneError
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.agent import Trouble
+from local.soak.lab.applying import APPLY, EXITS
 from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.fleet_paths import PATHS
@@ -21,6 +22,7 @@ COMMANDS = (
     ("measurement after", "verify", "warm-up-agent"),
 )
 """What it does, its action, and the path on which it is the first of its action."""
+WRITING = ("writing", APPLY, "rewind")
 REASONS = frozenset(
     {
         "AgentFailedError",
@@ -34,6 +36,8 @@ REASONS = frozenset(
         "VolumeFailedError",
         "VolumeUnreadableError",
         "RequestRefusedError",
+        "RewindIncompleteError",
+        "VolumeInUseError",
     }
 )
 """Where the agent or its instance is to blame, the restore says so."""
@@ -100,6 +104,7 @@ class MachineRow:
 def machine_rows() -> list[MachineRow]:
     """Every trouble of every command; what happens to the machine, early and late in the warm-up."""
     found = [MachineRow(kind, *command) for kind in AGENT_KINDS for command in COMMANDS]
+    found += [MachineRow(kind, *WRITING, share) for kind in (*EXITS, "hangs") for share in (0.1, 0.9)]
     return found + [MachineRow(name, *COMMANDS[0], share) for name in ACTS for share in (0.1, 0.9)]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from local import Json
 from local.aws.region import ApiError, FaultRule
 from local.soak.lab.agent import Trouble
-from local.soak.lab.applying import APPLY
+from local.soak.lab.applying import APPLY, EXITS
 from local.soak.lab.lab import FastLab
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ REWINDS, DIRECT_WRITES, TROUBLES = 0.15, 0.15, 0.6
 SIZE_GIB = 8
 HELD = (((0, 150),), ((0, 80), (3_000, 400)), ((10, 1_200),))
 """What a snapshot holds. A later one of the same volume has some more, or less."""
-KINDS = ("killed", "hangs", "evidence", "corrupt", "mounted", "gone", "packs", "cancelled")
+KINDS = (*EXITS, "hangs", "evidence", "corrupt", "mounted", "gone", "packs", "cancelled", "deleted")
+OUTSIDE = ("mounted", "gone", "packs", "deleted")
 
 
 class WrittenBlocks:
@@ -78,8 +79,9 @@ class WrittenBlocks:
 
     def _trouble(self, lab: FastLab, kind: str) -> None:
         plan, when = self._plan, 5 + self._chance.expovariate(1 / 30)
-        if kind in ("killed", "hangs"):
-            plan.troubles.append(Trouble(kind, APPLY, skip=self._chance.choice((0, 0, 1))))
+        if kind == "hangs" or kind in EXITS:
+            share, skip = self._chance.choice((0.1, 0.9)), self._chance.choice((0, 0, 1))
+            plan.troubles.append(Trouble(kind, APPLY, share, skip=skip))
         elif kind == "evidence":
             effect = self._chance.choice(("snapshot-error", "stall"))
             plan.region_faults.append(FaultRule("snapshot:creation", effect=effect))
@@ -92,16 +94,20 @@ class WrittenBlocks:
         else:
             lab.scheduler.after(when, lambda: self._outside(lab, kind))
         plan.harmless = False
-        plan.told.append(f"{kind}, after {when:.0f} s" if kind in ("mounted", "gone", "packs") else kind)
+        plan.told.append(f"{kind}, after {when:.0f} s" if kind in OUTSIDE else kind)
 
     def _outside(self, lab: FastLab, kind: str) -> None:
-        """Somebody mounts the volume, ends the instance, or deletes what was copied."""
+        """Somebody mounts the volume, ends the instance, or deletes the evidence or what was copied."""
         target = self._plan.requests[-1]["target"]["instanceId"]
         if kind == "gone":
             try:
                 lab.region.call("ec2", "TerminateInstances", {"InstanceIds": [target]})
             except ApiError:
                 return
+        elif kind == "deleted":
+            for shown in lab.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]:
+                if "rewarm:evidence" in {tag["Key"] for tag in shown.get("Tags") or []}:
+                    lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": shown["SnapshotId"]})
         elif kind == "mounted":
             for volume in lab.data_plane.volumes.values():
                 if target in volume.attached_to and volume.reader is None:

@@ -1,0 +1,57 @@
+"""The audit holds what is said of a rewound volume against what was really written to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from local.soak.audit.rewinds import RewindAudit
+from local.soak.lab.agent import Trouble
+from local.soak.lab.applying import APPLY
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.copy_paths import PATHS
+
+SEED = 4
+
+
+def findings(lab: FastLab, restore_id: str, said: str = "") -> list[str]:
+    """With one more message, where something is said."""
+    if said:
+        lab.events.sent.append({"detail": {"restoreId": restore_id, "title": said}})
+    return list(RewindAudit(lab).findings([restore_id]))
+
+
+@pytest.mark.parametrize(
+    ("share", "wrong", "words"),
+    [
+        (0.1, "{volume} is mixed: 7 blocks", "called mixed"),
+        (0.9, "Nothing was written to {volume}", "says that it wrote nothing"),
+    ],
+)
+def test_a_wrong_word_about_what_was_written_is_found(share: float, wrong: str, words: str) -> None:
+    with FastLab(SEED) as lab:
+        lab.data_plane.troubles.append(Trouble("bad-pack", APPLY, share))
+        ending = PATHS["rewind"].play(lab)
+        assert ending.status == "failed", ending
+        (restore_id,) = ending.restore_ids
+        assert findings(lab, restore_id) == []
+        volume_id = rewound(lab)
+        assert any(words in one for one in findings(lab, restore_id, wrong.format(volume=volume_id)))
+
+
+def test_a_way_back_that_is_gone_is_found() -> None:
+    with FastLab(SEED) as lab:
+        ending = PATHS["rewind"].play(lab)
+        (restore_id,) = ending.restore_ids
+        assert findings(lab, restore_id) == []
+        shown: list[Any] = lab.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]
+        for one in shown:
+            lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": one["SnapshotId"]})
+        assert any("calls" in one and "the way back" in one for one in findings(lab, restore_id))
+
+
+def rewound(lab: FastLab) -> str:
+    """The only volume of the path."""
+    (volume_id,) = lab.data_plane.volumes
+    return volume_id
