@@ -70,6 +70,9 @@ static enum save send_block(const struct log_pack *pack, uint64_t nth) {
     uint8_t digest[SHA256_BYTES];
     char why[100];
     if (!compare_read(fetcher, block, why, sizeof why)) {
+        if (why[0] == '\0') {
+            return SAVE_FAILED;
+        }
         fetch_fail(fetcher->board, WARMER_UNREADABLE, "block %llu cannot be read before it is written: %s",
                    (unsigned long long)block->block, why);
         return SAVE_REFUSED;

@@ -25,9 +25,8 @@ struct put {
     char errors[ERROR_BYTES];
 };
 
-int put_begin(const char *address, uint64_t bytes, struct put **begun) {
+static int start_curl(uint64_t bytes, const char *config, struct native_process **curl) {
     char length[48];
-    char config[CONFIG_BYTES];
     snprintf(length, sizeof length, "Content-Length: %" PRIu64, bytes);
     /* Without Transfer-Encoding curl sends what it cannot measure as it comes, and not in chunks. */
     const char *const words[] = {"curl",
@@ -56,11 +55,16 @@ int put_begin(const char *address, uint64_t bytes, struct put **begun) {
                                  "--config",
                                  "/dev/fd/3",
                                  NULL};
+    return native_start_fed(words, config, curl);
+}
+
+int put_begin(const char *address, uint64_t bytes, struct put **begun) {
+    char config[CONFIG_BYTES];
     if ((size_t)snprintf(config, sizeof config, "url = \"%s\"\n", address) >= sizeof config) {
         return -ENAMETOOLONG;
     }
     struct put *put = calloc(1, sizeof *put);
-    int failure = put == NULL ? -ENOMEM : native_start_fed(words, config, &put->curl);
+    int failure = put == NULL ? -ENOMEM : start_curl(bytes, config, &put->curl);
     if (failure != 0) {
         free(put);
         return failure;
