@@ -44,6 +44,7 @@ from rewarm.steps.rewind.ending import check_alone_at_end, stop, stopped, unwrit
 from rewarm.steps.rewind.evidence import Wanted, evidence
 from rewarm.steps.rewind.gate import check_alone, open_gate
 from rewarm.steps.rewind.needs import RewindPorts
+from rewarm.steps.rewind.rewound import snapshot_on_it
 from rewarm.steps.rewind.telling import FIRST_WAIT_SECONDS, done, note, progress
 from rewarm.steps.rewind.undo_logs import begin_log
 from rewarm.steps.rewind.ways import compares_device, delta, keeps_log, target_in_words
@@ -193,7 +194,9 @@ def _logging(event: RewindEvent, pending: RewindResult, writer: Writer, ports: R
     opened = open_gate(event, pending, ports)
     armed = {"phase": "write", "armed_at": pending.armed_at or event.now}
     unwritten = (writer.account or {}).get("unwrittenSince") is True
-    return _copying(event, opened.model_copy(update=armed), against=None, is_last=True, unwritten=unwritten)
+    against = snapshot_on_it(event, ports.artifacts, ports.snapshots) if unwritten else None
+    begun = opened.model_copy(update=armed)
+    return _copying(event, begun, against=against, is_last=True, unwritten=unwritten)
 
 
 def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:

@@ -9,9 +9,11 @@ from contextlib import suppress
 
 from rewarm.contracts.rewinding import RewindEvent
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.snapshots import unusable
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.record.bucket import rewound_key
 from rewarm.steps.rewind.ways import undone_log
 
@@ -37,12 +39,29 @@ def note_rewound(event: RewindEvent, account: JsonObject, artifacts: Artifacts) 
 
 
 def rewound_before(event: RewindEvent, artifacts: Artifacts) -> JsonObject | None:
-    """What the rewind has left that this one undoes; None where another one came later, or nobody knows."""
+    """What the last rewind of the volume has left, where that helps this one; None where nobody knows.
+
+    It helps to undo that rewind, and to go to another snapshot than that one did.
+    """
     log = undone_log(event)
-    if log is None:
-        return None
     with suppress(RestoreError):
         found = artifacts.get_json(rewound_key(event.written_id)) or {}
-        if (found.get("restoreId"), found.get("index")) == (log.restore_id, log.index):
+        if log is not None and (found.get("restoreId"), found.get("index")) == (log.restore_id, log.index):
+            return found
+        if log is None and found.get("snapshotId") not in {None, event.volume.snapshot_id}:
             return found
     return None
+
+
+def snapshot_on_it(event: RewindEvent, artifacts: Artifacts, snapshots: SnapshotCatalog) -> str | None:
+    """The snapshot that the volume equals, where nobody has written since; None where EBS cannot compare it.
+
+    Only completed snapshots of the volume itself are compared with each other.
+    """
+    found = rewound_before(event, artifacts)
+    if found is None or undone_log(event) is not None:
+        return None
+    of_volume = snapshots.of_volume(event.written_id)
+    usable = {one.snapshot_id for one in of_volume if not one.is_copy and not unusable(one)}
+    known = str(found["snapshotId"])
+    return known if {known, event.volume.snapshot_id} <= usable else None

@@ -40,24 +40,24 @@ def target_in_words(event: RewindEvent) -> str:
 def delta(
     event: RewindEvent, pending: RewindResult, *, against: str | None, is_last: bool, unwritten: bool = False
 ) -> Delta:
-    """What is to be copied now; `unwritten` where the volume still is what the rewind to be undone has left.
+    """What is to be copied now; `unwritten` where the volume still is what its last rewind has left.
 
-    Then the log alone undoes it.
+    Then the log alone undoes that; and another snapshot is compared with `against`, to which it was put back.
     """
     compares, log = compares_device(event), undone_log(event)
-    is_log_alone = log is not None and unwritten
+    is_known = unwritten and (log is not None or against is not None)
     return Delta(
         snapshot_id=event.volume.snapshot_id,
         volume_id=event.written_id,
         volume_bytes=event.volume.snapshot_size_gib * GIB,
         index=event.volume.index,
         region=event.volume.copy_of.region if event.volume.copy_of else None,
-        against=None if compares else against,
+        against=against if is_known or not compares else None,
         without=[pending.newest_id] if is_last and pending.newest_id else [],
         first_part=pending.next_part,
         goes_on=not is_last,
         samples=SAMPLES if is_last and not event.is_direct and not compares else 0,
-        whole=compares and not is_log_alone,
+        whole=compares and not is_known,
         log=log,
         undo_attempt=pending.attempt if keeps_log(event) else None,
     )

@@ -11,7 +11,7 @@ from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.steps.record.bucket import rewound_key
 from tests.support.builders import RESTORE_ID
 from tests.support.replacing import OLD
-from tests.support.rewinding import COPIED, Rewinding, completed, with_newest
+from tests.support.rewinding import COPIED, NEWEST, Rewinding, completed, with_newest
 
 BOOT_ID = "8f0c2f5e-0b5d-4f7e-9c53-6a0a3b2e9d11"
 COUNT = {"sectors": 4096, "requests": 77}
@@ -154,6 +154,35 @@ def test_with_a_snapshot_the_device_is_compared_once_that_is_completed(world: Re
     assert (writing.phase, writing.delta, writing.counts.blocks) == ("write", None, 40)
     world.end(**COMPARED)
     assert world.go().finished
+
+
+class TestUnwritten:
+    """Nobody has written since the volume went back to another snapshot."""
+
+    @pytest.fixture
+    def again(self, logging: Rewinding) -> Rewinding:
+        told = {"restoreId": "restore-0", "index": 0, "bootId": BOOT_ID, "writeCount": COUNT}
+        logging.artifacts.objects[rewound_key(OLD)] = {**told, "snapshotId": NEWEST}
+        return logging
+
+    def test_just_what_differs_between_the_two_snapshots_is_compared(self, again: Rewinding) -> None:
+        again.go()
+        assert f"--since {BOOT_ID},4096,77" in arguments(again)
+        again.report({"event": "armed", "unwrittenSince": True})
+        delta = again.go().delta
+        assert delta is not None
+        assert (delta.against, delta.whole, delta.undo_attempt) == (NEWEST, False, 0)
+
+    @pytest.mark.parametrize(("unwritten", "left"), [(False, NEWEST), (True, "snap-00000000000000bad")])
+    def test_everything_is_compared_where_somebody_has_written_or_ebs_cannot_compare(
+        self, again: Rewinding, *, unwritten: bool, left: str
+    ) -> None:
+        again.artifacts.objects[rewound_key(OLD)]["snapshotId"] = left
+        again.go()
+        again.report({"event": "armed", "unwrittenSince": unwritten})
+        delta = again.go().delta
+        assert delta is not None
+        assert (delta.against, delta.whole) == (None, True)
 
 
 class TestUndoing:
