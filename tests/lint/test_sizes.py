@@ -18,9 +18,9 @@ import pytest
 from local.tools.bench.imports import environment
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 3_884, "statemachine": 3_800, "events": 7_400, "functions": 43_025}
+MOST_LINES = {"template.yaml": 3_884, "statemachine": 3_800, "events": 7_700, "functions": 44_450}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
-MOST_MODULES = 303
+MOST_MODULES = 318
 """In functions/."""
 MOST_IMPORTED = {"rewarm.handlers.create_volume": 106}
 """Handler -> modules of this project that a cold start of it imports, packages not counted."""
@@ -45,21 +45,20 @@ MORE_FILES = {
     "tests/contract": (50, "A module for each adapter and document, not divided yet."),
     "tests/local/aws/emulator": (23, "A module for each patch of the emulator."),
     "tests/local/aws/region": (19, "A module for each kind of resource in the simulated Region."),
-    "tests/support": (43, "What tests of several folders share, not divided yet."),
+    "tests/support": (44, "What tests of several folders share, not divided yet."),
     "tests/unit/handlers": (16, "A module for each handler that does more than call its step."),
     "tests/workflow": (51, "A module for each kind of restore, not divided yet."),
     "warmer/src/base": (21, "C has a header beside a source, so a module is two files."),
     "warmer/src/commands": (25, "C has a header beside a source, and each command is a module."),
-    "warmer/src/device": (36, "C has a header beside a source, and each system its own source."),
+    "warmer/src/device": (46, "C has a header beside a source, and each system its own source."),
     "warmer/src/loop": (17, "C has a header beside a source, so a module is two files."),
-    "warmer/src/system": (44, "C has a header beside a source, and each system its own source."),
-    "warmer/tests/cli": (24, "A script for each promise that only the whole program can keep."),
+    "warmer/src/system": (50, "C has a header beside a source, and each system its own source."),
+    "warmer/tests/cli": (29, "A script for each promise that only the whole program can keep."),
 }
 """Folder -> the files that it may have, and why it is not divided."""
 MOST_FUNCTION_LINES = 40
 """Of a Python function, without its docstring."""
 LONGER_FUNCTIONS = {
-    "local/soak/lab/applying.py _write": (45, "One loop of waits, whose parts share eight variables."),
     "tests/contract/test_record_sizes.py carry_out": (51, "One restore in the order of its states."),
     "tests/support/accounts.py planned": (60, "One account of a restore, field by field."),
     "tests/support/accounts.py ready": (46, "One account of a restore, field by field."),
