@@ -87,7 +87,7 @@ format: ## rewrite Python and C in the house style
 	@$(MAKE) --no-print-directory -C warmer format CLANG_FORMAT="$(CLANG_FORMAT)"
 	@$(CLANG_FORMAT) -i $(C_FORMATTED)
 
-strategies-docs: ## write the tables and pictures of docs/strategies.md and docs/plan.md from the rules
+strategies-docs: ## write the tables and pictures of docs/strategies.md, plan.md and rewind.md from the rules
 	@$(PYTHON) -m local.tools.plan --docs
 
 permissions-docs: ## write docs/permissions.md from the template

@@ -211,6 +211,8 @@ def rewind_lines(plans: list[Json]) -> Iterator[str]:
             f"{words.usd(found['costUsd'])}{upto}, {words.estimate(found['secondsP50'])}, P90 "
             f"{words.estimate(found['secondsP90'])}. {found['evidence']}"
         )
+        if found.get("why"):
+            yield str(found["why"])
         yield from (f"Note: {note}" for note in found["notes"])
 
 

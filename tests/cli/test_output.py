@@ -32,12 +32,14 @@ def test_a_rewind_is_one_sentence_with_the_way_back_or_the_reason_against_it():
         "volumeId": "vol-1", "possible": True, "reason": None, "blocks": 1_200, "mostBlocks": 1_500,
         "costUsd": "0.0036", "mostUsd": "0.0045", "secondsP50": 915, "secondsP90": 7_320,
         "evidence": "A rewind to it undoes the rewind.", "notes": ["The list was long."],
+        "why": "The way is an undo log.",
     }  # fmt: skip
     refused = {"possible": False, "reason": "the snapshots are not related."}
-    said, note, against = rewind_lines([{"rewind": possible}, {"rewind": refused}, {"rewind": None}, {}])
+    said, why, note, against = rewind_lines([{"rewind": possible}, {"rewind": refused}, {"rewind": None}, {}])
     assert said == (
         "A rewind would put vol-1 itself back: 1,200 blocks for $0.0036 (at most 1,500 for $0.0045), 16 min, "
         "P90 2 h 02 min. A rewind to it undoes the rewind."
     )
+    assert why == possible["why"]
     assert note == "Note: The list was long."
     assert against == "A rewind is not possible: the snapshots are not related."

@@ -16,7 +16,7 @@ from rewarm.adapters.messages import detail_type
 from rewarm.adapters.performance import KEPT_SECONDS, CloudTrailCalls, CloudWatchMetrics, DynamoPerformanceLog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
-from rewarm.domain.blocks.rewind import WrittenSince
+from rewarm.domain.blocks.rewind_facts import WrittenSince
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.domain.volume.performance_change import Activity
 from tests.contract.answers import ApiError, Aws

@@ -26,9 +26,13 @@
  *     state.c              the blocks already read, in a file that survives a kill (`--state`)
  *   apply/               writes the blocks of a manifest
  *     parts.c              the manifest's parts, as they appear
- *     fetch.c              loads packs and decodes their blocks; check.c: flushes, and compares what is read back
+ *     feed.c               reads its lines; fetch.c: finds out what is to be written, and decodes it
+ *     load.c               loads packs, or what is needed of them; compare.c: what the device holds (`--compare`)
+ *     undo.c               keeps what is overwritten, before it is
+ *     check.c              flushes, and compares what is read back
  *     apply.c              writes, reads back and counts; board.h: what these threads share
  *   delta/               what is written: manifest.c, pack.c (a pack's index), unpack.c (zstd's decoder at work)
+ *     raw.c                packs that nothing compresses
  *     fields.c             one line of JSON; sha256.c: SHA-256
  *   plan/                which blocks are read, and in which order
  *     map.c                the text of extents -> blocks (`--map`, `--first`)
@@ -52,12 +56,14 @@
  *     identity.c           which EBS volume it is; identity_<system>.c: what the system knows
  *     find_<system>.c      which device an EBS volume is
  *     lock_<system>.c      one warm-up at a time
+ *     writes.c             how often it was written to; writes_<system>.c: what the system counts
  *     nvme_<system>.c      asks for EBS's statistics; nvme_log.c: decodes them
  *   system/              what differs between operating systems, one file for each system
  *     clock console file file_extents interrupt process state_file stream thread transfer
- *     windows_error
+ *     windows_error; curl_linux.c: what a child curl says
+ *     upload_<system>.c    uploads as they are made: put_linux.c by a child curl, new_file_posix.c to a file
  *     folder.c memory_kills.c process.c   what they have in common
- *   base/                what needs no system: block_set bytes diag extents json latency random texts words
+ *   base/                what needs no system: block_set bytes diag extents json latency patience random texts words
  *
  * Rules: below main.c nothing exits or prints a refusal; it fills a struct diag. There are no global options.
  * No function body asks which system it is built for. Results are 0, a positive answer or -errno.

@@ -22,7 +22,7 @@ from botocore.exceptions import ClientError
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.restores import RESTORE_SECONDS
 from rewarm.adapters.table_items import from_item, to_attribute
-from rewarm.domain.blocks.rewind import WrittenSince
+from rewarm.domain.blocks.rewind_facts import WrittenSince
 from rewarm.domain.model import ReadActivity
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import Performance, VolumeModification

@@ -56,6 +56,11 @@ class Delta(Contract):
         "this attempt; null where a snapshot has it.",
     )
 
+    @property
+    def first_shard_part(self) -> int:
+        """The first part of which something is copied. Before it may come one with what is at hand."""
+        return self.first_part + (1 if self.whole or self.log is not None else 0)
+
 
 class DeltaRates(Contract):
     """GetSnapshotBlock requests a second that EBS allows."""

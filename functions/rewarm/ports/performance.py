@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
-from rewarm.domain.blocks.rewind import WrittenSince
+from rewarm.domain.blocks.rewind_facts import WrittenSince
 from rewarm.domain.model import ReadActivity
 from rewarm.domain.volume.performance import Performance, VolumeModification
 from rewarm.domain.volume.performance_change import Activity

@@ -57,6 +57,20 @@ def _rewind(lab: FastLab) -> None:
     assert plan["rewind"]["possible"], plan["rewind"]
 
 
+@scene("what a rewind has overwritten is listed and deleted")
+def _undo_log(lab: FastLab) -> None:
+    instance_id = lab.region.add_instance()
+    volume_id = lab.region.add_volume(size_gib=1, attach_to=instance_id, device="/dev/sdf")
+    good = lab.region.add_snapshot(size_gib=1, extents=((0, 20),), volume_id=volume_id)
+    lab.data_plane.volume(volume_id).blocks_written = 40
+    target = {"instanceId": instance_id, "mode": "rewind", "evidence": "undo-log"}
+    (restore_id,) = restored(lab, {"source": {"snapshotId": good}, "target": target}).restore_ids
+    (log,) = lab.api("GET", "/undo-logs")[1]["undoLogs"]
+    assert (log["restoreId"], log["volumeId"]) == (restore_id, volume_id), log
+    status, answer = lab.api("DELETE", f"/undo-logs/{restore_id}")
+    assert (status, answer["deletedObjects"]) == (200, log["packs"] + 1), answer
+
+
 @scene("somebody opens the page of a restore")
 def _page(lab: FastLab) -> None:
     restore_id = lab.start(request(lab, "warm-up-agent"))

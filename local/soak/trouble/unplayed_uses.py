@@ -120,8 +120,8 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
       for name in ("ListBlocks", "CopyShard")),
     ("a shard whose tokens have expired: tests/workflow/test_copy_blocks.py", "CopyShardFunctionRole",
      (("ebs:ListChangedBlocks", _SNAPSHOT), ("ebs:ListSnapshotBlocks", _SNAPSHOT))),
-    ("the agent waits for parts of manifests at addresses that it signs", "ListBlocksFunctionRole",
-     (("s3:ListBucket", _BUCKET),)),
+    ("a pack of a log of which an earlier attempt has a part: tests/unit/steps/blocks/test_copy_shard.py",
+     "CopyShardFunctionRole", (("s3:GetObject", f"{_BUCKET}/undo/restore/0/1/000003-000"),)),
     (SHARED_POLICY, "RewindFunctionRole", (("ssm:CancelCommand", "*"), ("ssm:ListCommands", "*"))),
     ("others need the policy whole; a rewind lists just the blocks that differ", "ChooseStrategyFunctionRole",
      (("ebs:ListSnapshotBlocks", _SNAPSHOT),)),
@@ -136,7 +136,6 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     )),
     *(("a plan while volumes have rates that other restores use", f"{name}FunctionRole",
        (("ec2:DescribeVolumeStatus", "*"),)) for name in ("Api", "ChooseStrategy")),
-    ("a question about a file that is not there yet", "ApiFunctionRole", (("s3:ListBucket", _BUCKET),)),
     *(("the fast lab's Slack app has no channel: tests/workflow/test_chat.py plays it on the embedded AWS",
        f"{name}FunctionRole", (("secretsmanager:GetSecretValue", _SLACK_BOT),))
       for name in ("Announce", "Sweep")),
@@ -155,8 +154,6 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      (("dynamodb:PutItem", _TABLE, _held("target")),)),
     ("a snapshot that is being restored from the archive", "SelectSnapshotFunctionRole",
      (("ec2:DescribeSnapshotTierStatus", "*"),)),
-    ("the agent's index is missing: then nobody has published it", "SelectSnapshotFunctionRole",
-     (("s3:ListBucket", _BUCKET),)),
     ("an upload of a large block map that fails half way", "SelectSnapshotFunctionRole",
      (("s3:AbortMultipartUpload", f"{_BUCKET}/restores/1/map"),)),
     (DEPLOYMENT, "PublishAgentFunctionRole", (

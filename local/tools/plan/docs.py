@@ -1,4 +1,4 @@
-"""Writes what docs/strategies.md and docs/plan.md take from the rules; a test holds them to it."""
+"""Writes what strategies.md, plan.md and rewind.md in docs take from the rules; a test holds them to it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from io import StringIO
 from pathlib import Path
 
-from local.tools.plan import crossovers, curves, offline, tables
+from local.tools.plan import crossovers, curves, offline, rewind_tables, tables
 from local.tools.plan.options import Options
 from local.tools.plan.request import NO_INSTANCE
 from local.tools.plan.view import View
@@ -14,6 +14,7 @@ from rewarm.charts.pictures import picture
 
 PAGE = "strategies.md"
 TRANSCRIPT_PAGE = "plan.md"
+REWIND_PAGE = "rewind.md"
 EXAMPLE = Options(size_gib=1_024, instance_type=crossovers.INSTANCE_TYPE, deadline_minutes=120)
 """Of the two pictures that `make plan` draws, and of what it prints."""
 SEVERAL = Options(size_gib=100, volumes=55, instance_type=NO_INSTANCE, deadline_minutes=40)
@@ -32,10 +33,16 @@ def write(folder: Path) -> list[Path]:
 
 def documents(folder: Path) -> dict[str, str]:
     """File name to content: the pages as they are in the folder with new tables, and the pictures."""
-    contents = {**tables.all_tables(), "plan": transcript(), "plan-several": transcript_of_several()}
+    rewinds = {name: tables.markdown(*lines) for name, lines in rewind_tables.all_tables().items()}
+    contents = {
+        **tables.all_tables(),
+        **rewinds,
+        "plan": transcript(),
+        "plan-several": transcript_of_several(),
+    }
     pages = {
         name: filled((folder / name).read_text(encoding="utf-8"), contents)
-        for name in (PAGE, TRANSCRIPT_PAGE)
+        for name in (PAGE, TRANSCRIPT_PAGE, REWIND_PAGE)
     }
     return {**pages, **pictures()}
 

@@ -5,8 +5,6 @@
  */
 #include "apply/board.h"
 
-#include "loop/pace.h"
-#include "loop/polite.h"
 #include "system/clock.h"
 
 #include <errno.h>
@@ -33,8 +31,6 @@ struct run {
     bool is_keeping;  /**< The flusher works for `read`. */
     bool has_samples; /**< `read` holds samples. */
     unsigned samples_begun;
-    struct pace pace;
-    struct polite polite;
     uint64_t began_ns, probe_ns, kept_ns;
     struct thread *threads[THREADS];
     unsigned thread_count;
@@ -89,7 +85,7 @@ static bool submit(struct run *run, struct buffer *buffer, bool is_write, uint64
     };
     buffer->use = is_write ? BUFFER_WRITING : BUFFER_READING;
     buffer->began_ns = now_ns;
-    pace_charge(&run->pace, buffer->block.length, now_ns);
+    pace_charge(&run->board->pace, buffer->block.length, now_ns);
     int failure = engine->ops->submit(engine, &transfer);
     if (failure != 0) {
         buffer->use = BUFFER_FREE;
@@ -102,8 +98,9 @@ static bool submit(struct run *run, struct buffer *buffer, bool is_write, uint64
 }
 
 static bool may_transfer(const struct run *run, uint64_t now_ns) {
-    return !run->board->is_stopping && pace_allows(&run->pace, now_ns) &&
-           polite_allows(&run->polite, now_ns) && run->writing + run->reading < polite_depth(&run->polite);
+    return !run->board->is_stopping && pace_allows(&run->board->pace, now_ns) &&
+           polite_allows(&run->board->polite, now_ns) &&
+           run->writing + run->reading + run->board->comparing < polite_depth(&run->board->polite);
 }
 
 static void list_written(struct run *run, struct buffer *buffer) {
@@ -127,6 +124,20 @@ static bool confirm(struct run *run) {
     return run->is_confirmed;
 }
 
+/** From here on the block may be neither old nor new. */
+static void count_begun(struct board *board, const struct buffer *buffer) {
+    struct apply_result *result = board->result;
+    if (buffer->tries > 0) {
+        return;
+    }
+    result->blocks_written++;
+    result->blocks_again += buffer->is_again;
+    if (block_set_add(board->written, buffer->block.block, 1) != 0) {
+        result->written_truncated = true;
+    }
+    remember(board, begun_mark(board, buffer->block.block));
+}
+
 static void begin_writes(struct run *run, uint64_t now_ns) {
     struct board *board = run->board;
     for (unsigned i = 0; i < APPLY_WRITES; i++) {
@@ -138,7 +149,7 @@ static void begin_writes(struct run *run, uint64_t now_ns) {
             board->result->blocks_there++;
             list_written(run, buffer);
         } else if (may_transfer(run, now_ns) && confirm(run)) {
-            remember(board, begun_mark(board, buffer->block.block));
+            count_begun(board, buffer);
             submit(run, buffer, true, now_ns);
         }
     }
@@ -235,7 +246,7 @@ static void count_block(struct run *run, const struct buffer *buffer) {
         remember(run->board, block);
         result->progress.blocks_done++;
         result->progress.bytes_done += buffer->block.length;
-        polite_note(&run->polite, block);
+        polite_note(&run->board->polite, block);
     } else {
         result->progress.blocks_failed++;
         result->blocks_differing++;
@@ -267,9 +278,9 @@ static void fail_transfer(struct run *run, const struct buffer *buffer, bool is_
 static void end_probe(struct run *run, int32_t result, uint64_t now_ns) {
     if (result > 0) {
         latency_add(&run->board->result->progress.probes, now_ns - run->probe_ns);
-        polite_answer(&run->polite, now_ns - run->probe_ns, now_ns);
+        polite_answer(&run->board->polite, now_ns - run->probe_ns, now_ns);
     } else {
-        polite_forget(&run->polite);
+        polite_forget(&run->board->polite);
     }
 }
 
@@ -300,14 +311,12 @@ static void end_transfer(struct run *run, const struct engine_completion *done, 
         return;
     }
     latency_add(&result->progress.latency, now_ns - buffer->began_ns);
-    result->blocks_written++;
-    result->blocks_again += buffer->is_again;
     list_written(run, buffer);
 }
 
 static void begin_probe(struct run *run, uint64_t now_ns) {
     struct engine *engine = run->board->settings->engine;
-    uint64_t block = polite_probe(&run->polite, now_ns);
+    uint64_t block = polite_probe(&run->board->polite, now_ns);
     struct engine_read probe = {.offset_bytes = block * BLOCK_BYTES,
                                 .length_bytes = APPLY_PROBE_BYTES,
                                 .tag = PROBE,
@@ -317,7 +326,7 @@ static void begin_probe(struct run *run, uint64_t now_ns) {
     }
     run->probe_ns = now_ns;
     if (engine->ops->submit(engine, &probe) != 0) {
-        polite_forget(&run->polite);
+        polite_forget(&run->board->polite);
     }
 }
 
@@ -326,7 +335,7 @@ static void reap(struct run *run) {
     struct board *board = run->board;
     struct engine *engine = board->settings->engine;
     struct engine_completion done[COMPLETIONS];
-    if (run->writing + run->reading == 0 && !run->polite.is_probing) {
+    if (run->writing + run->reading == 0 && !board->polite.is_probing) {
         monitor_enter(board->monitor);
         monitor_wait_until(board->monitor, FOR_MAIN, board->settings->now_ns() + 10 * LOOK_NS);
         monitor_leave(board->monitor);
@@ -363,7 +372,9 @@ static bool turn(struct run *run, uint64_t now_ns) {
     begin_probe(run, now_ns);
     struct warm_progress *progress = &board->result->progress;
     progress->elapsed_ns = now_ns - run->began_ns;
-    progress->depth = run->writing + run->reading;
+    board->transfers = run->writing + run->reading;
+    progress->depth = board->transfers + board->comparing;
+    board->result->is_waiting = board->waiting > 0;
     return is_done && is_all_written(run) && run->filled->count == 0;
 }
 
@@ -426,10 +437,34 @@ static void end_all(struct run *run) {
     }
 }
 
+/** The first runs of what this run began to write. */
+static void list_runs(struct board *board) {
+    struct apply_result *result = board->result;
+    uint64_t at = block_set_next(board->written, 0);
+    while (at != BLOCK_NONE && result->written_runs < APPLY_RUNS) {
+        struct apply_blocks *run = &result->written[result->written_runs++];
+        *run = (struct apply_blocks){.first = at};
+        for (; block_set_contains(board->written, at); at++) {
+            run->count++;
+        }
+        at = block_set_next(board->written, at);
+    }
+    result->written_truncated = result->written_truncated || at != BLOCK_NONE;
+}
+
+/** The status of a refusal promises that nothing was written. */
+static int true_status(const struct board *board) {
+    bool is_written = board->result->blocks_written > 0;
+    if (is_written && board->status == WARMER_TAKEN_BEFORE) {
+        return WARMER_NO_UNDO;
+    }
+    return is_written && board->status == WARMER_NO_MANIFEST ? WARMER_NO_TRANSFER : board->status;
+}
+
 static int tell(const struct board *board, struct diag *diag) {
     const struct apply_result *result = board->result;
     if (board->status != 0) {
-        return diag_refuse(diag, board->status, "%s", board->diag.text);
+        return diag_refuse(diag, true_status(board), "%s", board->diag.text);
     }
     if (result->blocks_differing + result->samples_differing > 0) {
         return diag_refuse(
@@ -446,24 +481,31 @@ int apply_run(const struct apply_settings *settings, struct apply_result *result
     struct board *board = calloc(1, sizeof *board);
     struct pack_block *samples = calloc(APPLY_SAMPLES, sizeof *samples);
     struct monitor *monitor = monitor_create();
+    struct block_set *written = block_set_create(blocks_of_bytes(settings->volume_bytes));
     int status = WARMER_CANNOT_OPEN;
-    if (board != NULL && samples != NULL && monitor != NULL) {
-        *board =
-            (struct board){.settings = settings, .result = result, .monitor = monitor, .samples = samples};
+    if (board != NULL && samples != NULL && monitor != NULL && written != NULL) {
+        *board = (struct board){.settings = settings,
+                                .result = result,
+                                .monitor = monitor,
+                                .written = written,
+                                .samples = samples};
         struct run run = {.board = board,
                           .filled = &board->batches[0],
                           .read = &board->batches[1],
                           .began_ns = settings->now_ns()};
-        pace_init(&run.pace, settings->max_mib_s, run.began_ns);
-        polite_init(&run.polite, settings->polite_latency_ms, APPLY_BUFFERS, run.began_ns);
+        pace_init(&board->pace, settings->max_mib_s, run.began_ns);
+        polite_init(&board->polite, settings->polite_latency_ms, APPLY_BUFFERS, run.began_ns);
         start_all(&run);
         transfer_all(&run);
         end_all(&run);
+        list_runs(board);
         status = tell(board, diag);
     } else {
         diag_refuse(diag, status, "out of memory");
     }
     monitor_destroy(monitor);
+    block_set_destroy(board == NULL ? NULL : board->saved);
+    block_set_destroy(written);
     free(samples);
     free(board);
     return status;

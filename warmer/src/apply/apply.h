@@ -23,14 +23,20 @@
 /** The most samples of unchanged blocks that a manifest may have. */
 #define APPLY_SAMPLES 16384u
 
+/** Runs of written blocks that are listed. */
+#define APPLY_RUNS 100u
+
 /** The arguments. The caller owns everything that they point to. */
 struct apply_settings {
     const struct device *device;
     struct engine *engine; /**< With a buffer of APPLY_BUFFER_BYTES, for APPLY_BUFFERS and a probe. */
     uint8_t *buffer;
+    bool compares;       /**< Read each block first, and write what differs. */
+    bool was_taken;      /**< An earlier run with this state had the device. */
     struct state *state; /**< Of twice as many blocks as the volume: done, then begun. May be NULL. */
     struct parts *parts; /**< Its first part is read. */
     uint64_t volume_bytes;
+    uint64_t patience_seconds; /**< For each pack that cannot be loaded. */
     double max_mib_s;
     double polite_latency_ms;
     uint64_t (*now_ns)(void);
@@ -41,17 +47,32 @@ struct apply_settings {
     void *observe_context;
 };
 
+/** Neighbouring blocks. */
+struct apply_blocks {
+    uint64_t first;
+    uint64_t count;
+};
+
 /** What was done. Bytes are exact: what came from packs, was decoded, and went to and from the device. */
 struct apply_result {
     struct warm_progress progress; /**< For progress lines: blocks that are read back. */
+    bool is_waiting;               /**< For packs that cannot be loaded now. */
     uint64_t packs;
     uint64_t bytes_fetched;
     uint64_t bytes_decoded;
     uint64_t bytes_written;
     uint64_t bytes_read_back;
     uint64_t bytes_compared; /**< Read before a write, because an earlier run may have written it. */
-    uint64_t blocks_written;
-    uint64_t blocks_again;   /**< Of them: an earlier run had begun to write them. */
+    uint64_t blocks_written; /**< Blocks that this run began to write. */
+    struct apply_blocks written[APPLY_RUNS]; /**< The first of them. */
+    unsigned written_runs;
+    bool written_truncated;   /**< There are more. */
+    uint64_t blocks_again;    /**< Of them: an earlier run had begun to write them. */
+    uint64_t blocks_compared; /**< Read and hashed before anything else. */
+    uint64_t blocks_equal;    /**< Of them: there was nothing to write. */
+    uint64_t undo_packs;      /**< Kept before their blocks were written. */
+    uint64_t undo_bytes;
+    uint64_t undo_blocks;
     uint64_t blocks_there;   /**< Found on the device as an earlier run wrote them. */
     uint64_t blocks_skipped; /**< Read back by an earlier run. */
     uint64_t blocks_differing;

@@ -11,7 +11,10 @@
  * remembers it in the state.
  */
 #include "apply/apply.h"
+#include "base/block_set.h"
 #include "delta/pack.h"
+#include "loop/pace.h"
+#include "loop/polite.h"
 #include "system/thread.h"
 
 #define FETCHERS 8u
@@ -51,6 +54,7 @@ struct buffer {
 struct work {
     struct manifest_item item;
     char address[ADDRESS_BYTES];
+    char undo[ADDRESS_BYTES]; /**< Where what undoes it is kept; empty: nowhere. */
     uint8_t digest[SHA256_BYTES];
 };
 
@@ -72,12 +76,21 @@ struct board {
     struct work work[WORK_LIMIT];
     unsigned work_first, work_count, working;
     bool has_all_work;
+    int waiting;          /**< Fetchers that wait before they try a pack once more. */
     uint64_t blocks_told; /**< Of all parts, as their first lines say; 0: they do not. */
     bool is_stopping;
     enum flush flush;
     int flush_failure;
     int status; /**< Of the first failure. */
     struct diag diag;
+    struct block_set *written; /**< Blocks that this run began to write. */
+    struct block_set *saved;   /**< Blocks whose old bytes are kept, or about to be; NULL: none. */
+    bool has_lines;            /**< The feeder has met a pack or zeros. */
+    bool keeps_undo;           /**< All of them have undo. */
+    struct pace pace;
+    struct polite polite;
+    unsigned transfers; /**< Writes and reads of the main thread in flight, as it last looked. */
+    unsigned comparing; /**< Reads of the fetchers in flight. */
     struct pack_block *samples;
     unsigned sample_count;
     struct batch batches[2]; /**< Being filled, and being read back. */

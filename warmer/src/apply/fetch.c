@@ -1,19 +1,18 @@
-/** The feeder reads the manifest's lines; the fetchers load packs and decode their blocks into free buffers.
+/** The fetchers: each takes a pack or zeros, finds out what is to be written, and decodes it into free
+ * buffers.
  */
-#include "apply/board.h"
+#include "apply/fetcher.h"
 
 #include "system/clock.h"
-#include "system/stream.h"
 
-#include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES 5u
-#define FIRST_PAUSE_MS 500u
+#define STEP_MS 50u
 
-static bool is_stopped(void *context) {
+bool fetch_is_stopped(void *context) {
     struct board *board = context;
     monitor_enter(board->monitor);
     bool stopped = board->is_stopping;
@@ -21,100 +20,36 @@ static bool is_stopped(void *context) {
     return stopped || board->settings->is_interrupted();
 }
 
-static void fail(struct board *board, int status, const char *text) {
+void fetch_fail(struct board *board, int status, const char *format, ...) {
+    char text[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
     monitor_enter(board->monitor);
     board_fail(board, status, "%s", text);
     monitor_leave(board->monitor);
 }
 
-/** Queue a pack or zeros, when there is room; false: all stops. */
-static bool put_work(struct board *board, const struct manifest_item *item) {
+static void count_waiting(struct board *board, int change) {
     monitor_enter(board->monitor);
-    while (board->work_count == WORK_LIMIT && !board->is_stopping) {
-        monitor_wait(board->monitor, FOR_ROOM);
-    }
-    bool goes_on = !board->is_stopping;
-    if (goes_on) {
-        struct work *work = &board->work[(board->work_first + board->work_count++) % WORK_LIMIT];
-        work->item = *item;
-        memcpy(work->digest, item->digest, sizeof work->digest);
-        if (item->address != NULL) {
-            memcpy(work->address, item->address, strlen(item->address) + 1);
-        }
-        board->result->progress.blocks_total += item->blocks;
-        monitor_signal(board->monitor, FOR_WORK);
-    }
-    monitor_leave(board->monitor);
-    return goes_on;
-}
-
-static bool put_sample(struct board *board, const struct manifest_item *item) {
-    uint64_t volume_bytes = board->settings->volume_bytes;
-    if (board->sample_count == APPLY_SAMPLES) {
-        fail(board, WARMER_BAD_MANIFEST, "the manifest cannot be used: it has more than 16,384 samples");
-        return false;
-    }
-    struct pack_block *sample = &board->samples[board->sample_count++];
-    *sample = (struct pack_block){.block = item->block, .length = block_length(item->block, volume_bytes)};
-    memcpy(sample->digest, item->digest, sizeof sample->digest);
-    return true;
-}
-
-/** Take all lines of the current part; true: and there is another one. */
-static bool feed_part(struct board *board) {
-    struct parts *parts = board->settings->parts;
-    struct manifest_item item;
-    struct diag diag = {{0}};
-    monitor_enter(board->monitor);
-    board->blocks_told = parts->manifest.head.blocks_total;
-    monitor_leave(board->monitor);
-    for (;;) {
-        int status = manifest_next(&parts->manifest, &item, &diag);
-        if (status != 0) {
-            fail(board, status, diag.text);
-            return false;
-        }
-        if (item.kind == MANIFEST_END) {
-            return parts_go_on(parts, item.address);
-        }
-        bool goes_on = item.kind == MANIFEST_SAMPLE ? put_sample(board, &item) : put_work(board, &item);
-        if (!goes_on) {
-            return false;
-        }
-    }
-}
-
-void feeder_serve(void *context) {
-    struct board *board = context;
-    struct parts *parts = board->settings->parts;
-    struct diag diag = {{0}};
-    parts->is_stopped = is_stopped;
-    parts->context = board;
-    while (feed_part(board)) {
-        int status = parts_load(parts, &diag);
-        if (status != 0) {
-            fail(board, status, diag.text);
-            break;
-        }
-    }
-    monitor_enter(board->monitor);
-    board->has_all_work = true;
-    monitor_broadcast(board->monitor, FOR_WORK);
-    monitor_signal(board->monitor, FOR_MAIN);
+    board->waiting += change;
     monitor_leave(board->monitor);
 }
 
-/** What one fetcher has. */
-struct fetcher {
-    struct board *board;
-    struct unpacker *unpacker;
-    char *index;
-    struct pack_block *blocks;
-    uint8_t *frame;
-    uint8_t *found; /**< What the device holds; made when it is needed first. */
-    struct work work;
-    uint64_t handed; /**< How many blocks of the pack are handed over or done. */
-};
+bool fetch_pause(struct board *board, uint64_t pause_ms) {
+    count_waiting(board, 1);
+    for (uint64_t waited = 0; waited < pause_ms && !fetch_is_stopped(board); waited += STEP_MS) {
+        clock_pause_ms(STEP_MS);
+    }
+    count_waiting(board, -1);
+    return pause_ms > 0 && !fetch_is_stopped(board);
+}
+
+bool fetch_wants(const struct fetcher *fetcher, uint64_t nth) {
+    return compare_is_wanted(fetcher) ? !fetcher->is_equal[nth]
+                                      : !board_is_done(fetcher->board, fetcher->blocks[nth].block);
+}
 
 /** Wait for a free buffer; NULL: all stops. */
 static struct buffer *take_buffer(struct board *board) {
@@ -148,20 +83,9 @@ static void hand_over(struct board *board, struct buffer *buffer, enum buffer_us
 
 /** Whether the device holds this block as an earlier run was about to write it. */
 static bool is_there(struct fetcher *fetcher, const struct pack_block *block) {
-    struct board *board = fetcher->board;
     uint8_t digest[SHA256_BYTES];
-    if (fetcher->found == NULL) {
-        fetcher->found = device_alloc_buffer(BLOCK_BYTES);
-    }
-    if (fetcher->found == NULL) {
-        return false;
-    }
-    int64_t got =
-        device_read(board->settings->device, fetcher->found, block->length, block->block * BLOCK_BYTES);
-    monitor_enter(board->monitor);
-    board->result->bytes_compared += got > 0 ? (uint64_t)got : 0;
-    monitor_leave(board->monitor);
-    if (got != (int64_t)block->length) {
+    char why[100];
+    if (!compare_read(fetcher, block, why, sizeof why)) {
         return false;
     }
     sha256(fetcher->found, block->length, digest);
@@ -184,7 +108,7 @@ static void count_skipped(struct board *board, uint32_t bytes) {
 static const char *hand_block(struct fetcher *fetcher, const struct pack_block *block) {
     struct board *board = fetcher->board;
     bool was_begun = board_was_begun(board, block->block);
-    bool has_it = was_begun && is_there(fetcher, block);
+    bool has_it = was_begun && !compare_is_wanted(fetcher) && is_there(fetcher, block);
     struct buffer *buffer = take_buffer(board);
     enum buffer_use use = BUFFER_READY;
     const char *reason = NULL;
@@ -207,109 +131,77 @@ static const char *hand_block(struct fetcher *fetcher, const struct pack_block *
     return reason;
 }
 
-/** Load bytes of the pack; false: not all came. */
-static bool load(struct fetcher *fetcher, struct stream *stream, void *bytes, size_t length) {
-    struct board *board = fetcher->board;
-    size_t got = stream_read(stream, bytes, length, is_stopped, board);
-    monitor_enter(board->monitor);
-    board->result->bytes_fetched += got;
-    monitor_leave(board->monitor);
-    return got == length;
+/** A block of the line that is not to be written. */
+static void count_unwanted(struct fetcher *fetcher, const struct pack_block *block) {
+    if (compare_is_wanted(fetcher)) {
+        count_equal(fetcher->board, block->length);
+    } else {
+        count_skipped(fetcher->board, block->length);
+    }
 }
 
-/** How one try to load a pack ended. */
-enum outcome { OUTCOME_WHOLE, OUTCOME_SHORT, OUTCOME_WRONG };
-
-static enum outcome load_index(struct fetcher *fetcher, struct stream *stream, const char **reason) {
-    uint8_t head[PACK_HEAD_BYTES];
-    struct board *board = fetcher->board;
-    const struct work *work = &fetcher->work;
-    if (!load(fetcher, stream, head, sizeof head)) {
-        return OUTCOME_SHORT;
-    }
-    uint32_t bytes = pack_index_bytes(head);
-    if (bytes == 0 || work->item.blocks > PACK_BLOCKS) {
-        *reason = bytes == 0 ? "it does not begin with an index" : "it has more than 1,024 blocks";
-        return OUTCOME_WRONG;
-    }
-    if (!load(fetcher, stream, fetcher->index, bytes)) {
-        return OUTCOME_SHORT;
-    }
-    struct pack_claim claim = {work->digest, work->item.bytes, work->item.blocks,
-                               board->settings->volume_bytes};
-    *reason = pack_read_index(fetcher->index, bytes, &claim, fetcher->blocks);
-    return *reason == NULL ? OUTCOME_WHOLE : OUTCOME_WRONG;
-}
-
-/** The last block of the pack that is not done, and one; 0: all are. */
-static uint64_t blocks_needed(const struct fetcher *fetcher) {
-    uint64_t needed = fetcher->work.item.blocks;
-    while (needed > 0 && board_is_done(fetcher->board, fetcher->blocks[needed - 1].block)) {
-        needed--;
-    }
-    return needed;
-}
-
-static enum outcome load_blocks(struct fetcher *fetcher, struct stream *stream, const char **reason) {
-    struct board *board = fetcher->board;
-    uint64_t needed = blocks_needed(fetcher);
-    for (uint64_t i = 0; i < fetcher->work.item.blocks; i++) {
+/** Hand over the blocks of the line, from the first one that is not handed over yet. */
+static enum outcome hand_blocks(struct fetcher *fetcher, const char **reason) {
+    for (uint64_t i = fetcher->handed; i < fetcher->work.item.blocks; i++) {
         const struct pack_block *block = &fetcher->blocks[i];
-        bool is_done = board_is_done(board, block->block);
-        /* What comes after the last block that is needed is not even loaded. */
-        if (i < needed && !load(fetcher, stream, fetcher->frame, block->frame_bytes)) {
+        bool is_wanted = fetch_wants(fetcher, i);
+        if (is_wanted && block->frame_bytes > 0 && load_frame(fetcher, i) != OUTCOME_WHOLE) {
             return OUTCOME_SHORT;
         }
-        if (i < fetcher->handed) {
-            continue;
-        }
         fetcher->handed++;
-        if (is_done) {
-            count_skipped(board, block->length);
+        if (!is_wanted) {
+            count_unwanted(fetcher, block);
             continue;
         }
         *reason = hand_block(fetcher, block);
         if (*reason != NULL) {
             return OUTCOME_WRONG;
         }
-        if (is_stopped(board)) {
+        if (fetch_is_stopped(fetcher->board)) {
             return OUTCOME_SHORT;
         }
     }
     return OUTCOME_WHOLE;
 }
 
-static enum outcome try_pack(struct fetcher *fetcher, const char **reason, char *why, size_t size) {
-    struct stream *stream = NULL;
-    if (stream_open(fetcher->work.address, &stream, why, size) != 0) {
-        return OUTCOME_SHORT;
+/** Compare and save what is asked for, each once, before any block of the line is handed over. */
+static enum outcome prepare_line(struct fetcher *fetcher) {
+    fetcher->is_compared = fetcher->is_compared || !compare_is_wanted(fetcher) || compare_line(fetcher);
+    if (!fetcher->is_compared) {
+        return OUTCOME_REFUSED;
     }
-    enum outcome outcome = load_index(fetcher, stream, reason);
+    fetcher->is_saved = fetcher->is_saved || fetcher->work.undo[0] == '\0' || undo_save(fetcher);
+    return fetcher->is_saved ? OUTCOME_WHOLE : OUTCOME_REFUSED;
+}
+
+static enum outcome try_pack(struct fetcher *fetcher, const char **reason) {
+    enum outcome outcome = fetcher->index_bytes > 0 ? OUTCOME_WHOLE : load_index(fetcher, reason);
     if (outcome == OUTCOME_WHOLE) {
-        outcome = load_blocks(fetcher, stream, reason);
+        outcome = prepare_line(fetcher);
     }
-    if (outcome == OUTCOME_SHORT) {
-        (void)stream_is_whole(stream, why, size);
+    if (outcome == OUTCOME_WHOLE) {
+        outcome = hand_blocks(fetcher, reason);
     }
-    stream_close(stream);
+    load_close(fetcher);
     return outcome;
 }
 
-static void pause_before_try(struct board *board, unsigned tried) {
-    for (uint64_t waited = 0; waited < (uint64_t)FIRST_PAUSE_MS << tried && !is_stopped(board);
-         waited += 50) {
-        clock_pause_ms(50);
+/** Wait until the pack may be tried once more; false: it is not. What has brought blocks is tried anew. */
+static bool pause_before_try(struct fetcher *fetcher, struct patience *patience, uint64_t handed_before) {
+    if (fetcher->handed > handed_before) {
+        *patience = patience_begin(patience->seconds);
     }
+    return fetch_pause(fetcher->board, patience_pause_ms(patience, fetcher->fault, clock_now_ns()));
 }
 
 static void run_pack(struct fetcher *fetcher) {
     struct board *board = fetcher->board;
+    struct patience patience = patience_begin(board->settings->patience_seconds);
     const char *reason = NULL;
-    char why[200] = "";
-    char text[400];
-    fetcher->handed = 0;
-    for (unsigned tried = 0; tried < TRIES && !is_stopped(board); tried++) {
-        enum outcome outcome = try_pack(fetcher, &reason, why, sizeof why);
+    uint64_t handed = 0;
+    do {
+        handed = fetcher->handed;
+        enum outcome outcome = try_pack(fetcher, &reason);
         if (outcome == OUTCOME_WHOLE) {
             monitor_enter(board->monitor);
             board->result->packs++;
@@ -317,37 +209,68 @@ static void run_pack(struct fetcher *fetcher) {
             return;
         }
         if (outcome == OUTCOME_WRONG) {
-            snprintf(text, sizeof text, "a pack cannot be used: %s", reason);
-            fail(board, WARMER_BAD_PACK, text);
+            fetch_fail(board, WARMER_BAD_PACK, "a pack cannot be used: %s", reason);
+        }
+        if (outcome != OUTCOME_SHORT) {
             return;
         }
-        if (tried + 1 < TRIES) {
-            pause_before_try(board, tried);
-        }
-    }
-    snprintf(text, sizeof text, "a pack cannot be loaded: %s", why);
-    if (!is_stopped(board)) {
-        fail(board, WARMER_NO_TRANSFER, text);
+    } while (pause_before_try(fetcher, &patience, handed));
+    if (!fetch_is_stopped(board)) {
+        fetch_fail(board, WARMER_NO_TRANSFER, "a pack cannot be loaded: %s", fetcher->why);
     }
 }
 
+/** What follows a block of zeros, or the first one; its digest is computed where it is another one. */
+static void take_zeros(struct fetcher *fetcher, uint64_t number, struct pack_block *zeros) {
+    uint32_t length = block_length(number, fetcher->board->settings->volume_bytes);
+    zeros->block = number;
+    if (length != zeros->length) {
+        zeros->length = length;
+        memset(fetcher->frame, 0, length);
+        sha256(fetcher->frame, length, zeros->digest);
+    }
+}
+
+/** Whether the device holds zeros there; that takes no digest. False also where it cannot be read. */
+static bool has_zeros(struct fetcher *fetcher, const struct pack_block *zeros) {
+    struct board *board = fetcher->board;
+    char why[100];
+    if (!compare_read(fetcher, zeros, why, sizeof why)) {
+        return false;
+    }
+    monitor_enter(board->monitor);
+    board->result->blocks_compared++;
+    monitor_leave(board->monitor);
+    return fetcher->found[0] == 0 && memcmp(fetcher->found, fetcher->found + 1, zeros->length - 1) == 0;
+}
+
+/** Without a log, zeros are a run of any length. */
 static void run_zeros(struct fetcher *fetcher) {
     struct board *board = fetcher->board;
-    const struct manifest_item *item = &fetcher->work.item;
-    uint64_t volume_bytes = board->settings->volume_bytes;
-    struct pack_block zeros = {.block = item->block};
-    for (uint64_t i = 0; i < item->blocks && !is_stopped(board); i++, zeros.block++) {
-        uint32_t length = block_length(zeros.block, volume_bytes);
-        if (board_is_done(board, zeros.block)) {
-            count_skipped(board, length);
-            continue;
+    struct pack_block zeros = {.length = 0};
+    for (uint64_t i = 0; i < fetcher->work.item.blocks && !fetch_is_stopped(board); i++) {
+        take_zeros(fetcher, fetcher->work.item.block + i, &zeros);
+        bool compares = board->settings->compares;
+        if (!compares && board_is_done(board, zeros.block)) {
+            count_skipped(board, zeros.length);
+        } else if (compares && has_zeros(fetcher, &zeros)) {
+            count_equal(board, zeros.length);
+        } else if (!fetch_is_stopped(board)) {
+            (void)hand_block(fetcher, &zeros);
         }
-        if (length != zeros.length) {
-            zeros.length = length;
-            memset(fetcher->frame, 0, length);
-            sha256(fetcher->frame, length, zeros.digest);
-        }
-        (void)hand_block(fetcher, &zeros);
+    }
+}
+
+/** With a log, they are as a pack of blocks that have no frames. */
+static void run_saved_zeros(struct fetcher *fetcher) {
+    struct pack_block zeros = {.length = 0};
+    const char *reason = NULL;
+    for (uint64_t i = 0; i < fetcher->work.item.blocks; i++) {
+        take_zeros(fetcher, fetcher->work.item.block + i, &zeros);
+        fetcher->blocks[i] = zeros;
+    }
+    if (prepare_line(fetcher) == OUTCOME_WHOLE) {
+        (void)hand_blocks(fetcher, &reason);
     }
 }
 
@@ -379,36 +302,52 @@ static void end_work(struct board *board) {
 
 static void serve(struct fetcher *fetcher) {
     while (take_work(fetcher)) {
-        if (fetcher->work.item.kind == MANIFEST_ZEROS) {
-            run_zeros(fetcher);
-        } else {
+        fetcher->is_compared = fetcher->is_saved = false;
+        fetcher->index_bytes = fetcher->handed = 0;
+        if (fetcher->work.item.kind == MANIFEST_PACK) {
             run_pack(fetcher);
+        } else if (fetcher->work.undo[0] != '\0') {
+            run_saved_zeros(fetcher);
+        } else {
+            run_zeros(fetcher);
         }
         end_work(fetcher->board);
     }
 }
 
-void fetcher_serve(void *context) {
-    struct fetcher *fetcher = calloc(1, sizeof *fetcher);
-    if (fetcher == NULL) {
-        fail(context, WARMER_CANNOT_OPEN, "out of memory");
-        return;
-    }
-    fetcher->board = context;
+static bool make_room(struct fetcher *fetcher) {
     fetcher->unpacker = unpacker_create();
     fetcher->index = malloc(PACK_INDEX_BYTES + 1);
     fetcher->blocks = calloc(PACK_BLOCKS, sizeof *fetcher->blocks);
+    fetcher->olds = calloc(PACK_BLOCKS, sizeof *fetcher->olds);
+    fetcher->is_equal = calloc(PACK_BLOCKS, sizeof *fetcher->is_equal);
     fetcher->frame = malloc(PACK_FRAME_BYTES);
-    if (fetcher->unpacker != NULL && fetcher->index != NULL && fetcher->blocks != NULL &&
-        fetcher->frame != NULL) {
-        serve(fetcher);
-    } else {
-        fail(context, WARMER_CANNOT_OPEN, "out of memory");
-    }
+    return fetcher->unpacker != NULL && fetcher->index != NULL && fetcher->blocks != NULL &&
+           fetcher->olds != NULL && fetcher->is_equal != NULL && fetcher->frame != NULL;
+}
+
+static void give_room_back(struct fetcher *fetcher) {
     unpacker_destroy(fetcher->unpacker);
     free(fetcher->index);
     free(fetcher->blocks);
+    free(fetcher->olds);
+    free(fetcher->is_equal);
     free(fetcher->frame);
     device_free_buffer(fetcher->found);
     free(fetcher);
+}
+
+void fetcher_serve(void *context) {
+    struct fetcher *fetcher = calloc(1, sizeof *fetcher);
+    if (fetcher == NULL) {
+        fetch_fail(context, WARMER_CANNOT_OPEN, "out of memory");
+        return;
+    }
+    fetcher->board = context;
+    if (make_room(fetcher)) {
+        serve(fetcher);
+    } else {
+        fetch_fail(context, WARMER_CANNOT_OPEN, "out of memory");
+    }
+    give_room_back(fetcher);
 }

@@ -24,22 +24,35 @@ static bool is_stopped(const struct parts *parts) {
 }
 
 /** The bytes of the part; 0: it is not there. One byte more than allowed shows that it is too long. */
-static size_t fetch(struct parts *parts, char *why, size_t size) {
+static size_t fetch(struct parts *parts, enum fault *fault, char *why, size_t size) {
     struct stream *stream = NULL;
+    *fault = FAULT_LASTING;
     if (stream_open(parts->address, &stream, why, size) != 0) {
         return 0;
     }
     size_t length = stream_read(stream, parts->text, MANIFEST_BYTES + 1, parts->is_stopped, parts->context);
     bool is_whole = length > MANIFEST_BYTES || stream_is_whole(stream, why, size);
+    *fault = stream_fault(stream);
     stream_close(stream);
     return is_whole ? length : 0;
 }
 
-static void pause_between_looks(const struct parts *parts, uint64_t due_ns) {
-    for (unsigned waited = 0; waited < LOOK_MS && clock_now_ns() < due_ns && !is_stopped(parts);
-         waited += STEP_MS) {
+static void pause_between_looks(const struct parts *parts) {
+    for (unsigned waited = 0; waited < LOOK_MS && !is_stopped(parts); waited += STEP_MS) {
         clock_pause_ms(STEP_MS);
     }
+}
+
+/**
+ * Whether to look once more, at `now_ns`: the part is not due yet, or nobody could say whether it is there. A
+ * server that says that it is not begins this patience anew.
+ */
+static bool looks_again(struct patience *patience, enum fault fault, uint64_t now_ns, uint64_t due_ns) {
+    if (fault == FAULT_LASTING) {
+        *patience = patience_begin(patience->seconds);
+    }
+    bool may_pass = fault == FAULT_PASSING && patience_pause_ms(patience, fault, now_ns) > 0;
+    return may_pass || now_ns < due_ns;
 }
 
 static int check_head(const struct manifest_head *first, const struct manifest_head *head,
@@ -57,16 +70,18 @@ static int check_head(const struct manifest_head *first, const struct manifest_h
 int parts_load(struct parts *parts, struct diag *diag) {
     struct manifest_head before = parts->manifest.head;
     uint64_t due_ns = clock_now_ns() + parts->wait_seconds * NS_PER_SECOND;
+    struct patience patience = patience_begin(parts->patience_seconds);
+    enum fault fault = FAULT_NONE;
     char why[200] = "";
     size_t length = 0;
-    while ((length = fetch(parts, why, sizeof why)) == 0) {
+    while ((length = fetch(parts, &fault, why, sizeof why)) == 0) {
         if (is_stopped(parts)) {
             return diag_refuse(diag, WARMER_INTERRUPTED, "interrupted while it waited for the manifest");
         }
-        if (clock_now_ns() >= due_ns) {
+        if (!looks_again(&patience, fault, clock_now_ns(), due_ns)) {
             return diag_refuse(diag, WARMER_NO_MANIFEST, "the manifest did not appear: %s", why);
         }
-        pause_between_looks(parts, due_ns);
+        pause_between_looks(parts);
     }
     int status = manifest_open(parts->text, length, &parts->manifest, diag);
     if (status == 0 && parts->has_part) {

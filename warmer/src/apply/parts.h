@@ -7,7 +7,8 @@
 struct parts {
     char *text; /**< Of the current part. */
     char address[4096];
-    uint64_t wait_seconds; /**< For each part; 0: it must be there. */
+    uint64_t wait_seconds;     /**< For each part; 0: it must be there. */
+    uint64_t patience_seconds; /**< The same for faults that may pass, once a part is due. */
     bool has_part;
     struct manifest manifest;
     bool (*is_stopped)(void *context);

@@ -23,9 +23,13 @@ enum warmer_exit {
     WARMER_SWAP = 85,
     WARMER_READ_ONLY = 86,
     WARMER_NO_MANIFEST = 87, /**< It did not appear in time. */
+    WARMER_DISTURBED = 88,   /**< Somebody used the device while blocks were written. */
     WARMER_BAD_MANIFEST = 89,
     WARMER_BAD_PACK = 90,
     WARMER_DIFFERS = 91, /**< What was read back, or a sample, is not what it must be. */
+    WARMER_TAKEN_BEFORE =
+        92, /**< By an earlier run of this attempt, which keeps an undo log; nothing is written. */
+    WARMER_NO_UNDO = 93, /**< What undoes a write could not be kept. */
 };
 
 /** One message for the user, filled in where the reason is known. Empty: nothing was refused. */

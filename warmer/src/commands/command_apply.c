@@ -4,6 +4,7 @@
 #include "commands/commands.h"
 #include "device/claim.h"
 #include "device/lock.h"
+#include "device/writes.h"
 #include "system/clock.h"
 #include "system/file.h"
 #include "system/interrupt.h"
@@ -61,6 +62,11 @@ static void tell_armed(const struct job *job) {
     json_text(&json, "device", job->options->device);
     json_text(&json, "volumeId", job->options->volume);
     json_unsigned(&json, "bytes", device_bytes(job->device));
+    if (job->options->since.is_counted) {
+        struct writes now;
+        writes_read(job->device, &now);
+        json_bool(&json, "unwrittenSince", writes_are_equal(&now, &job->options->since));
+    }
     json_close(&json, '}');
     json_end_line(&json);
 }
@@ -78,6 +84,7 @@ static const char *find_manifest(const struct options *options) {
 static int load_manifest(struct job *job, struct diag *diag) {
     int status = parts_open(&job->parts, find_manifest(job->options), job->options->wait_seconds, diag);
     job->parts.is_stopped = is_interrupted;
+    job->parts.patience_seconds = job->options->patience_seconds;
     if (status == 0) {
         status = parts_load(&job->parts, diag);
     }
@@ -138,12 +145,23 @@ static void observe(void *context, const struct warm_progress *now) {
     progress_observe(context, now);
 }
 
+/** What the lines of progress say beside those of a warm-up. */
+static void put_more(void *context, struct json *json) {
+    const struct apply_result *result = context;
+    json_unsigned(json, "blocksWritten", result->blocks_written);
+    if (result->is_waiting) {
+        json_text(json, "waitingFor", "S3");
+    }
+}
+
 static const char *verdict(int status) {
     switch (status) {
     case WARMER_OK:
         return "applied";
     case WARMER_INTERRUPTED:
         return "interrupted";
+    case WARMER_DISTURBED:
+        return "disturbed";
     case WARMER_DIFFERS:
         return "differs";
     default:
@@ -157,6 +175,11 @@ static void put_counts(struct json *json, const struct apply_result *result) {
     json_unsigned(json, "blocksWritten", result->blocks_written);
     json_unsigned(json, "blocksWrittenAgain", result->blocks_again);
     json_unsigned(json, "blocksThere", result->blocks_there);
+    json_unsigned(json, "blocksCompared", result->blocks_compared);
+    json_unsigned(json, "blocksEqual", result->blocks_equal);
+    json_unsigned(json, "undoPacks", result->undo_packs);
+    json_unsigned(json, "undoBytes", result->undo_bytes);
+    json_unsigned(json, "undoBlocks", result->undo_blocks);
     json_unsigned(json, "blocksResumed", result->blocks_skipped);
     json_unsigned(json, "blocksDiffering", result->blocks_differing);
     json_unsigned(json, "samples", result->samples);
@@ -168,6 +191,33 @@ static void put_counts(struct json *json, const struct apply_result *result) {
     json_unsigned(json, "bytesReadBack", result->bytes_read_back);
     json_unsigned(json, "bytesCompared", result->bytes_compared);
     json_unsigned(json, "retries", result->progress.retries);
+}
+
+static void put_written(struct json *json, const struct apply_result *result) {
+    json_open(json, "written", '[');
+    for (unsigned i = 0; i < result->written_runs; i++) {
+        json_open(json, NULL, '[');
+        json_unsigned(json, NULL, result->written[i].first);
+        json_unsigned(json, NULL, result->written[i].count);
+        json_close(json, ']');
+    }
+    json_close(json, ']');
+    json_bool(json, "writtenTruncated", result->written_truncated);
+}
+
+/** By what the next one that takes the device finds out whether anything was written since. */
+static void put_writes(struct json *json, const struct device *device) {
+    struct writes writes;
+    writes_read(device, &writes);
+    json_text(json, "bootId", writes.boot_id);
+    if (!writes.is_counted) {
+        json_null(json, "writeCount");
+        return;
+    }
+    json_open(json, "writeCount", '{');
+    json_unsigned(json, "sectors", writes.sectors);
+    json_unsigned(json, "requests", writes.requests);
+    json_close(json, '}');
 }
 
 static void put_result(const struct job *job, int status, const struct diag *diag) {
@@ -184,6 +234,8 @@ static void put_result(const struct job *job, int status, const struct diag *dia
     json_text(&json, "snapshotId", job->head.snapshot_id);
     json_bool(&json, "takenBefore", job->was_taken);
     put_counts(&json, result);
+    put_written(&json, result);
+    put_writes(&json, job->device);
     json_number(&json, "elapsedSeconds", seconds);
     json_number(&json, "mibPerSecond", seconds > 0 ? (double)result->bytes_written / MIB / seconds : 0);
     json_text_or_null(&json, "error", diag->text);
@@ -195,6 +247,11 @@ static void put_result(const struct job *job, int status, const struct diag *dia
     json_end_line(&json);
 }
 
+/** Nothing was written, and nothing is told but why. */
+static bool is_refusal(int status) {
+    return (status >= WARMER_NOT_WHOLE && status <= WARMER_NO_MANIFEST) || status == WARMER_TAKEN_BEFORE;
+}
+
 static int run(struct job *job, struct diag *diag) {
     struct apply_settings settings = {
         .device = job->device,
@@ -202,7 +259,10 @@ static int run(struct job *job, struct diag *diag) {
         .buffer = job->buffer,
         .state = job->state,
         .parts = &job->parts,
+        .compares = job->options->compares,
+        .was_taken = job->was_taken,
         .volume_bytes = device_bytes(job->device),
+        .patience_seconds = job->options->patience_seconds,
         .max_mib_s = job->options->max_mib_s,
         .polite_latency_ms = job->options->polite_latency_ms,
         .now_ns = clock_now_ns,
@@ -213,8 +273,13 @@ static int run(struct job *job, struct diag *diag) {
         .observe_context = &job->progress,
     };
     progress_init(&job->progress, job->options->progress);
+    job->progress.put_more = put_more;
+    job->progress.context = &job->result;
     int status = apply_run(&settings, &job->result, diag);
     progress_end(&job->progress);
+    if (is_refusal(status)) {
+        return status;
+    }
     put_result(job, status, diag);
     if (status != 0) {
         fprintf(stderr, "warmer: %s\n", diag->text);

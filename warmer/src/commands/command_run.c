@@ -275,6 +275,7 @@ static int prepare(struct run *run, struct diag *diag) {
 int command_run(const struct options *options, struct diag *diag) {
     static struct run run;
     run.options = options;
+    run.files.patience_seconds = options->patience_seconds;
     interrupt_catch();
     process_end_with_starter();
     int status = prepare(&run, diag);

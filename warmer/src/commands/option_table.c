@@ -214,6 +214,23 @@ static bool store_wait_seconds(struct options *options, const char *value) {
     return good;
 }
 
+static bool store_patience_seconds(struct options *options, const char *value) {
+    uint64_t seconds = 0;
+    bool good = parse_unsigned(value, MAX_LIMIT_SECONDS, &seconds) && seconds > 0;
+    options->patience_seconds = (unsigned)seconds;
+    return good;
+}
+
+static bool store_since(struct options *options, const char *value) {
+    return writes_parse(value, &options->since);
+}
+
+static bool store_compare(struct options *options, const char *value) {
+    (void)value;
+    options->compares = true;
+    return true;
+}
+
 static bool store_image(struct options *options, const char *value) {
     (void)value;
     options->is_image = true;
@@ -252,6 +269,9 @@ static const struct option option_table[] = {
     {"--volume", FOR_RUN | FOR_DEVICE_USE | FOR_APPLY, "vol- and 17 hexadecimal digits", store_volume},
     {"--manifest", FOR_APPLY, "a path or an address", store_manifest},
     {"--wait-seconds", FOR_APPLY, "1 to 172800", store_wait_seconds},
+    {"--patience-seconds", FOR_APPLY | FOR_RUN, "1 to 172800", store_patience_seconds},
+    {"--since", FOR_APPLY, "BOOTID,SECTORS,REQUESTS of an earlier result", store_since},
+    {"--compare", FOR_APPLY, NULL, store_compare},
     {"--image", FOR_APPLY, NULL, store_image},
     {"--mount", FOR_DEVICE_USE, "a drive letter, or a folder on one: E: or E:\\data", store_mount},
     {"--home", FOR_RUN | FOR_BENCH, "a folder", store_home},

@@ -1,6 +1,7 @@
 /** The command line. Pure: text in, struct options or a reason out. */
 #include "commands/options.h"
 
+#include "base/patience.h"
 #include "commands/option_table.h"
 
 #include <string.h>
@@ -164,6 +165,7 @@ int options_parse(int count, char *const *arguments, struct options *options, st
                                 .arguments = "",
                                 .limit_seconds = DEFAULT_LIMIT_SECONDS,
                                 .cold_arguments = "",
+                                .patience_seconds = PATIENCE_SECONDS,
                                 .command = COMMAND_HELP};
     if (count < 2) {
         return diag_refuse(diag, WARMER_USAGE, "no command: try warmer --help");

@@ -3,6 +3,7 @@
 
 #include "base/diag.h"
 #include "commands/progress.h"
+#include "device/writes.h"
 #include "plan/scope.h"
 
 #include <stdbool.h>
@@ -65,10 +66,13 @@ struct options {
     const char *jobs;      /**< Names, MiB and flags of fio's patterns, with slashes between. */
     unsigned limit_seconds;
     bool install_fio;
-    const char *manifest;  /**< Of `apply`: a path or an address; NULL: REWARM_MANIFEST_URL has it. */
-    unsigned wait_seconds; /**< Of `apply`: for each part of the manifest. */
-    bool is_image;         /**< Of `apply`: DEVICE is a regular file. */
-    const char *file;      /**< What `bench` copies on Windows, and where. */
+    const char *manifest;      /**< Of `apply`: a path or an address; NULL: REWARM_MANIFEST_URL has it. */
+    unsigned wait_seconds;     /**< Of `apply`: for each part of the manifest. */
+    unsigned patience_seconds; /**< Of `run` and `apply`: for each download that fails. */
+    struct writes since; /**< Of `apply`: the counts at the end of an earlier run, if they were given. */
+    bool compares;       /**< Of `apply`: read each block before anything else. */
+    bool is_image;       /**< Of `apply`: DEVICE is a regular file. */
+    const char *file;    /**< What `bench` copies on Windows, and where. */
     const char *folder;
     const char *cold_arguments; /**< Of the measurement before a warm-up; empty: none. */
 };

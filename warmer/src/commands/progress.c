@@ -51,7 +51,7 @@ void progress_put_latency(struct json *json, const char *key, const struct laten
     json_close(json, '}');
 }
 
-static void show_json(const struct warm_progress *now, double rate) {
+static void show_json(const struct progress *progress, const struct warm_progress *now, double rate) {
     struct json json = {.stream = stdout};
     struct latency_summary latency = latency_summarise(&now->latency);
     json_open(&json, NULL, '{');
@@ -66,6 +66,9 @@ static void show_json(const struct warm_progress *now, double rate) {
     json_unsigned(&json, "depth", now->depth);
     json_unsigned(&json, "errors", now->blocks_failed);
     progress_put_latency(&json, "latencyMs", &latency);
+    if (progress->put_more != NULL) {
+        progress->put_more(progress->context, &json);
+    }
     json_close(&json, '}');
     json_end_line(&json);
 }
@@ -101,7 +104,7 @@ void progress_observe(void *context, const struct warm_progress *now) {
     }
     double rate = recent_rate(progress, now);
     if (progress->style == PROGRESS_JSON) {
-        show_json(now, rate);
+        show_json(progress, now, rate);
         /* One line at the start, one half a second later, then one a second. */
         progress->next_ns =
             now->elapsed_ns < NS_PER_SECOND / 2 ? NS_PER_SECOND / 2 : now->elapsed_ns + JSON_INTERVAL_NS;

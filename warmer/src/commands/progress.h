@@ -15,6 +15,8 @@ enum progress_style { PROGRESS_NONE, PROGRESS_BAR, PROGRESS_JSON };
 /** Shows progress: a bar on standard error, or one JSON object a line on standard output. */
 struct progress {
     enum progress_style style;
+    void (*put_more)(void *context, struct json *json); /**< Adds to a line of JSON; may be NULL. */
+    void *context;
     uint64_t next_ns;                            /**< When the next line is due, since the run began. */
     unsigned marks;                              /**< How many entries of the following are filled. */
     uint64_t mark_ns[PROGRESS_RATE_SECONDS + 1]; /**< A ring buffer of the last seconds. */

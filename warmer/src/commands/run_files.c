@@ -1,6 +1,7 @@
 /** The files of `warmer run`: what it downloads, what it uploads, and what it keeps for the next run. */
 #include "commands/run_files.h"
 
+#include "system/clock.h"
 #include "system/file.h"
 #include "system/folder.h"
 #include "system/interrupt.h"
@@ -13,8 +14,9 @@
 
 /** A state is kept so long for a command that goes on. */
 #define STATE_DAYS 7u
+#define STEP_MS 100u
 
-static const struct transfer_patience download_patience = {.seconds = 300, .retries = 5};
+static const struct transfer_patience download_patience = {.seconds = 300};
 static const struct transfer_patience progress_patience = {.seconds = 5};
 
 void run_note(const char *format, ...) {
@@ -32,16 +34,29 @@ static const char *find_url(const char *variable) {
     return url == NULL || url[0] == '\0' || strcmp(url, "none") == 0 ? NULL : url;
 }
 
+/** In steps that an interruption ends. */
+static void pause_ms(uint64_t milliseconds) {
+    for (uint64_t waited = 0; waited < milliseconds && !interrupt_requested(); waited += STEP_MS) {
+        clock_pause_ms(STEP_MS);
+    }
+}
+
 static int download(struct run_files *files, const char *variable, char *path, const char *name,
                     struct diag *diag) {
     const char *url = find_url(variable);
-    char why[256];
+    char why[256] = "";
     if (url == NULL) {
         return 0;
     }
     snprintf(path, sizeof files->map, "%s/%s", files->work, name);
-    if (transfer_get(url, path, download_patience, why, sizeof why) == 0) {
-        return 0;
+    struct patience patience = patience_begin(files->patience_seconds);
+    for (uint64_t wait_ms = 1; wait_ms > 0 && !interrupt_requested();) {
+        enum fault fault = transfer_get(url, path, download_patience, why, sizeof why);
+        if (fault == FAULT_NONE) {
+            return 0;
+        }
+        wait_ms = patience_pause_ms(&patience, fault, clock_now_ns());
+        pause_ms(wait_ms);
     }
     int status = interrupt_requested() ? WARMER_ENDED : WARMER_NO_TRANSFER;
     return diag_refuse(diag, status, "could not download the file of %s: %s", variable, why);

@@ -15,6 +15,7 @@ struct run_files {
     char state[1100];    /**< Which blocks are read already; it outlives a run that is interrupted. */
     char cold[1100];     /**< What was measured before the first block was read. */
     const char *progress_url;
+    unsigned patience_seconds; /**< For a download that fails. */
 };
 
 /** Make the folder, and download what the environment names. Returns 0 or an exit status. */

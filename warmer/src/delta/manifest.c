@@ -155,6 +155,17 @@ static bool take_digest(struct fields *fields, const char *name, uint8_t digest[
     return fields_text(fields, name, &text) && sha256_parse(text, digest);
 }
 
+/** Where the old bytes of the blocks of a line are kept. */
+static const char *read_undo(struct fields *fields, struct manifest_item *item) {
+    if (!fields_has(fields, "undo")) {
+        return NULL;
+    }
+    if (!fields_text(fields, "undo", &item->undo) || !manifest_address_is_valid(item->undo)) {
+        return "undo is not an address";
+    }
+    return item->blocks <= MANIFEST_UNDO_BLOCKS ? NULL : "a line with undo has more than 512 blocks";
+}
+
 static const char *read_pack(struct manifest *manifest, struct fields *fields, struct manifest_item *item) {
     item->kind = MANIFEST_PACK;
     if (!fields_text(fields, "pack", &item->address) || !manifest_address_is_valid(item->address)) {
@@ -172,7 +183,7 @@ static const char *read_pack(struct manifest *manifest, struct fields *fields, s
     }
     manifest->packs++;
     manifest->blocks += item->blocks;
-    return NULL;
+    return read_undo(fields, item);
 }
 
 static const char *read_zeros(struct manifest *manifest, struct fields *fields, struct manifest_item *item) {
@@ -183,7 +194,7 @@ static const char *read_zeros(struct manifest *manifest, struct fields *fields, 
         return "zeros and count do not name blocks of the volume";
     }
     manifest->blocks += item->blocks;
-    return NULL;
+    return read_undo(fields, item);
 }
 
 static const char *read_sample(const struct manifest *manifest, struct fields *fields,

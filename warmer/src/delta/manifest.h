@@ -15,6 +15,9 @@
  */
 #define MANIFEST_BYTES (4u << 20)
 
+/** The most blocks of a line that has `undo`. */
+#define MANIFEST_UNDO_BLOCKS 512u
+
 /** What the first line of each part says. */
 struct manifest_head {
     char volume_id[32];
@@ -30,6 +33,7 @@ enum manifest_kind { MANIFEST_PACK, MANIFEST_ZEROS, MANIFEST_SAMPLE, MANIFEST_EN
 struct manifest_item {
     enum manifest_kind kind;
     const char *address;          /**< Of a pack, or of the next part; NULL: this was the last part. */
+    const char *undo;             /**< Where what undoes a pack or zeros is kept; NULL: nowhere. */
     uint64_t bytes;               /**< Of a pack. */
     uint64_t blocks;              /**< Of a pack, or how many blocks become zeros. */
     uint64_t block;               /**< The first block that becomes zeros, or the one to compare. */

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <wchar.h>
 
 #define CONNECT_SECONDS 10u
 
@@ -44,9 +45,16 @@ static bool open_request(struct exchange *exchange, const wchar_t *url, const wc
 }
 
 /** Send and read what the server answers, up to its status. */
-static bool send_request(struct exchange *exchange, void *body, DWORD length) {
+static bool send_request(struct exchange *exchange, const struct exchange_request *request) {
     DWORD size = sizeof exchange->status;
-    return WinHttpSendRequest(exchange->request, WINHTTP_NO_ADDITIONAL_HEADERS, 0, body, length, length, 0) &&
+    DWORD length = request->body_bytes;
+    wchar_t range[80] = L"";
+    if (request->range != NULL) {
+        swprintf(range, sizeof range / sizeof range[0], L"Range: bytes=%hs", request->range);
+    }
+    return WinHttpSendRequest(exchange->request,
+                              request->range == NULL ? WINHTTP_NO_ADDITIONAL_HEADERS : range, (DWORD)-1,
+                              request->body, length, length, 0) &&
            WinHttpReceiveResponse(exchange->request, NULL) &&
            WinHttpQueryHeaders(exchange->request, WINHTTP_QUERY_STATUS_CODE | WINHTTP_QUERY_FLAG_NUMBER,
                                WINHTTP_HEADER_NAME_BY_INDEX, &exchange->status, &size,
@@ -65,7 +73,7 @@ bool exchange_open(struct exchange *exchange, const struct exchange_request *req
     }
     bool is_answered = note_error(exchange, open_session(exchange, request->seconds) &&
                                                 open_request(exchange, url, request->verb) &&
-                                                send_request(exchange, request->body, request->body_bytes));
+                                                send_request(exchange, request));
     free(url);
     return is_answered && is_accepted(exchange);
 }

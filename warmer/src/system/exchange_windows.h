@@ -24,7 +24,8 @@ struct exchange_request {
     const wchar_t *verb;
     void *body; /**< NULL: none. */
     DWORD body_bytes;
-    unsigned seconds; /**< For each step of the exchange. */
+    const char *range; /**< FIRST-LAST; NULL: all. */
+    unsigned seconds;  /**< For each step of the exchange. */
 };
 
 /** Send a request. Returns whether the server accepted it; its answer can be read then. */

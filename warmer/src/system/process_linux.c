@@ -15,16 +15,22 @@
 struct native_process {
     pid_t id;
     int streams[NATIVE_STREAMS]; /**< To read from; -1: at their end. */
+    int input;                   /**< To write to; -1: it has its input. */
     bool has_ended;
 };
 
+/** The descriptor by which a fed program gets a text; others have only those before it. */
+#define TEXT_FILENO 3u
+#define PIPES (TEXT_FILENO + 1)
+
 /** The pipes between both programs, by the descriptor that the started one knows them as. */
 struct pipes {
-    int ends[3][2];
+    unsigned count;
+    int ends[PIPES][2];
 };
 
 static void close_all(struct pipes *pipes) {
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < PIPES; i++) {
         for (unsigned end = 0; end < 2; end++) {
             if (pipes->ends[i][end] >= 0) {
                 close(pipes->ends[i][end]);
@@ -34,9 +40,9 @@ static void close_all(struct pipes *pipes) {
     }
 }
 
-static int open_all(struct pipes *pipes) {
-    *pipes = (struct pipes){{{-1, -1}, {-1, -1}, {-1, -1}}};
-    for (unsigned i = 0; i < 3; i++) {
+static int open_all(struct pipes *pipes, unsigned count) {
+    *pipes = (struct pipes){count, {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}}};
+    for (unsigned i = 0; i < count; i++) {
         if (pipe2(pipes->ends[i], O_CLOEXEC) != 0) {
             int failure = -errno;
             close_all(pipes);
@@ -58,6 +64,11 @@ static _Noreturn void become(const char *const *words, const struct pipes *pipes
     dup2(pipes->ends[STDIN_FILENO][0], STDIN_FILENO);
     dup2(pipes->ends[STDOUT_FILENO][1], STDOUT_FILENO);
     dup2(pipes->ends[STDERR_FILENO][1], STDERR_FILENO);
+    if (pipes->count > TEXT_FILENO &&
+        dup2(pipes->ends[TEXT_FILENO][0], TEXT_FILENO) == pipes->ends[TEXT_FILENO][0]) {
+        /* It had this number already, and would be closed. */
+        fcntl(TEXT_FILENO, F_SETFD, 0);
+    }
     /* execvp changes none of the words; its declaration is older than const. */
     execvp(words[0], (char *const *)(uintptr_t)words);
     _exit(127);
@@ -65,8 +76,15 @@ static _Noreturn void become(const char *const *words, const struct pipes *pipes
 
 /** Its input fits into the pipe; whether it is read to the end is the program's affair. */
 static void keep_ends(struct native_process *native, struct pipes *pipes, const char *input) {
-    if (input != NULL && write(pipes->ends[STDIN_FILENO][1], input, strlen(input)) < 0) {
+    bool is_fed = pipes->count > TEXT_FILENO;
+    unsigned reader = is_fed ? TEXT_FILENO : STDIN_FILENO;
+    if (input != NULL && write(pipes->ends[reader][1], input, strlen(input)) < 0) {
         /* It has ended already, and its status says so. */
+    }
+    native->input = is_fed ? pipes->ends[STDIN_FILENO][1] : -1;
+    if (is_fed) {
+        pipes->ends[STDIN_FILENO][1] = -1;
+        fcntl(native->input, F_SETFL, O_NONBLOCK);
     }
     native->streams[NATIVE_OUTPUT] = pipes->ends[STDOUT_FILENO][0];
     native->streams[NATIVE_ERRORS] = pipes->ends[STDERR_FILENO][0];
@@ -76,10 +94,11 @@ static void keep_ends(struct native_process *native, struct pipes *pipes, const 
     }
 }
 
-int native_start(const char *const *words, const char *input, struct native_process **started) {
+static int start(const char *const *words, const char *input, unsigned count,
+                 struct native_process **started) {
     struct native_process *native = calloc(1, sizeof *native);
     struct pipes pipes;
-    int failure = native == NULL ? -ENOMEM : open_all(&pipes);
+    int failure = native == NULL ? -ENOMEM : open_all(&pipes, count);
     if (failure == 0) {
         native->id = fork();
         if (native->id == 0) {
@@ -96,6 +115,32 @@ int native_start(const char *const *words, const char *input, struct native_proc
         free(native);
     }
     return failure;
+}
+
+int native_start(const char *const *words, const char *input, struct native_process **started) {
+    return start(words, input, TEXT_FILENO, started);
+}
+
+int native_start_fed(const char *const *words, const char *text, struct native_process **started) {
+    return start(words, text, PIPES, started);
+}
+
+int64_t native_write(struct native_process *native, const void *bytes, size_t size) {
+    ssize_t count = native->input < 0 ? -1 : write(native->input, bytes, size);
+    bool is_full = count < 0 && native->input >= 0 && (errno == EAGAIN || errno == EINTR);
+    return is_full ? 0 : count;
+}
+
+void native_await_room(struct native_process *native, unsigned milliseconds) {
+    struct pollfd wait = {.fd = native->input, .events = POLLOUT};
+    poll(&wait, 1, (int)milliseconds);
+}
+
+void native_end_input(struct native_process *native) {
+    if (native->input >= 0) {
+        close(native->input);
+        native->input = -1;
+    }
 }
 
 size_t native_read(struct native_process *native, int stream, char *bytes, size_t size) {
@@ -133,6 +178,7 @@ void native_kill(struct native_process *native) {
 }
 
 void native_close(struct native_process *native) {
+    native_end_input(native);
     for (unsigned i = 0; i < NATIVE_STREAMS; i++) {
         if (native->streams[i] >= 0) {
             close(native->streams[i]);

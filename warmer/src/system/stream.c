@@ -4,9 +4,11 @@
 #include "system/stream_remote.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 struct stream {
     FILE *file;            /**< NULL: an address. */
@@ -17,22 +19,36 @@ static bool is_remote(const char *address) {
     return strncmp(address, "http://", 7) == 0 || strncmp(address, "https://", 8) == 0;
 }
 
-int stream_open(const char *address, struct stream **opened, char *why, size_t size) {
+/** `range` are the first and the last byte as curl and HTTP write them; NULL: all bytes from `offset` on. */
+static int open_from(const char *address, const char *range, uint64_t offset, struct stream **opened,
+                     char *why, size_t size) {
     struct stream *stream = calloc(1, sizeof *stream);
     int failure = stream == NULL ? -ENOMEM : 0;
     if (failure == 0 && is_remote(address)) {
-        failure = remote_open(address, &stream->remote);
+        failure = remote_open(address, range, &stream->remote);
     } else if (failure == 0) {
         stream->file = file_open(strncmp(address, "file://", 7) == 0 ? address + 7 : address);
-        failure = stream->file == NULL ? -errno : 0;
+        bool is_good = stream->file != NULL && fseeko(stream->file, (off_t)offset, SEEK_SET) == 0;
+        failure = is_good ? 0 : -errno;
     }
     if (failure != 0) {
         snprintf(why, size, "%s", strerror(-failure));
-        free(stream);
+        stream_close(stream);
         return -1;
     }
     *opened = stream;
     return 0;
+}
+
+int stream_open(const char *address, struct stream **opened, char *why, size_t size) {
+    return open_from(address, NULL, 0, opened, why, size);
+}
+
+int stream_open_part(const char *address, uint64_t offset, uint64_t length, struct stream **opened, char *why,
+                     size_t size) {
+    char range[64];
+    snprintf(range, sizeof range, "%" PRIu64 "-%" PRIu64, offset, offset + length - 1);
+    return open_from(address, range, offset, opened, why, size);
 }
 
 size_t stream_read(struct stream *stream, void *bytes, size_t length, bool (*is_stopped)(void *context),
@@ -64,6 +80,10 @@ bool stream_is_whole(struct stream *stream, char *why, size_t size) {
         snprintf(why, size, "it is too short");
     }
     return is_whole;
+}
+
+enum fault stream_fault(const struct stream *stream) {
+    return stream->file != NULL ? FAULT_LASTING : remote_fault(stream->remote);
 }
 
 void stream_close(struct stream *stream) {

@@ -1,4 +1,5 @@
 /** Streams from addresses by a child `curl`. */
+#include "system/curl.h"
 #include "system/process_native.h"
 #include "system/stream_remote.h"
 
@@ -21,12 +22,17 @@ struct remote {
     char errors[ERROR_BYTES];
 };
 
-int remote_open(const char *address, struct remote **opened) {
+int remote_open(const char *address, const char *range, struct remote **opened) {
     /* Without --retry: what was printed before a failure would be printed again. */
-    static const char *const words[] = {"curl",       "--fail",        "--silent",    "--show-error",
-                                        "--location", "--proto",       "=http,https", "--connect-timeout",
-                                        "10",         "--speed-limit", "1024",        "--speed-time",
-                                        "30",         "--config",      "-",           NULL};
+    const char *const words[] = {"curl",        "--fail",
+                                 "--silent",    "--show-error",
+                                 "--location",  "--proto",
+                                 "=http,https", "--connect-timeout",
+                                 "10",          "--speed-limit",
+                                 "1024",        "--speed-time",
+                                 "30",          "--config",
+                                 "-",           range == NULL ? NULL : "--range",
+                                 range,         NULL};
     char config[CONFIG_BYTES];
     if ((size_t)snprintf(config, sizeof config, "url = \"%s\"\n", address) >= sizeof config) {
         return -ENAMETOOLONG;
@@ -74,6 +80,10 @@ bool remote_is_whole(const struct remote *remote, char *why, size_t size) {
     const char *reason = remote->status == 127 ? "curl is missing" : remote->errors;
     snprintf(why, size, "%.*s", (int)strcspn(reason, "\n"), reason);
     return remote->has_ended && remote->status == 0;
+}
+
+enum fault remote_fault(const struct remote *remote) {
+    return curl_fault(remote->status, remote->errors);
 }
 
 void remote_close(struct remote *remote) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /** An answer of which nothing comes for so long has failed. */
-#define PATIENCE_SECONDS 30u
+#define ANSWER_SECONDS 30u
 
 struct remote {
     struct exchange exchange;
@@ -14,8 +14,9 @@ struct remote {
     bool is_whole;
 };
 
-int remote_open(const char *address, struct remote **opened) {
-    struct exchange_request request = {.url = address, .verb = L"GET", .seconds = PATIENCE_SECONDS};
+int remote_open(const char *address, const char *range, struct remote **opened) {
+    struct exchange_request request = {
+        .url = address, .verb = L"GET", .range = range, .seconds = ANSWER_SECONDS};
     struct remote *remote = calloc(1, sizeof *remote);
     if (remote == NULL) {
         return -ENOMEM;
@@ -43,6 +44,11 @@ bool remote_has_ended(const struct remote *remote) {
 bool remote_is_whole(const struct remote *remote, char *why, size_t size) {
     exchange_explain(&remote->exchange, why, size);
     return remote->is_whole;
+}
+
+enum fault remote_fault(const struct remote *remote) {
+    enum fault fault = fault_of_answer(remote->exchange.status);
+    return fault == FAULT_NONE ? FAULT_PASSING : fault;
 }
 
 void remote_close(struct remote *remote) {

@@ -1,6 +1,8 @@
 #ifndef WARMER_TRANSFER_H
 #define WARMER_TRANSFER_H
 
+#include "base/patience.h"
+
 #include <stddef.h>
 
 /**
@@ -14,12 +16,12 @@ struct transfer_patience {
     unsigned retries;
 };
 
-/** Download to a file. Returns 0, or -1 with the reason in `why`. */
-int transfer_get(const char *url, const char *path, struct transfer_patience patience, char *why,
-                 size_t size);
+/** Download to a file. Returns FAULT_NONE, or a fault with the reason in `why`. */
+enum fault transfer_get(const char *url, const char *path, struct transfer_patience patience, char *why,
+                        size_t size);
 
-/** Upload a file by PUT. Returns 0, or -1 with the reason in `why`. */
-int transfer_put(const char *url, const char *path, struct transfer_patience patience, char *why,
-                 size_t size);
+/** Upload a file by PUT. Returns FAULT_NONE, or a fault with the reason in `why`. */
+enum fault transfer_put(const char *url, const char *path, struct transfer_patience patience, char *why,
+                        size_t size);
 
 #endif

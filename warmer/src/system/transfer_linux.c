@@ -1,6 +1,7 @@
 /** Transfers with curl, which every image has that AWS supports; the agent has no TLS of its own. */
 #include "system/transfer.h"
 
+#include "system/curl.h"
 #include "system/process.h"
 
 #include <stdint.h>
@@ -8,17 +9,17 @@
 #include <string.h>
 
 /** `words` are NULL-terminated; the address goes over standard input. */
-static int call_curl(const char *const *words, const char *url, char *why, size_t size) {
+static enum fault call_curl(const char *const *words, const char *url, char *why, size_t size) {
     char config[4096];
     struct process *curl = NULL;
     if ((size_t)snprintf(config, sizeof config, "url = \"%s\"\n", url) >= sizeof config) {
         snprintf(why, size, "the address is too long");
-        return -1;
+        return FAULT_LASTING;
     }
     int failure = process_start(words, config, &curl);
     if (failure != 0) {
         snprintf(why, size, "%s", strerror(-failure));
-        return -1;
+        return FAULT_LASTING;
     }
     bool has_ended = process_wait(curl, UINT64_MAX);
     int status = has_ended ? process_status(curl) : -1;
@@ -26,12 +27,13 @@ static int call_curl(const char *const *words, const char *url, char *why, size_
                          : status == 127 ? "curl is missing"
                                          : process_errors(curl);
     snprintf(why, size, "%.*s", (int)strcspn(reason, "\n"), reason);
+    enum fault fault = status == 0 ? FAULT_NONE : curl_fault(status, reason);
     process_close(curl);
-    return status == 0 ? 0 : -1;
+    return fault;
 }
 
-static int transfer(const char *flag, const char *path, const char *url, struct transfer_patience patience,
-                    char *why, size_t size) {
+static enum fault transfer(const char *flag, const char *path, const char *url,
+                           struct transfer_patience patience, char *why, size_t size) {
     char seconds[16];
     char retries[16];
     snprintf(seconds, sizeof seconds, "%u", patience.seconds);
@@ -44,12 +46,12 @@ static int transfer(const char *flag, const char *path, const char *url, struct 
     return call_curl(words, url, why, size);
 }
 
-int transfer_get(const char *url, const char *path, struct transfer_patience patience, char *why,
-                 size_t size) {
+enum fault transfer_get(const char *url, const char *path, struct transfer_patience patience, char *why,
+                        size_t size) {
     return transfer("--output", path, url, patience, why, size);
 }
 
-int transfer_put(const char *url, const char *path, struct transfer_patience patience, char *why,
-                 size_t size) {
+enum fault transfer_put(const char *url, const char *path, struct transfer_patience patience, char *why,
+                        size_t size) {
     return transfer("--upload-file", path, url, patience, why, size);
 }

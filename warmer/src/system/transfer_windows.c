@@ -25,15 +25,17 @@ static bool save(struct exchange *exchange, const char *path) {
 }
 
 /** However often it is tried. `path` is where the answer is saved; NULL: nowhere. */
-static int transfer(const struct exchange_request *request, const char *path,
-                    struct transfer_patience patience, char *why, size_t size) {
+static enum fault transfer(const struct exchange_request *request, const char *path,
+                           struct transfer_patience patience, char *why, size_t size) {
+    enum fault fault = FAULT_PASSING;
     for (unsigned i = 0; i <= patience.retries; i++) {
         struct exchange exchange = {0};
         bool is_good = exchange_open(&exchange, request) && (path == NULL || save(&exchange, path));
+        fault = fault_of_answer(exchange.status);
         exchange_explain(&exchange, why, size);
         exchange_close(&exchange);
         if (is_good) {
-            return 0;
+            return FAULT_NONE;
         }
         if (interrupt_requested()) {
             break;
@@ -42,28 +44,29 @@ static int transfer(const struct exchange_request *request, const char *path,
             Sleep(1000 * (i + 1));
         }
     }
-    return -1;
+    return fault == FAULT_NONE ? FAULT_PASSING : fault;
 }
 
-int transfer_get(const char *url, const char *path, struct transfer_patience patience, char *why,
-                 size_t size) {
+enum fault transfer_get(const char *url, const char *path, struct transfer_patience patience, char *why,
+                        size_t size) {
     struct exchange_request request = {.url = url, .verb = L"GET", .seconds = patience.seconds};
     return transfer(&request, path, patience, why, size);
 }
 
-int transfer_put(const char *url, const char *path, struct transfer_patience patience, char *why,
-                 size_t size) {
+enum fault transfer_put(const char *url, const char *path, struct transfer_patience patience, char *why,
+                        size_t size) {
     FILE *stream = file_open(path);
     void *body = malloc(MOST_UPLOAD_BYTES);
-    int failure = -1;
+    enum fault fault = FAULT_LASTING;
     if (stream != NULL && body != NULL) {
         DWORD length = (DWORD)fread(body, 1, MOST_UPLOAD_BYTES, stream);
-        struct exchange_request request = {url, L"PUT", body, length, patience.seconds};
-        failure = transfer(&request, NULL, patience, why, size);
+        struct exchange_request request = {
+            .url = url, .verb = L"PUT", .body = body, .body_bytes = length, .seconds = patience.seconds};
+        fault = transfer(&request, NULL, patience, why, size);
     }
     if (stream != NULL) {
         fclose(stream);
     }
     free(body);
-    return failure;
+    return fault;
 }

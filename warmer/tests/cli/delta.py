@@ -2,7 +2,8 @@
 
 Keys: pack=BLOCKS of each pack (64), part=LINES of each part of the manifest (all), samples=COUNT of unchanged
 blocks (8), compress=1 (with the program zstd; without it, frames hold the bytes as they are), base=ADDRESS of the
-folder, total=1 (the first lines say how many blocks there are), first=NUMBER of the first part (0).
+folder, total=1 (the first lines say how many blocks there are), first=NUMBER of the first part (0), whole=1 (all
+blocks of NEW, whether they differ or not), undo=ADDRESS of a folder where each line's log goes.
 """
 
 from __future__ import annotations
@@ -65,13 +66,13 @@ def part(head: dict[str, object], lines: list[dict[str, object]], following: str
     return text + line({**end, "next": following})
 
 
-def differing(old: Path, new: Path) -> tuple[list[int], list[int], list[int]]:
+def differing(old: Path, new: Path, *, whole: bool) -> tuple[list[int], list[int], list[int]]:
     """Blocks with bytes, blocks that become zeros, blocks that are the same."""
     changed, zeros, same = [], [], []
     with old.open("rb") as before, new.open("rb") as after:
         number = 0
         while data := after.read(BLOCK):
-            if before.read(BLOCK) == data:
+            if before.read(BLOCK) == data and not whole:
                 same.append(number)
             elif data == ZEROS[: len(data)]:
                 zeros.append(number)
@@ -92,7 +93,7 @@ def runs(numbers: list[int]) -> list[dict[str, object]]:
     """Neighbours that become zeros, together."""
     found: list[list[int]] = []
     for number in numbers:
-        if found and sum(found[-1]) == number:
+        if found and sum(found[-1]) == number and found[-1][1] < 512:
             found[-1][1] += 1
         else:
             found.append([number, 1])
@@ -105,7 +106,7 @@ def main() -> None:
     options = dict(one.split("=", 1) for one in sys.argv[6:])
     folder.mkdir(exist_ok=True)
     base = options.get("base", str(folder.resolve()))
-    changed, zeros, same = differing(old, new)
+    changed, zeros, same = differing(old, new, whole="whole" in options)
     size = int(options.get("pack", "64"))
     lines = runs(zeros)
     step = max(1, len(same) // max(1, int(options.get("samples", "8"))))
@@ -119,6 +120,9 @@ def main() -> None:
         lines.append(
             {"pack": f"{base}/pack-{count}", "bytes": len(data), "blocks": len(blocks), "index": digest}
         )
+    if "undo" in options:
+        for count, one in enumerate(one for one in lines if "unchanged" not in one):
+            one["undo"] = f"{options['undo']}/undo-{count}"
     write_parts(folder, base, new, lines, options, len(changed) + len(zeros))
 
 

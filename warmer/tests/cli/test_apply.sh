@@ -46,6 +46,14 @@ for engine in threads auto; do
         -a "$(field bytesFetched)" -eq "$(cat d/pack-* | wc -c)" -a "$(field samples)" -ge 8 \
         -a "$(field takenBefore)" = false
 done
+expect_true what_was_written_is_listed python3 -c 'import json
+block = 524288
+old, new = open("old", "rb").read(), open("new", "rb").read()
+result = json.loads(open("out").read().splitlines()[-1])
+listed = [number for first, count in result["written"] for number in range(first, first + count)]
+differing = [at // block for at in range(0, len(new), block) if old[at : at + block] != new[at : at + block]]
+assert listed == differing and result["writtenTruncated"] is False
+assert result["writeCount"] is None and len(result["bootId"]) in (0, 36)'
 run "$WARMER" apply disk --image --volume $volume --state state --manifest d/manifest
 expect_true the_same_again_writes_nothing test "$status" -eq 0 -a "$(field bytesWritten)" -eq 0 \
     -a "$(field blocksResumed)" -eq "$changed"
@@ -135,6 +143,13 @@ finish
 expect_true parts_that_appear_later_are_applied sh -c "test $status -eq 0 && cmp -s disk new"
 expect_true it_said_first_that_it_was_armed sh -c "head -n 1 out | grep -q '\"event\":\"armed\"'"
 
+# A part that does not appear after blocks were written is no refusal.
+mv late/part-1 late/part-1.soon
+apply --manifest late/manifest --wait-seconds 3
+expect_true a_part_that_is_missing_after_a_write_is_a_failure test "$status" -eq 69 -a "$(field verdict)" = failed \
+    -a "$(field blocksWritten)" -gt 0
+mv late/part-1.soon late/part-1
+
 # Who is killed before it has written anything has given the device away for a while, and says so.
 mv late/manifest late/manifest.soon
 cp old disk
@@ -198,7 +213,7 @@ expect_true what_is_loaded_from_addresses_is_applied sh -c "test $status -eq 0 &
 expect_true each_byte_of_it_is_counted test "$(field bytesFetched)" -eq "$(cat remote/pack-* | wc -c)"
 expect_true no_address_is_printed sh -c '! grep -q "secret\|127.0.0.1" out err'
 rm -f store/pack-3
-apply --manifest "$address/manifest?X-Amz-Signature=secret"
+apply --manifest "$address/manifest?X-Amz-Signature=secret" --patience-seconds 20
 expect_true a_pack_that_is_gone_ends_it test "$status" -eq 69 -a "$(field verdict)" = failed
 expect_true and_says_why grep -qE 'a pack cannot be loaded: (curl: \(22\)|the server answered 4)' err
 kill "$server"

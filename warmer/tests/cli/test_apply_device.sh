@@ -106,6 +106,21 @@ for engine in threads auto; do
     expect_true "the_device_becomes_the_snapshot_by_$engine" sh -c "test $status -eq 0 && sync '$loop' && cmp '$loop' new"
 done
 
+rm -f state state.taken
+apply "$link"
+boot=$(field bootId)
+sectors=$(tail -n 1 out | sed -E 's/.*"sectors":([0-9]*).*/\1/')
+requests=$(tail -n 1 out | sed -E 's/.*"requests":([0-9]*).*/\1/')
+for wanted in true false; do
+    for _ in $(seq 100); do
+        "$WARMER" apply "$link" --volume $volume --manifest none --state other --since="$boot,$sectors,$requests" >out 2>err
+        ! grep -q "something else uses it" err || { sleep 0.1; continue; }
+        break
+    done
+    expect_true "whether_nothing_was_written_since_is_told_as_$wanted" grep -q "unwrittenSince\":$wanted" out
+    dd if=new of="$loop" bs=4096 count=1 oflag=direct conv=notrunc 2>/dev/null
+done
+
 # While the device is taken, nobody mounts it.
 # The kernel may let go of a device some time after the process that read it through io_uring has ended.
 for _ in $(seq 100); do

@@ -132,7 +132,7 @@ expect_true nor_does_a_disk_that_takes_none sh -c "test $status -eq 0 && grep -q
 
 REWARM_FIRST_URL="$address/first" agent --arguments='--scope used'
 expect_true what_comes_first_is_handed_on test "$status" -eq 0 -a "$(grep -c '^/first' store/gets)" -eq 1
-REWARM_MAP_URL="$address/gone?X-Amz-Signature=secret" agent
+REWARM_MAP_URL="$address/gone?X-Amz-Signature=secret" agent --patience-seconds=20
 expect_true a_download_that_fails_is_named sh -c \
     "test $status -eq 69 && grep -q 'could not download the file of REWARM_MAP_URL: .*403' err && ! grep -q secret out err"
 REWARM_MAP_URL=none agent --arguments='--scope whole'

@@ -174,10 +174,14 @@ static void wrong_use_is_refused_with_what_is_allowed(void) {
 }
 
 static void the_help_names_every_option(void) {
-    static const char *const names[] = {
-        "--map",      "--first",  "--depth",   "--max-mib-s",  "--state", "--polite-latency-ms",
-        "--progress", "--engine", "--samples", "--max-p99-ms", "--seed",  "--scope",
-        "--touch"};
+    static const char *const names[] = {"--map",      "--first",
+                                        "--depth",    "--max-mib-s",
+                                        "--state",    "--polite-latency-ms",
+                                        "--progress", "--engine",
+                                        "--samples",  "--max-p99-ms",
+                                        "--seed",     "--scope",
+                                        "--touch",    "--patience-seconds",
+                                        "--since",    "--compare"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CHECK(strstr(options_help(), names[i]) != NULL);
     }

@@ -63,6 +63,18 @@ static void every_kind_of_line_is_read(void) {
     CHECK_TEXT(item.address, "https://b/next");
 }
 
+static void a_line_says_where_what_undoes_it_is_kept(void) {
+    size_t length =
+        part(HEAD "{\"zeros\": 5, \"count\": 512, \"undo\": \"https://b/undo?a=1\"}\n", 0, 512, "null");
+    CHECK_EQ(manifest_open(text, length, &manifest, &diag), 0);
+    CHECK_EQ(manifest_next(&manifest, &item, &diag), 0);
+    CHECK_TEXT(item.undo, "https://b/undo?a=1");
+    length = part(HEAD PACK, 1, 3, "null");
+    CHECK_EQ(manifest_open(text, length, &manifest, &diag), 0);
+    CHECK_EQ(manifest_next(&manifest, &item, &diag), 0);
+    CHECK(item.undo == NULL);
+}
+
 static void what_is_damaged_or_cut_off_is_refused_before_any_line(void) {
     size_t length = part(HEAD PACK, 1, 3, "null");
     CHECK_TEXT(reading(length), "");
@@ -94,6 +106,11 @@ static void what_is_wrong_is_refused_with_its_line(void) {
         {HEAD "{\"zeros\": 1, \"zeros\": 1}\n",
          "line 2: it is not a JSON object with texts and whole numbers"},
         {HEAD "{\"other\": 1}\n", "line 2: it is neither pack, zeros, unchanged nor end"},
+        {HEAD "{\"zeros\": 1, \"count\": 513, \"undo\": \"https://b/u\"}\n",
+         "line 2: a line with undo has more than 512 blocks"},
+        {HEAD "{\"zeros\": 1, \"count\": 1, \"undo\": \"-o\"}\n", "line 2: undo is not an address"},
+        {HEAD "{\"unchanged\": 1, \"sha256\": \"" SUM "\", \"undo\": \"https://b/u\"}\n",
+         "line 2: it has a member that this version does not know"},
         {HEAD "\n", "line 2: it is not a JSON object with texts and whole numbers"},
         {HEAD PACK, "line 3: the last line counts other packs or blocks than there are"},
     };
@@ -116,6 +133,7 @@ static void no_address_is_an_option_of_curl(void) {
 
 int main(void) {
     RUN(every_kind_of_line_is_read);
+    RUN(a_line_says_where_what_undoes_it_is_kept);
     RUN(what_is_damaged_or_cut_off_is_refused_before_any_line);
     RUN(what_is_wrong_is_refused_with_its_line);
     RUN(no_address_is_an_option_of_curl);

@@ -13,6 +13,8 @@ static void check_item(const struct manifest *manifest, const struct manifest_it
     if ((names_blocks && item->block >= blocks) ||
         (item->kind == MANIFEST_ZEROS && item->blocks > blocks - item->block) ||
         (item->address != NULL && !manifest_address_is_valid(item->address)) ||
+        (item->undo != NULL &&
+         (!manifest_address_is_valid(item->undo) || item->blocks > MANIFEST_UNDO_BLOCKS)) ||
         (item->kind == MANIFEST_PACK && (item->address == NULL || item->bytes == 0 || item->blocks == 0))) {
         abort();
     }

@@ -1,9 +1,9 @@
-"""What it takes to put a volume back to a snapshot by writing just the blocks that differ.
+"""What it takes to put a volume back to a snapshot by writing just the blocks that differ, and which way.
 
-The blocks between the good snapshot and the newest completed one are listed. What was written since then lies
-between the bounds that VolumeWriteBytes and VolumeWriteOps give. A snapshot of the volume as it is now, the
-evidence, is made first and kept: a rewind to it undoes the rewind. While it is pending, the first part is
-fetched and written.
+There are three ways. A snapshot of the volume as it is now, the evidence, is made first and kept, and EBS
+lists what differs in it: a rewind to it undoes the rewind. Or the agent compares the whole device with the
+good snapshot, and keeps the old bytes of what it writes in an undo log; no snapshot is waited for. Or it
+compares the device, and writes once the evidence is completed.
 """
 
 from __future__ import annotations
@@ -12,72 +12,34 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from itertools import product
 
-from rewarm.domain.blocks.changed import ChangedCount
-from rewarm.domain.model import BLOCK_BYTES, MIB, InstanceEbsLimits, PriceBook
+from rewarm.domain.blocks.rewind_facts import RewindFacts, RewindLoad, RewindManner, loads
+from rewarm.domain.blocks.rewind_times import Phases, phases
+from rewarm.domain.blocks.shards import SAMPLES_OF_A_LOOK
+from rewarm.domain.model import BLOCK_BYTES, PriceBook
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.estimators import BLOCKS_PER_SECOND, FETCH_SHARE
-from rewarm.domain.plan.warm_up import instance_mib_s
-from rewarm.domain.time.timings import (
-    GUESS_WEIGHT,
-    PRIORS,
-    Quantiles,
-    Timings,
-    WeightedValue,
-    shrunk,
-)
+from rewarm.domain.time.timings import GUESS_WEIGHT, Quantiles, Timings, WeightedValue, shrunk
 from rewarm.domain.units import count_text, gib, price_text, round_usd
-from rewarm.domain.volume.volume_types import VolumeSpeed
 
 LIST_CHANGED = "ListChangedBlocks requests"
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenSince:
-    """VolumeWriteOps and VolumeWriteBytes since the newest completed snapshot was started."""
-
-    ops: float
-    size_bytes: float
-
-
-@dataclass(frozen=True, slots=True)
-class RewindFacts:
-    """A living volume, and what has changed on it since the good snapshot."""
-
-    volume_bytes: int
-    speed: VolumeSpeed
-    instance_limits: InstanceEbsLimits
-    changed: ChangedCount
-    since: WrittenSince | None
-    """None where CloudWatch does not say: then all of the volume may have changed."""
-    timings: Timings = PRIORS
-
-
-@dataclass(frozen=True, slots=True)
-class RewindLoad:
-    """What is expected, or at most, to be written. The first part differs already in the newest snapshot."""
-
-    first_blocks: int
-    blocks: int
-    zeros: int
-
-    @property
-    def fetched(self) -> int:
-        """Blocks that have to be read from the snapshot."""
-        return self.blocks - self.zeros
+SAMPLES = 256
+"""Blocks that are not written, and are compared with the snapshot, where EBS lists what differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewindEstimate:
-    """What a rewind takes and costs: expected, and what nine of ten stay below."""
+    """What a rewind takes and costs by one way: expected, and what nine of ten stay below."""
 
+    way: RewindManner
     expected: RewindLoad
     most: RewindLoad
-    phases: tuple[tuple[str, Quantiles], ...]
+    phases: Phases
     """In seconds; one after the other."""
     parts: tuple[cost.CostLine, ...]
     most_usd: Decimal
-    evidence_usd_a_month: Decimal
+    kept_usd_a_month: Decimal
+    """For the snapshot or the log."""
 
     @property
     def seconds(self) -> Quantiles:
@@ -88,7 +50,7 @@ class RewindEstimate:
 
     @property
     def usd(self) -> Decimal:
-        """All requests and the packs; the evidence is paid by the month, for as long as it is kept."""
+        """All requests and the packs; what is kept is paid by the month, for as long as it is kept."""
         return cost.total(self.parts)
 
 
@@ -98,83 +60,59 @@ def with_evidence(timings: Timings, pending: Sequence[float]) -> Timings:
     return replace(timings, evidence_seconds=shrunk(seen, timings.evidence_seconds, GUESS_WEIGHT))
 
 
-def rewind(facts: RewindFacts, book: PriceBook) -> RewindEstimate:
-    """Of a volume that can be rewound."""
-    expected, most = _loads(facts)
-    requests = facts.changed.requests
-    parts, most_parts = _parts(expected, requests, book), _parts(most, requests, book)
-    evidence = (expected.blocks - expected.first_blocks) * BLOCK_BYTES
-    return RewindEstimate(
-        expected,
-        most,
-        _phases(facts, expected, most),
-        parts,
-        cost.total(most_parts),
-        round_usd(gib(evidence) * book.snapshot_usd_per_gib_month),
-    )
+def rewind(facts: RewindFacts, book: PriceBook, way: RewindManner) -> RewindEstimate:
+    """Of a volume that can be rewound this way."""
+    expected, most = loads(facts)
+    parts, most_parts = (_parts(facts, way, load, book) for load in (expected, most))
+    first = 0 if way.reads_device else expected.first_blocks
+    month = book.snapshot_usd_per_gib_month if way.waits else cost.PACKS_USD_PER_GIB_MONTH
+    kept = round_usd(gib((expected.blocks - first) * BLOCK_BYTES) * month)
+    times = phases(facts, way, expected, most)
+    return RewindEstimate(way, expected, most, times, parts, cost.total(most_parts), kept)
 
 
-def _loads(facts: RewindFacts) -> tuple[RewindLoad, RewindLoad]:
-    """What was written since fills so many blocks at least. At most, each operation met another one; few
-    cross from one block to the next. Expected is the middle of the two magnitudes: a choice.
+def choose(ways: Sequence[Sequence[RewindEstimate]], max_usd: Decimal | None) -> list[RewindEstimate]:
+    """One way for each volume, so that the last is ready as soon as the budget for all of them allows.
 
-    Blocks that changed before and since are counted twice: rather too many.
+    Where no mix is within the budget, the cheapest. At most eight volumes have three ways each.
     """
-    volume = math.ceil(facts.volume_bytes / BLOCK_BYTES)
-    found, since = facts.changed, facts.since
-    unlisted = math.ceil(volume * (1 - found.listed_share))
-    likely = round(min(volume, found.blocks / found.listed_share)) if found.listed_share else volume
-    full = math.ceil(since.size_bytes / BLOCK_BYTES) if since else 0
-    touched = full + math.ceil(since.ops) if since else volume
-    between = round(math.sqrt(full * touched))
 
-    def load(first: int, later: int) -> RewindLoad:
-        return RewindLoad(first, min(volume, first + later), found.zeros)
+    def rank(mix: Sequence[RewindEstimate]) -> tuple[Decimal, float, float, Decimal]:
+        usd = sum((one.usd for one in mix), Decimal(0))
+        over = Decimal(0) if max_usd is None or usd <= max_usd else usd
+        seconds = [one.seconds.p50 for one in mix]
+        return over, max(seconds, default=0.0), math.fsum(seconds), usd
 
-    return load(likely, between), load(min(volume, found.blocks + unlisted), touched)
+    best = min(product(*ways), key=rank)
+    return list(best)
 
 
-def _phases(facts: RewindFacts, expected: RewindLoad, most: RewindLoad) -> tuple[tuple[str, Quantiles], ...]:
-    """The agent reads each block back while it writes the next ones; both count for the volume's limits."""
-    timings, share = facts.timings, facts.timings.warm_up_share
-    limits = facts.instance_limits
-    maximum = instance_mib_s(limits.maximum_throughput_mib_s, limits.maximum_iops)
-    baseline = instance_mib_s(limits.baseline_throughput_mib_s, limits.baseline_iops)
-    rates = (
-        share.p50 * min(facts.speed.burst_mib_s, maximum),
-        share.p90 * min(facts.speed.sustained_mib_s, baseline),
-    )
-    fetch = [BLOCKS_PER_SECOND * one for one in (FETCH_SHARE.p50, FETCH_SHARE.p90)]
-    writing, checked, first = [], [], []
-    for load, mib_s, blocks_s in zip((expected, most), rates, fetch, strict=True):
-        once = load.blocks * BLOCK_BYTES / MIB / mib_s
-        writing.append(max(load.fetched / blocks_s, once))
-        checked.append(max(load.fetched / blocks_s, 2 * once))
-        first.append(checked[-1] * load.first_blocks / load.blocks if load.blocks else 0.0)
-    evidence = timings.evidence_seconds
-    return (
-        ("deliver", timings.delivery_seconds),
-        ("evidence", Quantiles(max(0.0, evidence.p50 - first[0]), max(0.0, evidence.p90 - first[1]))),
-        ("write", Quantiles(*writing)),
-        ("read-back", Quantiles(checked[0] - writing[0], checked[1] - writing[1])),
-        ("compare", timings.verify_seconds),
-    )
+def _parts(
+    facts: RewindFacts, way: RewindManner, load: RewindLoad, book: PriceBook
+) -> tuple[cost.CostLine, ...]:
+    """Of a comparison every written block of the snapshot, whatever differs.
+
+    EBS's list is read for the plan, for the first part, and once the evidence is there; some blocks that it
+    does not name are compared too, and found by requests of their own.
+    """
+    planned, each = facts.changed.requests, book.get_blocks_usd_per_thousand
+    if way.reads_device:
+        fetched = max(0, facts.written_blocks - facts.logged)
+        changed = [_requests(LIST_CHANGED, planned, book)] if planned else []
+        listed = _requests(cost.LIST_BLOCKS, pages(facts.written_blocks), book)
+        return (*changed, listed, cost.fetched_blocks(fetched, each), cost.packs(fetched))
+    samples = max(0, min(SAMPLES, facts.written_blocks - load.fetched))
+    changed = [_requests(LIST_CHANGED, planned + pages(load.first_blocks) + pages(load.blocks), book)]
+    looks = [_requests(cost.LIST_BLOCKS, -(-samples // SAMPLES_OF_A_LOOK), book)] if samples else []
+    return (*changed, *looks, cost.fetched_blocks(load.fetched + samples, each), cost.packs(load.fetched))
 
 
-def _parts(load: RewindLoad, planned: int, book: PriceBook) -> tuple[cost.CostLine, ...]:
-    """The list is read for the plan, for the first part, and once the evidence is there."""
-    lists = planned + pages(load.first_blocks) + pages(load.blocks)
-    return (
-        cost.CostLine(
-            LIST_CHANGED,
-            round_usd(lists * book.list_blocks_usd_per_thousand / 1_000),
-            f"{count_text(lists, 'request')} x {price_text(book.list_blocks_usd_per_thousand)} / 1,000",
-        ),
-        cost.fetched_blocks(load.fetched, book.get_blocks_usd_per_thousand),
-        cost.packs(load.fetched),
-    )
+def _requests(item: str, count: int, book: PriceBook) -> cost.CostLine:
+    each = book.list_blocks_usd_per_thousand
+    arithmetic = f"{count_text(count, 'request')} x {price_text(each)} / 1,000"
+    return cost.CostLine(item, round_usd(count * each / 1_000), arithmetic)
 
 
 def pages(blocks: int) -> int:
-    """Requests of ListChangedBlocks that list so many blocks: one at least."""
+    """Requests that list so many blocks: one at least."""
     return max(1, math.ceil(blocks / cost.BLOCKS_PER_LIST_REQUEST))

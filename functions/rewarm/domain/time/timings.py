@@ -118,6 +118,9 @@ class Timings:
     evidence_seconds: Quantiles = Quantiles(900, 7_200)
     """CreateSnapshot of a volume that has snapshots, until it is completed: people report 3 minutes, 15
     minutes and 2 hours. AWS names no time (unverified)."""
+    copy_start_seconds: Quantiles = Quantiles(10, 30)
+    """Of `Copy Blocks`: a nested execution, a function that lists blocks, the start of a Distributed Map, the
+    first packs, and a function at the end: 8 to 31 s on the embedded AWS. AWS names no time (unverified)."""
     restores: Mapping[Strategy, int] = field(default_factory=dict)
     """Finished restores that the figures of a strategy rest on."""
     measured_here: frozenset[Strategy] = frozenset()

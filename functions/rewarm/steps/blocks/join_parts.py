@@ -31,7 +31,7 @@ class JoinPartsPorts:
 def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> JoinPartsResult:
     """Raises ShardFailedError, and PartMissingError after a redrive."""
     delta, listed = event.delta, event.listed
-    numbers = range(delta.first_part, delta.first_part + listed.shards)
+    numbers = range(delta.first_shard_part, delta.first_shard_part + listed.shards)
     missing: list[int] = []
     packs = packed_bytes = 0
     for number, lines in zip(numbers, _parts(event, numbers, ports), strict=True):

@@ -1,8 +1,10 @@
 """State `List Blocks`: what has to be copied, a shard a line, and the last parts of the manifest.
 
 The list is written while it is read. The parts of the shards come first, and each names the next one, so a
-shard's part can be written without knowing how many there are. Packs of an undo log, zeros and the
-manifest's end come last: of these nothing has to be copied.
+shard's part can be written without knowing how many there are. Zeros and the manifest's end come last.
+
+An agent that compares the device reads all of it, which takes longer than most copies. So what is at hand,
+zeros and packs of an undo log, is in a part before those of the shards.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from rewarm.domain.blocks.packs import (
 )
 from rewarm.domain.blocks.shards import (
     MOST_BLOCKS,
+    ROUNDS,
     SAMPLES_OF_A_LOOK,
     SIDE_BY_SIDE,
     ListedRange,
@@ -110,7 +113,8 @@ def _lines(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> Ite
         lists.log = log_shares(delta.log, ports.packs)
         lists.logged = runs_of(sorted(index for share in lists.log for index in share.indices))
     if delta.log is None or delta.whole:
-        for blocks in cut(lists.own.blocks(_ranges(delta, lists, ports))):
+        rounds = ROUNDS if delta.whole else 1
+        for blocks in cut(lists.own.blocks(_ranges(delta, lists, ports)), rounds=rounds):
             yield _line(delta, lists, blocks, samples=False)
     for share in lists.log:
         if not share.is_whole:
@@ -147,7 +151,7 @@ def _listed(delta: Delta, against: str | None, ports: ListBlocksPorts) -> Iterat
 def _line(
     delta: Delta, lists: _Lists, blocks: list[ChangedBlock], *, samples: bool, log_pack: str | None = None
 ) -> str:
-    part = delta.first_part + lists.shards
+    part = delta.first_shard_part + lists.shards
     lists.shards += 1
     pairs = [(block.index, block.first_token or "") for block in blocks]
     shard = Shard(part=part, samples=samples, blocks=pairs, log_pack=log_pack)
@@ -180,22 +184,42 @@ def _write_end(event: ListBlocksEvent, lists: _Lists, total: int, ports: ListBlo
     number.
     """
     delta = event.delta
-    head = ManifestHead(delta.volume_id, delta.snapshot_id, delta.volume_bytes, total)
     has_addresses = delta.log is not None or delta.undo_attempt is not None
     parts = parts_of(
         _end_lines(delta, lists, ports), ADDRESSES_OF_A_PART if has_addresses else LINES_OF_A_PART
     )
-    number = delta.first_part + lists.shards
-    lines: list[Line] | None = next(parts)
-    while lines is not None:
-        lines_after = next(parts, None)
-        key, following = (part_key(event.restore_id, delta.index, one) for one in (number, number + 1))
-        goes_on = delta.goes_on or lines_after is not None
-        next_address = delta_address(following, ports.artifacts) if goes_on else None
-        undone = with_undo(lines, event.restore_id, delta, number, ports.artifacts)
-        ports.packs.put_text(key, [head.part(number, undone, next_address)])
-        lines, number = lines_after, number + 1
-    return number
+    number, lines = delta.first_shard_part + lists.shards, next(parts)
+    if delta.first_shard_part > delta.first_part:
+        rest = next(parts, None)
+        is_end = rest is None and not lists.shards
+        _write_part(event, delta.first_part, lines, total, ports, goes_on=not is_end or delta.goes_on)
+        if is_end:
+            return number
+        lines = rest or []
+    while True:
+        rest = next(parts, None)
+        _write_part(event, number, lines, total, ports, goes_on=rest is not None or delta.goes_on)
+        number += 1
+        if rest is None:
+            return number
+        lines = rest
+
+
+def _write_part(
+    event: ListBlocksEvent,
+    number: int,
+    lines: list[Line],
+    total: int,
+    ports: ListBlocksPorts,
+    *,
+    goes_on: bool,
+) -> None:
+    delta = event.delta
+    head = ManifestHead(delta.volume_id, delta.snapshot_id, delta.volume_bytes, total)
+    key, following = (part_key(event.restore_id, delta.index, one) for one in (number, number + 1))
+    undone = with_undo(lines, event.restore_id, delta, number, ports.artifacts)
+    next_address = delta_address(following, ports.artifacts) if goes_on else None
+    ports.packs.put_text(key, [head.part(number, undone, next_address)])
 
 
 def _end_lines(delta: Delta, lists: _Lists, ports: ListBlocksPorts) -> Iterator[Line]:

@@ -15,7 +15,8 @@ from rewarm.steps.plan.planning import (
     question_of,
     with_approval,
 )
-from rewarm.steps.plan.rewinds import RewindFactsPorts, plan_rewinds
+from rewarm.steps.plan.rewind_cases import RewindFactsPorts
+from rewarm.steps.plan.rewinds import plan_rewinds
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.select.admission import turn_notes, turn_of_volumes
 

@@ -32,7 +32,8 @@ from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.plan import schedule
 from rewarm.steps.plan.planning import Case, PlanningPorts, approval_rule, gather, plan_cases
-from rewarm.steps.plan.rewinds import REWIND_PRICES, RewindFactsPorts, check_asked, rewinds_of
+from rewarm.steps.plan.rewind_cases import RewindFactsPorts
+from rewarm.steps.plan.rewinds import REWIND_PRICES, check_asked, rewinds_of
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
 
@@ -66,10 +67,9 @@ def plan_restore(
     if request.is_drill:
         return answer
     book = ports.prices.book(now=now)
-    asked = request.target.mode == "rewind"
-    rewinds = rewinds_of(volumes, book, ports, now=now, has_time=has_time, asked=asked)
+    rewinds = rewinds_of(request, volumes, book, ports, now=now, has_time=has_time)
     summary = answer.summary
-    if asked:
+    if request.target.mode == "rewind":
         check_asked(rewinds, request.target.instance_id)
         summary = summary.model_copy(update={"notes": [REWIND_NOTE, *summary.notes]})
     plans = [

@@ -9,18 +9,11 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from rewarm.contracts import Plan, PlannedVolumes, PlanSummary, RestoreRequest, VolumePlan
-from rewarm.contracts.plans import RewindPlan
+from rewarm.contracts.plans import RewindPlan, RewindWay
 from rewarm.contracts.values import CostPart, VolumeAssignment
-from rewarm.domain.blocks.changed import ChangedCount, count_changed
-from rewarm.domain.blocks.rewind import RewindFacts, WrittenSince, rewind, with_evidence
-from rewarm.domain.blocks.rewindable import (
-    MOST_REWOUND,
-    attached_to,
-    instance_refusal,
-    newest_of_lineage,
-    pending_seconds,
-    volume_refusal,
-)
+from rewarm.domain.blocks.rewind import RewindEstimate, choose, rewind
+from rewarm.domain.blocks.rewind_facts import WAYS, RewindManner
+from rewarm.domain.blocks.rewindable import MOST_REWOUND, attached_to
 from rewarm.domain.errors import (
     TEMPORARY,
     NoStrategyFitsError,
@@ -28,28 +21,15 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     VolumeNotFoundError,
 )
-from rewarm.domain.model import (
-    BLOCK_BYTES,
-    GIB,
-    Instance,
-    InstanceEbsLimits,
-    PriceBook,
-    PriceFigure,
-    Snapshot,
-    Strategy,
-    Volume,
-)
+from rewarm.domain.model import BLOCK_BYTES, PriceBook, PriceFigure, Strategy, Volume
 from rewarm.domain.time.measured import Phase
-from rewarm.domain.time.timings import PRIORS
-from rewarm.domain.units import ceil_seconds, clock_text, count_text, duration_text, usd_text
-from rewarm.domain.volume.volume_types import speed
+from rewarm.domain.units import ceil_seconds, count_text, duration_text, usd_text
+from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.blocks import SnapshotBlocks
-from rewarm.ports.instances import Instances
-from rewarm.ports.performance import Metrics
-from rewarm.ports.snapshots import SnapshotCatalog
-from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.plan import schedule
+from rewarm.steps.plan.rewind_cases import Patience, RewindCase, RewindFactsPorts, rewind_case
+from rewarm.steps.plan.rewind_words import uncertain, way_back, why_this_way
+from rewarm.steps.record.bucket import rewound_key
 
 MOST_REQUESTS, MOST_REQUESTS_WHERE_ASKED = 16, 80
 """Of ListChangedBlocks for all volumes: half a second each (measured by others). Somebody waits for a plan;
@@ -61,57 +41,53 @@ PARTS_OF_PHASES = MappingProxyType(
     {
         Phase.DELIVER: ("deliver",),
         Phase.EVIDENCE: ("evidence",),
-        Phase.WRITE: ("write", "read-back"),
+        Phase.WRITE: ("copy", "read", "keep", "write", "read-back"),
         Phase.VERIFY: ("compare",),
     }
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class RewindFactsPorts:
-    """The ports that rewinds_of needs."""
-
-    snapshots: SnapshotCatalog
-    instances: Instances
-    volumes: VolumeStore
-    artifacts: Artifacts
-    blocks: SnapshotBlocks
-    metrics: Metrics
-
-
 @dataclass(frozen=True, slots=True)
-class _Patience:
-    """How long somebody waits for what is looked up."""
+class _Found:
+    """What is known of a volume, and its estimates; a case in words has none."""
 
-    requests: int
-    now: datetime
-    has_time: Callable[[], bool]
-    asked: bool
-    """And whether it is what they want."""
+    plan: RewindPlan
+    case: RewindCase | None = None
+    estimates: tuple[RewindEstimate, ...] = ()
+    rewound: JsonObject | None = None
 
 
 def rewinds_of(
+    request: RestoreRequest,
     volumes: Sequence[VolumeAssignment],
     book: PriceBook,
     ports: RewindFactsPorts,
     *,
     now: datetime,
     has_time: Callable[[], bool] = lambda: True,
-    asked: bool = False,
 ) -> list[RewindPlan | None]:
     """One for each volume; None where there is no source volume to rewind, and beyond MOST_REWOUND.
 
     Where it was asked for, raises ThrottledError and ServiceUnavailableError, after which it may be possible.
     """
+    asked = request.target.mode == "rewind"
     requests = (MOST_REQUESTS_WHERE_ASKED if asked else MOST_REQUESTS) // max(
         1, min(len(volumes), MOST_REWOUND)
     )
-    found: list[RewindPlan | None] = [None] * len(volumes)
+    patience = Patience(requests, now, has_time, asked)
+    found: dict[int, _Found] = {}
     for place, volume in enumerate(volumes[:MOST_REWOUND]):
-        if volume.copy_of is None and volume.source_volume_id is not None:
-            patience = _Patience(requests, now, has_time, asked)
-            found[place] = _rewind(volume.source_volume_id, volume.snapshot_id, book, ports, patience)
-    return found
+        volume_id = volume.rewinds or volume.source_volume_id
+        if volume.copy_of is None and volume_id is not None:
+            one = _found(request, volume, volume_id, book, ports, patience)
+            if one is not None:
+                found[place] = one
+    possible = {place: one for place, one in found.items() if one.estimates}
+    mix = choose([one.estimates for one in possible.values()], request.objective.max_cost_usd)
+    chosen = dict(zip(possible, mix, strict=True))
+    return [
+        _told(found[place], chosen.get(place)) if place in found else None for place in range(len(volumes))
+    ]
 
 
 def plan_rewinds(
@@ -127,7 +103,7 @@ def plan_rewinds(
 
     Raises TargetNotUsableError, NoStrategyFitsError.
     """
-    found = rewinds_of(volumes, book, ports, now=now, asked=True)
+    found = rewinds_of(request, volumes, book, ports, now=now)
     check_asked(found, request.target.instance_id)
     left = None if deadline_at is None else max(0.0, (deadline_at - now).total_seconds())
     plans = [
@@ -176,16 +152,23 @@ def _as_plan(found: RewindPlan, book: PriceBook, left: float | None) -> Plan:
         phases=_phases(found),
         block_usd_per_thousand=book.get_blocks_usd_per_thousand,
         why=f"{found.volume_id} goes back itself: {count_text(found.blocks or 0, 'block')} are written, "
-        f"{found.most_blocks or 0:,} at most.",
+        f"{found.most_blocks or 0:,} at most. {found.why}",
         deadline_missed=left is not None and p90 > left,
+        evidence=found.ways[0].evidence,
+        compare=found.ways[0].compare,
     )
 
 
 def _phases(found: RewindPlan) -> dict[Phase, tuple[float, float]]:
     """As the report of a restore has them."""
-    parts = {phase: [found.phases[name] for name in names] for phase, names in PARTS_OF_PHASES.items()}
+    parts = {
+        phase: [found.phases[name] for name in names if name in found.phases]
+        for phase, names in PARTS_OF_PHASES.items()
+    }
     return {
-        phase: (sum(p50 for p50, _ in times), sum(p90 for _, p90 in times)) for phase, times in parts.items()
+        phase: (sum(p50 for p50, _ in times), sum(p90 for _, p90 in times))
+        for phase, times in parts.items()
+        if times
     }
 
 
@@ -206,9 +189,14 @@ def check_asked(rewinds: Sequence[RewindPlan | None], instance_id: str | None) -
             raise TargetNotUsableError(f"found rewind; {found.reason}", field="target.mode")
 
 
-def _rewind(
-    volume_id: str, snapshot_id: str, book: PriceBook, ports: RewindFactsPorts, patience: _Patience
-) -> RewindPlan | None:
+def _found(
+    request: RestoreRequest,
+    assigned: VolumeAssignment,
+    volume_id: str,
+    book: PriceBook,
+    ports: RewindFactsPorts,
+    patience: Patience,
+) -> _Found | None:
     """A plan never fails for what nobody asked: then an error of AWS is the reason why it is not possible."""
     try:
         volume = ports.volumes.get(volume_id)
@@ -216,125 +204,87 @@ def _rewind(
         return None
     plan = RewindPlan(volume_id=volume_id, instance_id=attached_to(volume), possible=False)
     if not patience.has_time():
-        return plan.model_copy(
-            update={"reason": "there was no time left to look; plan fewer volumes at once"}
-        )
+        reason = "there was no time left to look; plan fewer volumes at once"
+        return _Found(plan.model_copy(update={"reason": reason}))
     try:
-        case = _rewindable(volume, snapshot_id, ports)
-        if isinstance(case, _Rewindable):
-            return _told(plan, case, book, ports, patience)
+        case = rewind_case(request, assigned, volume, ports, patience)
     except RestoreError as error:
         if patience.asked and isinstance(error, TEMPORARY):
             raise
         case = str(error)
-    return plan.model_copy(update={"reason": case})
+    if isinstance(case, str):
+        return _Found(plan.model_copy(update={"reason": case}))
+    return _estimated(request, plan, case, book, ports.artifacts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rewindable:
-    """A volume that can be rewound, and between which snapshots its blocks are compared."""
-
-    volume: Volume
-    limits: InstanceEbsLimits
-    good: Snapshot
-    newest: Snapshot
-    pending: list[float]
-    """How long earlier snapshots were pending, in seconds."""
-
-
-def _rewindable(volume: Volume, snapshot_id: str, ports: RewindFactsPorts) -> _Rewindable | str:
-    """Or why there is none."""
-    good, instance_id = ports.snapshots.get(snapshot_id), attached_to(volume)
-    refusal = volume_refusal(volume, good)
-    if refusal is not None or instance_id is None:
-        return refusal or ""
-    instance = ports.instances.get(instance_id)
-    limits = ports.instances.ebs_limits(instance.instance_type)
-    available = _has_agent(instance, ports.artifacts)
-    refusal = instance_refusal(volume, instance, limits, agent_available=available)
-    if refusal is not None:
-        return refusal
-    others = ports.snapshots.of_volume(volume.volume_id)
-    newest = newest_of_lineage([*others, good], volume.volume_id) or good
-    return _Rewindable(volume, limits, good, newest, pending_seconds(others, volume.volume_id))
+def _estimated(
+    request: RestoreRequest, plan: RewindPlan, case: RewindCase, book: PriceBook, artifacts: Artifacts
+) -> _Found:
+    """The ways that are possible and asked for; the plan has all of them."""
+    estimates = {way: rewind(case.facts, book, way) for way in WAYS if way.reads_device or not case.unlisted}
+    ways = [_way(way, estimates.get(way), case.unlisted) for way in WAYS]
+    wanted = tuple(one for way, one in estimates.items() if _is_wanted(way, request))
+    if not wanted:
+        return _Found(plan.model_copy(update={"reason": case.unlisted}))
+    newest = None if case.newest is None else case.newest.snapshot_id
+    update = {"possible": True, "compared_with": newest, "ways": ways}
+    return _Found(plan.model_copy(update=update), case, wanted, _rewound(case.volume, artifacts))
 
 
-def _has_agent(instance: Instance, artifacts: Artifacts) -> bool:
+def _is_wanted(way: RewindManner, request: RestoreRequest) -> bool:
+    target = request.target
+    return target.evidence in {None, "auto", way.evidence} and target.compare in {None, "auto", way.compare}
+
+
+def _rewound(volume: Volume, artifacts: Artifacts) -> JsonObject | None:
+    """How the last rewind of the volume ended; a plan does not fail without it."""
     try:
-        artifacts.agent(instance.platform, instance.architecture)
-    except TargetNotUsableError:
-        return False
-    return True
-
-
-def _changed(good: Snapshot, newest: Snapshot, blocks: SnapshotBlocks, patience: _Patience) -> ChangedCount:
-    if good.snapshot_id == newest.snapshot_id:
-        return ChangedCount(0)
-    return count_changed(
-        lambda start: blocks.changed(good.snapshot_id, newest.snapshot_id, start_block=start),
-        good.size_gib * GIB // BLOCK_BYTES,
-        patience.requests,
-        patience.has_time,
-    )
-
-
-def _written(volume: Volume, newest: Snapshot, metrics: Metrics, now: datetime) -> WrittenSince | None:
-    try:
-        return metrics.written(volume.volume_id, since=newest.started_at, until=now)
+        return artifacts.get_json(rewound_key(volume.volume_id))
     except RestoreError:
         return None
 
 
-def _told(
-    plan: RewindPlan, case: _Rewindable, book: PriceBook, ports: RewindFactsPorts, patience: _Patience
-) -> RewindPlan:
-    facts = RewindFacts(
-        volume_bytes=case.volume.settings.size_gib * GIB,
-        speed=speed(case.volume.settings),
-        instance_limits=case.limits,
-        changed=_changed(case.good, case.newest, ports.blocks, patience),
-        since=_written(case.volume, case.newest, ports.metrics, patience.now),
-        timings=with_evidence(PRIORS, case.pending),
+def _way(way: RewindManner, estimate: RewindEstimate | None, reason: str | None) -> RewindWay:
+    if estimate is None:
+        return RewindWay(evidence=way.evidence, compare=way.compare, reason=reason)
+    figures = _figures_of(estimate)
+    kept = estimate.kept_usd_a_month
+    return RewindWay.model_validate(
+        {"evidence": way.evidence, "compare": way.compare, "kept_usd_a_month": kept, **figures}
     )
-    estimate = rewind(facts, book)
-    update = {
-        "possible": True,
-        "compared_with": case.newest.snapshot_id,
+
+
+def _figures_of(estimate: RewindEstimate) -> dict[str, object]:
+    """As a plan and each of its ways have them."""
+    return {
         "blocks": estimate.expected.blocks,
         "most_blocks": estimate.most.blocks,
-        "bytes": estimate.expected.blocks * BLOCK_BYTES,
         "seconds_p50": ceil_seconds(estimate.seconds.p50),
         "seconds_p90": ceil_seconds(estimate.seconds.p90),
         "phases": {name: (round(part.p50, 1), round(part.p90, 1)) for name, part in estimate.phases},
         "cost_usd": estimate.usd,
         "most_usd": estimate.most_usd,
         "cost_parts": [CostPart.model_validate(part) for part in estimate.parts],
-        "evidence": _evidence(plan.volume_id, estimate.evidence_usd_a_month),
-        "notes": _notes(facts, case),
+    }
+
+
+def _told(found: _Found, chosen: RewindEstimate | None) -> RewindPlan:
+    """The plan with the figures of the chosen way."""
+    plan, case = found.plan, found.case
+    if chosen is None or case is None:
+        return plan
+    way = chosen.way
+    ways = [
+        one.model_copy(update={"chosen": (one.evidence, one.compare) == (way.evidence, way.compare)})
+        for one in plan.ways
+    ]
+    ways.sort(key=lambda one: not one.chosen)
+    update = {
+        **_figures_of(chosen),
+        "bytes": chosen.expected.blocks * BLOCK_BYTES,
+        "ways": ways,
+        "why": why_this_way(ways),
+        "evidence": way_back(plan.volume_id, chosen),
+        "notes": uncertain(case, chosen, found.rewound),
     }
     return plan.model_copy(update=update)
-
-
-def _evidence(volume_id: str, usd_a_month: Decimal) -> str:
-    price = f", about {usd_text(usd_a_month)} a month" if usd_a_month else ""
-    return (
-        f"A snapshot of {volume_id} as it is then is made first and kept{price}. A rewind to it undoes the "
-        "rewind."
-    )
-
-
-def _notes(facts: RewindFacts, case: _Rewindable) -> list[str]:
-    notes = []
-    if facts.changed.listed_share < 1:
-        notes.append(
-            f"The list of changed blocks was read for {facts.changed.listed_share:.0%} of the volume; the "
-            "rest is drawn out from that."
-        )
-    if facts.since is None:
-        notes.append(
-            f"CloudWatch does not say what was written since {case.newest.snapshot_id} of "
-            f"{clock_text(case.newest.started_at)}, so at most the whole volume has changed."
-        )
-    if not case.pending:
-        notes.append("How long the snapshot that is made first is pending is a guess: no earlier one says.")
-    return notes

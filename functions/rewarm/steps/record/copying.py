@@ -26,7 +26,7 @@ def note_listed(event: ListBlocksEvent, listed: ListBlocksResult, table: Restore
     """In the volume's record. Copying needs it for nothing."""
     index = event.delta.index
     told = {
-        "firstPart": event.delta.first_part,
+        "firstPart": event.delta.first_shard_part,
         "shards": listed.shards,
         "blocks": listed.blocks - listed.zeros + listed.samples,
         "startedAt": iso(event.now),

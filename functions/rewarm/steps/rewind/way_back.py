@@ -34,7 +34,12 @@ def way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> s
 def _by_log(event: RewindEvent, ports: RewindPorts) -> str:
     """The bucket knows what was overwritten; the record notes it."""
     index, name = event.volume.index, rewind_attribute(event.volume.index)
-    found = undo_log(event.restore_id, index, ports)
+    try:
+        found = undo_log(event.restore_id, index, ports)
+    except TEMPORARY:
+        raise
+    except RestoreError as error:
+        return f"nobody could look what is in the undo log of {event.restore_id} ({error})"
     told = None if found is None else found.model_dump(mode="json", by_alias=True)
     record = attribute(ports.table, event.restore_id, index, name)
     ports.table.update_volume(event.restore_id, index, {name: {**record, "undoLog": told}})

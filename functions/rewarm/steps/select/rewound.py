@@ -33,7 +33,7 @@ def named_volume(request: RestoreRequest, choice: Chosen) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Going:
+class AskedRewind:
     """What is asked of one volume; `others` of the request go back already."""
 
     request: RestoreRequest
@@ -49,7 +49,7 @@ class Rewound(NamedTuple):
     device: str
 
 
-def going_back(going: Going, volumes: Mapping[str, Volume], ports: RewindChecks) -> Rewound | None:
+def going_back(going: AskedRewind, volumes: Mapping[str, Volume], ports: RewindChecks) -> Rewound | None:
     """None where nothing is rewound. Raises TargetNotUsableError and InvalidRequestError, with the field, for
     what the restore would be refused for later.
     """

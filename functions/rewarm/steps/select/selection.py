@@ -47,7 +47,7 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key
-from rewarm.steps.select.rewound import Going, going_back, named_volume
+from rewarm.steps.select.rewound import AskedRewind, going_back, named_volume
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
 from rewarm.steps.select.undo_sources import sources_of_undo
 
@@ -113,7 +113,7 @@ def assign_volumes(
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
         source = sources.get(choice.snapshot.volume_id or "")
         gone = [assignment.rewinds for assignment in assignments]
-        rewound = going_back(Going(request, choice, place.instance, gone), sources, ports)
+        rewound = going_back(AskedRewind(request, choice, place.instance, gone), sources, ports)
         device, replaces = (
             (rewound.device, None)
             if rewound is not None

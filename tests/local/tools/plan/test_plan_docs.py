@@ -1,4 +1,4 @@
-"""docs/strategies.md, its pictures and docs/plan.md are what the rules say today, and name every prior."""
+"""docs/strategies.md, plan.md, rewind.md and pictures are what the rules say, and name every prior."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import fields
 import pytest
 
 from local import ROOT
-from local.tools.plan import crossovers, curves, docs, tables
+from local.tools.plan import crossovers, curves, docs, rewind_tables, tables
 from rewarm.domain.time.timings import PRIORS, Quantiles
 
 DOCS = ROOT / "docs"
@@ -28,7 +28,7 @@ def test_the_committed_files_are_what_the_rules_say(made):
 
 def test_every_picture_is_shown_and_well_formed(made):
     page = made[docs.PAGE] + made[docs.TRANSCRIPT_PAGE]
-    drawn = set(made) - {docs.PAGE, docs.TRANSCRIPT_PAGE}
+    drawn = set(made) - {docs.PAGE, docs.TRANSCRIPT_PAGE, docs.REWIND_PAGE}
     for name in drawn:
         assert f"({name})" in page
         assert ET.fromstring(made[name].encode()).tag.endswith("}svg")
@@ -37,6 +37,8 @@ def test_every_picture_is_shown_and_well_formed(made):
 
 def test_every_table_is_in_the_page(made):
     assert set(re.findall(r"<!-- table (\S+) -->", made[docs.PAGE])) == set(tables.all_tables())
+    of_rewinds = re.findall(r"<!-- table (\S+) -->", made[docs.REWIND_PAGE])
+    assert set(of_rewinds) == set(rewind_tables.all_tables())
 
 
 def test_every_prior_says_where_it_comes_from():
@@ -47,6 +49,7 @@ def test_every_prior_says_where_it_comes_from():
 def test_writes_where_it_is_told(tmp_path, made):
     (tmp_path / docs.PAGE).write_text("<!-- table several -->\nold\n<!-- end -->\n")
     (tmp_path / docs.TRANSCRIPT_PAGE).write_text("<!-- table plan -->\nold\n<!-- end -->\n")
+    (tmp_path / docs.REWIND_PAGE).write_text("<!-- table rewind-sizes -->\nold\n<!-- end -->\n")
     written = docs.write(tmp_path)
     assert {path.name for path in written} == set(made)
     assert "12 volumes" in (tmp_path / docs.PAGE).read_text()

@@ -151,7 +151,9 @@ def test_a_whole_volume_has_zeros_for_what_the_snapshot_has_not_got() -> None:
     lists = FakeLists({None: tokens(*range(600), 2_000)})
     found, texts, _ = listed(lists, against=None, whole=True)
     assert (found.blocks, found.zeros, found.blocks_total) == (2_048, 2_048 - 601, 2_048)
-    assert lines_of(texts, found.shards) == [
+    assert found.shards == 10
+    assert texts[f"{FOLDER}/part-000011"][-1]["next"] is None
+    assert lines_of(texts, 0) == [
         {"zeros": 600, "count": 1_400},
         {"zeros": 2_001, "count": 47},
     ]
@@ -159,8 +161,8 @@ def test_a_whole_volume_has_zeros_for_what_the_snapshot_has_not_got() -> None:
 
 def test_lines_with_undo_addresses_have_at_most_512_blocks_and_each_its_own() -> None:
     lists = FakeLists({None: tokens(*range(600), 2_000)})
-    found, texts, _ = listed(lists, against=None, whole=True, undoAttempt=2, firstPart=4)
-    zeros = lines_of(texts, 4 + found.shards)
+    _, texts, _ = listed(lists, against=None, whole=True, undoAttempt=2, firstPart=4)
+    zeros = lines_of(texts, 4)
     assert [(one["zeros"], one["count"]) for one in zeros] == [
         (600, 512),
         (1_112, 512),
@@ -168,19 +170,18 @@ def test_lines_with_undo_addresses_have_at_most_512_blocks_and_each_its_own() ->
         (2_001, 47),
     ]
     addresses = [one["undo"] for one in zeros]
-    part = 4 + found.shards
-    keys = [f"undo/restore-1/0/2/{part:06d}-{line:03d}" for line in range(4)]
+    keys = [f"undo/restore-1/0/2/000004-{line:03d}" for line in range(4)]
     assert [one.partition("/put-once/")[2].partition("?")[0] for one in addresses] == keys
 
 
 def test_parts_with_addresses_have_a_thousand_lines() -> None:
     changed = tokens(*range(0, 2_048, 2))
     found, texts, _ = listed(FakeLists({None: changed}), against=None, whole=True, undoAttempt=0)
-    first = found.shards
-    assert (len(lines_of(texts, first)), len(lines_of(texts, first + 1))) == (1_000, 24)
-    assert found.next_part == first + 2
-    assert texts[f"{FOLDER}/part-{first:06d}"][-1]["next"] is not None
-    assert texts[f"{FOLDER}/part-{first + 1:06d}"][-1]["next"] is None
+    last = found.shards + 1
+    assert (len(lines_of(texts, 0)), len(lines_of(texts, last))) == (1_000, 24)
+    assert found.next_part == last + 1
+    assert "part-000001" in texts[f"{FOLDER}/part-000000"][-1]["next"]
+    assert texts[f"{FOLDER}/part-{last:06d}"][-1]["next"] is None
 
 
 def test_an_undo_log_alone_has_just_its_packs_and_nothing_is_copied() -> None:
@@ -197,7 +198,8 @@ def test_what_an_earlier_attempt_has_is_taken_out_of_the_packs_of_a_later_one() 
     found, texts, _ = listed(FakeLists({}), packs, against=None, log=LOG)
     (shard,) = texts[found.items_key]
     assert (shard["logPack"], shard["blocks"]) == ("undo/restore-0/1/1/000007-000", [[7, ""]])
-    assert (found.blocks, found.shards, len(lines_of(texts, 1))) == (3, 1, 1)
+    assert shard["part"] == 1
+    assert (found.blocks, found.shards, len(lines_of(texts, 0))) == (3, 1, 1)
 
 
 def test_a_snapshot_overlaid_with_a_log_has_each_block_once() -> None:
@@ -206,7 +208,7 @@ def test_a_snapshot_overlaid_with_a_log_has_each_block_once() -> None:
     found, texts, _ = listed(lists, packs, against=None, whole=True, log=LOG)
     (shard,) = texts[found.items_key]
     assert [index for index, _ in shard["blocks"]] == [0, 2]
-    pack, *zeros = lines_of(texts, 1)
+    pack, *zeros = lines_of(texts, 0)
     assert pack["blocks"] == 2
     assert zeros == [{"zeros": 3, "count": 697}, {"zeros": 701, "count": 1_347}]
     assert (found.blocks, found.logged, found.zeros) == (2_048, 2, 2_044)

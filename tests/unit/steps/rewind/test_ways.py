@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rewarm.contracts.rewinding import RewindResult
-from rewarm.domain.errors import RewindIncompleteError, VolumeInUseError
+from rewarm.domain.errors import AccessDeniedError, RewindIncompleteError, VolumeInUseError
 from rewarm.domain.model import MIB
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.steps.record.bucket import rewound_key
@@ -27,6 +27,10 @@ def logging(world: Rewinding) -> Rewinding:
 
 def arguments(world: Rewinding) -> str:
     return str(world.commands.sent[-1][2]["arguments"])
+
+
+def refuse(_prefix: str) -> None:
+    raise AccessDeniedError("s3:ListBucket is not allowed")
 
 
 def keeps(world: Rewinding, attempt: int = 0) -> None:
@@ -86,6 +90,19 @@ def test_where_nothing_was_overwritten_no_way_back_is_promised(logging: Rewindin
     assert done.initialization is not None
     assert "no block was overwritten" in done.initialization.reasons[1]
     assert logging.table.get_volume(RESTORE_ID, 0)["rewind0"]["undoLog"] is None
+
+
+def test_where_nobody_can_look_at_the_log_the_volume_is_whole_all_the_same(
+    logging: Rewinding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logging.armed()
+    logging.go(COPIED)
+    logging.end(**COMPARED)
+    monkeypatch.setattr(logging.logs, "objects", refuse)
+    done = logging.go()
+    assert done.finished
+    assert done.initialization is not None
+    assert "nobody could look what is in the undo log" in done.initialization.reasons[1]
 
 
 def test_a_further_attempt_compares_everything_and_keeps_a_log_of_its_own(logging: Rewinding) -> None:

@@ -1,0 +1,174 @@
+"""What AWS says of a volume that may go back to a snapshot: looked up for a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import VolumeAssignment
+from rewarm.domain.blocks.changed import ChangedCount, count_changed
+from rewarm.domain.blocks.rewind import with_evidence
+from rewarm.domain.blocks.rewind_facts import RewindFacts, WrittenSince
+from rewarm.domain.blocks.rewindable import (
+    attached_to,
+    lineage_refusal,
+    newest_of_lineage,
+    pending_seconds,
+    volume_refusal,
+)
+from rewarm.domain.errors import TEMPORARY, RestoreError
+from rewarm.domain.model import BLOCK_BYTES, GIB, Snapshot, Volume
+from rewarm.domain.time.timings import PRIORS
+from rewarm.domain.volume.leftovers import EVIDENCE_TAG
+from rewarm.domain.volume.volume_types import speed
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.blocks import SnapshotBlocks
+from rewarm.ports.instances import Instances
+from rewarm.ports.performance import Metrics
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.select.rewound import refusal_on
+
+MOST_BLOCKS_OF_A_PACK = 512
+"""Of an undo log: a line of the manifest has no more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewindFactsPorts:
+    """The ports that rewinds_of needs."""
+
+    snapshots: SnapshotCatalog
+    instances: Instances
+    volumes: VolumeStore
+    artifacts: Artifacts
+    blocks: SnapshotBlocks
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long somebody waits for what is looked up."""
+
+    requests: int
+    now: datetime
+    has_time: Callable[[], bool]
+    asked: bool
+    """And whether it is what they want."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewindCase:
+    """A volume that can be rewound, and between which snapshots its blocks are compared."""
+
+    volume: Volume
+    good: Snapshot
+    newest: Snapshot | None
+    """None where EBS cannot list what differs."""
+    pending: list[float]
+    """How long earlier snapshots were pending, in seconds."""
+    facts: RewindFacts
+    unlisted: str | None
+    """Why EBS cannot list it."""
+
+
+def is_named(request: RestoreRequest) -> bool:
+    """Whether the request, and not the snapshot, says which volume goes back."""
+    return (request.target.volume_id or request.source.undo_of) is not None
+
+
+def rewind_case(
+    request: RestoreRequest,
+    assigned: VolumeAssignment,
+    volume: Volume,
+    ports: RewindFactsPorts,
+    patience: Patience,
+) -> RewindCase | str:
+    """Or why there is none. Raises what AWS answers to the look-ups."""
+    good, instance_id = ports.snapshots.get(assigned.snapshot_id), attached_to(volume)
+    refusal = volume_refusal(volume, good, is_named=is_named(request))
+    if refusal is not None or instance_id is None:
+        return refusal or ""
+    instance = ports.instances.get(instance_id)
+    limits = ports.instances.ebs_limits(instance.instance_type)
+    refusal = refusal_on(volume, instance, limits, ports.artifacts)
+    if refusal is not None:
+        return refusal
+    others = ports.snapshots.of_volume(volume.volume_id)
+    pending = pending_seconds(others, volume.volume_id)
+    facts = RewindFacts(
+        volume_bytes=volume.settings.size_gib * GIB,
+        speed=speed(volume.settings),
+        instance_limits=limits,
+        changed=ChangedCount(0),
+        since=None,
+        written_blocks=assigned.written_blocks,
+        max_mib_s=float(request.warm_up.max_mib_per_second or math.inf),
+        timings=with_evidence(PRIORS, pending),
+    )
+    case = RewindCase(volume, good, None, pending, facts, lineage_refusal(volume, good))
+    if assigned.undo_index is not None:
+        return _undoing(case, assigned.undo_packs or 0)
+    newest = newest_of_lineage([*others, good], volume.volume_id) or good
+    return case if case.unlisted else _listed(case, newest, ports, patience)
+
+
+def _listed(case: RewindCase, newest: Snapshot, ports: RewindFactsPorts, patience: Patience) -> RewindCase:
+    """With what EBS lists, and what CloudWatch says of the time since."""
+    good = case.good
+    try:
+        changed = _changed(good, newest, ports.blocks, patience)
+    except RestoreError as error:
+        if patience.asked and isinstance(error, TEMPORARY):
+            raise
+        return replace(case, unlisted=str(error))
+    facts = replace(
+        case.facts,
+        changed=changed,
+        since=_written(case.volume, newest, ports.metrics, patience.now),
+        least=_undone(good, newest, ports, patience),
+    )
+    return replace(case, newest=newest, facts=facts)
+
+
+def _undoing(case: RewindCase, packs: int) -> RewindCase:
+    """The blocks of the log differ; a pack has one block at least."""
+    since = WrittenSince(packs * (MOST_BLOCKS_OF_A_PACK - 1), packs * BLOCK_BYTES)
+    facts = replace(case.facts, since=since, least=packs, logged=packs)
+    why = "an undo log is laid over the snapshot, and EBS has no list for that"
+    return replace(case, facts=facts, unlisted=why)
+
+
+def _changed(good: Snapshot, newest: Snapshot, blocks: SnapshotBlocks, patience: Patience) -> ChangedCount:
+    if good.snapshot_id == newest.snapshot_id:
+        return ChangedCount(0)
+    return count_changed(
+        lambda start: blocks.changed(good.snapshot_id, newest.snapshot_id, start_block=start),
+        good.size_gib * GIB // BLOCK_BYTES,
+        patience.requests,
+        patience.has_time,
+    )
+
+
+def _undone(good: Snapshot, newest: Snapshot | None, ports: RewindFactsPorts, patience: Patience) -> int:
+    """Blocks that an earlier rewind has written since the good snapshot, which is its evidence.
+
+    It differs from the snapshot that the volume was put back to, and so from the volume. The older one stands
+    first in the list, as in all others.
+    """
+    before_id = good.tags.get(EVIDENCE_TAG)
+    if before_id is None or newest is None or newest.snapshot_id != good.snapshot_id:
+        return 0
+    try:
+        return _changed(ports.snapshots.get(before_id), good, ports.blocks, patience).blocks
+    except RestoreError:
+        return 0
+
+
+def _written(volume: Volume, newest: Snapshot, metrics: Metrics, now: datetime) -> WrittenSince | None:
+    try:
+        return metrics.written(volume.volume_id, since=newest.started_at, until=now)
+    except RestoreError:
+        return None
