@@ -91,7 +91,8 @@ def test_a_damaged_volume_goes_back_and_the_rewind_is_undone(damaged: Damaged, u
     damaged.damage(0, 5, 700, 1_500)
     before = damaged.bytes()
     assert before != damaged.was
-    done = damaged.rewind(damaged.good)
+    kept = {"evidence": "snapshot", "compare": "snapshots"}
+    done = damaged.rewind(damaged.good, target=kept)
     assert done.main.status == "SUCCEEDED", done.why
     assert damaged.bytes() == damaged.was
     (evidence,) = damaged.evidence(done)
@@ -100,7 +101,7 @@ def test_a_damaged_volume_goes_back_and_the_rewind_is_undone(damaged: Damaged, u
     assert "4 blocks" in told
     assert TAG not in user.volume(damaged.volume)["Tags"]
 
-    undone = damaged.rewind(evidence["SnapshotId"])
+    undone = damaged.rewind(evidence["SnapshotId"], target=kept)
     assert undone.main.status == "SUCCEEDED", undone.why
     assert damaged.bytes() == before
 
