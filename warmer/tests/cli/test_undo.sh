@@ -97,7 +97,7 @@ if "$WARMER" run --action=apply 2>/dev/null | grep -q 'needs --volume' && comman
     delta r pack=3
     cp old disk
     REWARM_MANIFEST_URL="$(pwd)/r/manifest" "$WARMER" run disk --action=apply --volume=$volume --home=home \
-        --attempt=one-1 --arguments='--image --max-mib-s 4' >out 2>err &
+        --attempt=one-1 --arguments='--image --max-mib-s 0.1' >out 2>err &
     pid=$!
     child=
     until [ -n "$child" ] && tr '\0' ' ' <"/proc/$child/cmdline" | grep -q 'warmer apply' &&
