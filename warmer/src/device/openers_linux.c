@@ -86,6 +86,13 @@ static void take_ring(const char *descriptor, struct search *search) {
     }
 }
 
+/** Whether a descriptor still leads there: what was read of one that is closed may be another one's. */
+static bool still_leads_to(const struct use_node *node, int folder, const char *name,
+                           const struct search *search) {
+    struct use_node now;
+    return search->family->tree->look_in(folder, name, &now) && use_same_node(&now, node);
+}
+
 /** A descriptor by its name in the open folder, whose path is `path`. */
 static void take_file(int folder, const char *path, const char *name, struct search *search) {
     char descriptor[KERNEL_PATH_BYTES];
@@ -101,8 +108,11 @@ static void take_file(int folder, const char *path, const char *name, struct sea
     snprintf(descriptor, sizeof descriptor, "%.2000s/%.100s", path, name);
     if (is_ring) {
         take_ring(descriptor, search);
-    } else {
-        note(search, member, is_for_writing(descriptor));
+        return;
+    }
+    bool is_writing = is_for_writing(descriptor);
+    if (still_leads_to(&node, folder, name, search)) {
+        note(search, member, is_writing);
     }
 }
 

@@ -311,6 +311,30 @@ static void a_watch_sees_mounts_writers_and_what_is_made(void) {
     expect_disturbed("/dev/259:1 is in use: swap on /dev/nvme1n1p1");
 }
 
+/** A process that closes its descriptor, which is `closing`, just after somebody has looked at it. */
+static char closing[512];
+
+static bool look_and_close(int folder, const char *path, struct use_node *node) {
+    bool is_there = fake_look(folder, path, node);
+    if (strcmp(path, "7") == 0) {
+        unlink(closing);
+    }
+    return is_there;
+}
+
+/** What is unknown of such a descriptor says nothing, and the process may be as harmless as blkid. */
+static void what_is_closed_during_a_look_disturbs_nobody(void) {
+    struct use_tree tree = fake_tree;
+    char found[512] = "";
+    tree.look_in = look_and_close;
+    begin();
+    put_process("77", "blkid\n", DEVICE, "");
+    snprintf(closing, sizeof closing, "%s/proc/77/fd/7", root);
+    CHECK(!use_watch(&tree, DISK, found, sizeof found));
+    CHECK_TEXT(found, "");
+    CHECK(access(closing, F_OK) != 0);
+}
+
 int main(void) {
     choose_root("use");
     RUN(the_own_descriptor_does_not_count);
@@ -338,6 +362,7 @@ int main(void) {
     RUN(zram_that_writes_to_it_is_found);
     RUN(what_is_exported_is_found);
     RUN(a_watch_sees_mounts_writers_and_what_is_made);
+    RUN(what_is_closed_during_a_look_disturbs_nobody);
     clear_tree();
     return CHECK_RESULT();
 }
