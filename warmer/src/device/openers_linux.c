@@ -206,7 +206,8 @@ static void take_process(const char *path, const char *name, void *context) {
         kernel_for_each(folder, take_thread, search);
         take_mappings(path, search);
     }
-    if (search->is_opener && !is_child(path, search->own)) {
+    /* One that has ended has nothing open, and cannot be asked whose child it was. */
+    if (search->is_opener && !is_child(path, search->own) && access(path, F_OK) == 0) {
         kernel_read_line(path, "comm", search->opener.program, sizeof search->opener.program);
         search->found->items[search->found->count++] = search->opener;
     }

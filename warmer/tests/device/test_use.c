@@ -335,6 +335,29 @@ static void what_is_closed_during_a_look_disturbs_nobody(void) {
     CHECK(access(closing, F_OK) != 0);
 }
 
+/** A process that ends once it is known what it has open. */
+static bool look_and_end(int folder, const char *path, struct use_node *node) {
+    static unsigned looks;
+    bool is_there = fake_look(folder, path, node);
+    if (strcmp(path, "7") == 0 && ++looks == 2) {
+        char process[512];
+        snprintf(process, sizeof process, "%s/proc/43", root);
+        nftw(process, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    return is_there;
+}
+
+static void a_program_that_ends_during_a_look_disturbs_nobody(void) {
+    struct use_tree tree = fake_tree;
+    char found[512] = "";
+    tree.look_in = look_and_end;
+    begin();
+    put_process("43", "warmer\n", DEVICE, "flags:\t0100002\n");
+    put("/proc/43/stat", "43 (warmer) S 42 1 1\n");
+    CHECK(!use_watch(&tree, DISK, found, sizeof found));
+    CHECK_TEXT(found, "");
+}
+
 int main(void) {
     choose_root("use");
     RUN(the_own_descriptor_does_not_count);
@@ -363,6 +386,7 @@ int main(void) {
     RUN(what_is_exported_is_found);
     RUN(a_watch_sees_mounts_writers_and_what_is_made);
     RUN(what_is_closed_during_a_look_disturbs_nobody);
+    RUN(a_program_that_ends_during_a_look_disturbs_nobody);
     clear_tree();
     return CHECK_RESULT();
 }
