@@ -3,6 +3,9 @@
  * finds a program takes its time, because programs may be gone a moment later.
  */
 #include "fake_tree.h"
+#include "system/interrupt.h"
+
+#include <signal.h>
 
 #define DISK "259:1"
 #define SYS "/sys/dev/block/" DISK "/"
@@ -358,6 +361,14 @@ static void a_program_that_ends_during_a_look_disturbs_nobody(void) {
     CHECK_TEXT(found, "");
 }
 
+static void who_is_interrupted_looks_once(void) {
+    begin();
+    put_process("77", "blkid\n", DEVICE, "flags:\t0100000\n");
+    interrupt_catch();
+    raise(SIGTERM);
+    expect(NULL, "process 77 (blkid)");
+}
+
 int main(void) {
     choose_root("use");
     RUN(the_own_descriptor_does_not_count);
@@ -387,6 +398,7 @@ int main(void) {
     RUN(a_watch_sees_mounts_writers_and_what_is_made);
     RUN(what_is_closed_during_a_look_disturbs_nobody);
     RUN(a_program_that_ends_during_a_look_disturbs_nobody);
+    RUN(who_is_interrupted_looks_once); /* The last one: nothing takes the interruption back. */
     clear_tree();
     return CHECK_RESULT();
 }
