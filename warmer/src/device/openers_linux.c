@@ -3,6 +3,7 @@
  *
  * Descriptors can be closed while the device stays open: it is mapped, or registered with io_uring. What
  * cannot be seen: a descriptor that is on its way in a socket's message, and what was open between two looks.
+ * A private mapping is passed over, because what is written to it never reaches the device.
  */
 #include "device/openers_linux.h"
 
