@@ -40,19 +40,24 @@ static bool is_interrupted(void *context) {
     return interrupt_requested();
 }
 
-/** Note beside the state that the device is taken, before anybody is told. */
+/**
+ * Note beside the state that the device is taken, before anybody is told. The disk keeps it: after a crash of
+ * the machine this may run again, and others may have written before that.
+ */
 static int note_taken(struct job *job, struct diag *diag) {
     char path[4096];
     snprintf(path, sizeof path, "%.4000s.taken", job->options->state_path);
     FILE *stream = file_open(path);
     job->was_taken = stream != NULL;
-    if (stream == NULL) {
-        stream = file_create(path);
+    if (stream != NULL) {
+        fclose(stream);
+        return 0;
     }
-    if (stream == NULL || fclose(stream) != 0) {
-        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot make %s: %s", path, strerror(errno));
-    }
-    return 0;
+    stream = file_create(path);
+    int failure = stream == NULL ? -errno : file_close_kept(stream, path);
+    return failure == 0
+               ? 0
+               : diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot make %s: %s", path, strerror(-failure));
 }
 
 /** Whoever started this may go on: nobody can mount the device from here to the end of this process. */

@@ -3,6 +3,7 @@
  *
  * Descriptors can be closed while the device stays open: it is mapped, or registered with io_uring. What
  * cannot be seen: a descriptor that is on its way in a socket's message, and what was open between two looks.
+ * A private mapping is passed over, because what is written to it never reaches the device.
  */
 #include "device/openers_linux.h"
 
@@ -86,6 +87,13 @@ static void take_ring(const char *descriptor, struct search *search) {
     }
 }
 
+/** Whether a descriptor still leads there: what was read of one that is closed may be another one's. */
+static bool still_leads_to(const struct use_node *node, int folder, const char *name,
+                           const struct search *search) {
+    struct use_node now;
+    return search->family->tree->look_in(folder, name, &now) && use_same_node(&now, node);
+}
+
 /** A descriptor by its name in the open folder, whose path is `path`. */
 static void take_file(int folder, const char *path, const char *name, struct search *search) {
     char descriptor[KERNEL_PATH_BYTES];
@@ -101,8 +109,11 @@ static void take_file(int folder, const char *path, const char *name, struct sea
     snprintf(descriptor, sizeof descriptor, "%.2000s/%.100s", path, name);
     if (is_ring) {
         take_ring(descriptor, search);
-    } else {
-        note(search, member, is_for_writing(descriptor));
+        return;
+    }
+    bool is_writing = is_for_writing(descriptor);
+    if (still_leads_to(&node, folder, name, search)) {
+        note(search, member, is_writing);
     }
 }
 
@@ -196,7 +207,8 @@ static void take_process(const char *path, const char *name, void *context) {
         kernel_for_each(folder, take_thread, search);
         take_mappings(path, search);
     }
-    if (search->is_opener && !is_child(path, search->own)) {
+    /* One that has ended has nothing open, and cannot be asked whose child it was. */
+    if (search->is_opener && !is_child(path, search->own) && access(path, F_OK) == 0) {
         kernel_read_line(path, "comm", search->opener.program, sizeof search->opener.program);
         search->found->items[search->found->count++] = search->opener;
     }

@@ -52,7 +52,8 @@ static void put_opener(const struct opener *opener, struct texts *others) {
 static void find_processes(const struct family *family, struct texts *others) {
     struct openers found = {.count = 0};
     bool had_writer = false;
-    for (size_t look = 0; look < LOOKS && !interrupt_requested(); look++) {
+    /* An interruption ends the waiting, and not the first look: nobody may take its absence for an answer. */
+    for (size_t look = 0; look < LOOKS && (look == 0 || !interrupt_requested()); look++) {
         clock_pause_ms(pauses_ms[look]);
         openers_find(family, OPENERS_ALL, &found);
         if (found.count == 0) {

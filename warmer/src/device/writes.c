@@ -6,7 +6,8 @@
 #define BOOT_ID_LENGTH 36u
 
 bool writes_are_equal(const struct writes *one, const struct writes *other) {
-    return one->is_counted && other->is_counted && one->boot_id[0] != '\0' &&
+    /* A volume that was detached meanwhile is counted from nothing again, so nothing proves nothing. */
+    return one->is_counted && other->is_counted && one->requests > 0 && one->boot_id[0] != '\0' &&
            strcmp(one->boot_id, other->boot_id) == 0 && one->sectors == other->sectors &&
            one->requests == other->requests;
 }

@@ -16,7 +16,7 @@ struct writes {
 
 void writes_read(const struct device *device, struct writes *writes);
 
-/** Whether nothing was written between the two: they are of one boot, and their counts are the same. */
+/** Whether nothing was written between the two: they are of one boot, and of as many writes, but not none. */
 bool writes_are_equal(const struct writes *one, const struct writes *other);
 
 /** Read BOOTID,SECTORS,REQUESTS; false if `text` is anything else. */

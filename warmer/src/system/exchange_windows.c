@@ -49,12 +49,14 @@ static bool send_request(struct exchange *exchange, const struct exchange_reques
     DWORD size = sizeof exchange->status;
     DWORD length = request->body_bytes;
     wchar_t range[80] = L"";
+    const wchar_t *headers = WINHTTP_NO_ADDITIONAL_HEADERS;
+    DWORD headers_length = 0; /* What -1 means without headers is not documented. */
     if (request->range != NULL) {
         swprintf(range, sizeof range / sizeof range[0], L"Range: bytes=%hs", request->range);
+        headers = range;
+        headers_length = (DWORD)-1;
     }
-    return WinHttpSendRequest(exchange->request,
-                              request->range == NULL ? WINHTTP_NO_ADDITIONAL_HEADERS : range, (DWORD)-1,
-                              request->body, length, length, 0) &&
+    return WinHttpSendRequest(exchange->request, headers, headers_length, request->body, length, length, 0) &&
            WinHttpReceiveResponse(exchange->request, NULL) &&
            WinHttpQueryHeaders(exchange->request, WINHTTP_QUERY_STATUS_CODE | WINHTTP_QUERY_FLAG_NUMBER,
                                WINHTTP_HEADER_NAME_BY_INDEX, &exchange->status, &size,

@@ -11,6 +11,12 @@ FILE *file_open(const char *path);
 /** Open a file of this user's own for writing bytes, empty. Returns NULL with errno set on failure. */
 FILE *file_create(const char *path);
 
+/** Let the disk keep the name of a new file, which a crash could take back. Returns 0 or -errno. */
+int file_keep_name(const char *path);
+
+/** Close a new file once the disk keeps its bytes and its name. Returns 0 or -errno; it is closed anyway. */
+int file_close_kept(FILE *stream, const char *path);
+
 /** Make one folder of this user's own. Returns 0 or -errno. */
 int file_make_folder(const char *path);
 

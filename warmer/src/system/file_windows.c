@@ -3,6 +3,7 @@
 #include "system/windows_error.h"
 
 #include <errno.h>
+#include <io.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <windows.h>
@@ -26,6 +27,18 @@ FILE *file_open(const char *path) {
 
 FILE *file_create(const char *path) {
     return open_as(path, L"wb");
+}
+
+/** NTFS keeps names in its log. */
+int file_keep_name(const char *path) {
+    (void)path;
+    return 0;
+}
+
+int file_close_kept(FILE *stream, const char *path) {
+    int failure = fflush(stream) != 0 || _commit(_fileno(stream)) != 0 ? -errno : 0;
+    failure = fclose(stream) != 0 && failure == 0 ? -errno : failure;
+    return failure == 0 ? file_keep_name(path) : failure;
 }
 
 int file_make_folder(const char *path) {

@@ -1,4 +1,5 @@
 /** A file that gets its name once all of it is on the disk, and takes no other file's place. */
+#include "system/file.h"
 #include "system/upload_kinds.h"
 
 #include <errno.h>
@@ -47,25 +48,11 @@ bool new_file_write(struct new_file *file, const void *bytes, size_t length) {
     return true;
 }
 
-/** A name is durable once its folder is. */
-static int keep_folder(const struct new_file *file) {
-    char folder[PATH_BYTES];
-    snprintf(folder, sizeof folder, "%s", file->path);
-    char *end = strrchr(folder, '/');
-    snprintf(end == NULL ? folder : end + 1, 2, "%s", end == NULL ? "." : "");
-    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int failure = descriptor < 0 || fsync(descriptor) != 0 ? -errno : 0;
-    if (descriptor >= 0) {
-        close(descriptor);
-    }
-    return failure;
-}
-
 int new_file_keep(struct new_file *file) {
     if (fsync(file->descriptor) != 0 || link(file->temporary, file->path) != 0) {
         return -errno;
     }
-    return keep_folder(file);
+    return file_keep_name(file->path);
 }
 
 void new_file_close(struct new_file *file) {

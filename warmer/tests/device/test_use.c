@@ -3,6 +3,9 @@
  * finds a program takes its time, because programs may be gone a moment later.
  */
 #include "fake_tree.h"
+#include "system/interrupt.h"
+
+#include <signal.h>
 
 #define DISK "259:1"
 #define SYS "/sys/dev/block/" DISK "/"
@@ -311,6 +314,61 @@ static void a_watch_sees_mounts_writers_and_what_is_made(void) {
     expect_disturbed("/dev/259:1 is in use: swap on /dev/nvme1n1p1");
 }
 
+/** A process that closes its descriptor, which is `closing`, just after somebody has looked at it. */
+static char closing[512];
+
+static bool look_and_close(int folder, const char *path, struct use_node *node) {
+    bool is_there = fake_look(folder, path, node);
+    if (strcmp(path, "7") == 0) {
+        unlink(closing);
+    }
+    return is_there;
+}
+
+/** What is unknown of such a descriptor says nothing, and the process may be as harmless as blkid. */
+static void what_is_closed_during_a_look_disturbs_nobody(void) {
+    struct use_tree tree = fake_tree;
+    char found[512] = "";
+    tree.look_in = look_and_close;
+    begin();
+    put_process("77", "blkid\n", DEVICE, "");
+    snprintf(closing, sizeof closing, "%s/proc/77/fd/7", root);
+    CHECK(!use_watch(&tree, DISK, found, sizeof found));
+    CHECK_TEXT(found, "");
+    CHECK(access(closing, F_OK) != 0);
+}
+
+/** A process that ends once it is known what it has open. */
+static bool look_and_end(int folder, const char *path, struct use_node *node) {
+    static unsigned looks;
+    bool is_there = fake_look(folder, path, node);
+    if (strcmp(path, "7") == 0 && ++looks == 2) {
+        char process[512];
+        snprintf(process, sizeof process, "%s/proc/43", root);
+        nftw(process, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    return is_there;
+}
+
+static void a_program_that_ends_during_a_look_disturbs_nobody(void) {
+    struct use_tree tree = fake_tree;
+    char found[512] = "";
+    tree.look_in = look_and_end;
+    begin();
+    put_process("43", "warmer\n", DEVICE, "flags:\t0100002\n");
+    put("/proc/43/stat", "43 (warmer) S 42 1 1\n");
+    CHECK(!use_watch(&tree, DISK, found, sizeof found));
+    CHECK_TEXT(found, "");
+}
+
+static void who_is_interrupted_looks_once(void) {
+    begin();
+    put_process("77", "blkid\n", DEVICE, "flags:\t0100000\n");
+    interrupt_catch();
+    raise(SIGTERM);
+    expect(NULL, "process 77 (blkid)");
+}
+
 int main(void) {
     choose_root("use");
     RUN(the_own_descriptor_does_not_count);
@@ -338,6 +396,9 @@ int main(void) {
     RUN(zram_that_writes_to_it_is_found);
     RUN(what_is_exported_is_found);
     RUN(a_watch_sees_mounts_writers_and_what_is_made);
+    RUN(what_is_closed_during_a_look_disturbs_nobody);
+    RUN(a_program_that_ends_during_a_look_disturbs_nobody);
+    RUN(who_is_interrupted_looks_once); /* The last one: nothing takes the interruption back. */
     clear_tree();
     return CHECK_RESULT();
 }

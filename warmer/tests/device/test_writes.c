@@ -42,9 +42,17 @@ static void only_equal_counts_of_one_boot_are_equal(void) {
     CHECK(!writes_are_equal(&one, &other));
 }
 
+/** A volume that was detached, and written to elsewhere, begins with the same count. */
+static void counts_of_no_write_prove_nothing(void) {
+    struct writes one = {BOOT, true, 0, 0};
+    struct writes other = one;
+    CHECK(!writes_are_equal(&one, &other));
+}
+
 int main(void) {
     RUN(boot_id_sectors_and_requests_are_read);
     RUN(anything_else_is_refused);
     RUN(only_equal_counts_of_one_boot_are_equal);
+    RUN(counts_of_no_write_prove_nothing);
     return CHECK_RESULT();
 }
