@@ -41,6 +41,9 @@ def _calls(run: RunRecord, region: str) -> Iterator[str]:
     yield _call("GET", "/restores/$id")
     yield _call("POST", "/restores/$id/approve")
     yield _call("DELETE", "/restores/$id")
+    yield "# What rewinds have overwritten, and the end of one such log"
+    yield _call("GET", "/undo-logs")
+    yield _call("DELETE", f"/undo-logs/{first.restore_id}")
     yield "# All fleets; the plan of one, the fleet itself, its cancel, and then what is not ready once more"
     yield _call("GET", "/fleets")
     fleet = {"source": {"items": [{"source": request["source"]}]}, "target": request["target"]}
