@@ -11,7 +11,7 @@ from itertools import groupby
 
 from rewarm.contracts.rewinding import DeletedUndoLog, RewindEvent, UndoLog, UndoLogList
 from rewarm.domain.blocks.undo import UNDO_FORMAT, expires_at
-from rewarm.domain.errors import UndoLogInUseError, UndoLogNotFoundError
+from rewarm.domain.errors import TEMPORARY, RestoreError, UndoLogInUseError, UndoLogNotFoundError
 from rewarm.domain.model import GIB
 from rewarm.domain.plan.cost import PACKS_USD_PER_GIB_MONTH
 from rewarm.domain.units import clock_text, gib, iso, round_usd, size_text, usd_text
@@ -53,6 +53,7 @@ def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, tabl
     """Puts the log's head, before the first block is written: for whoever finds nothing but the bucket.
 
     The record says that there may be one, for whoever cleans up after an execution that was stopped.
+    A further attempt leaves the head as it is: it is the oldest object of the log, and S3 deletes it first.
     """
     index, name = event.volume.index, rewind_attribute(event.volume.index)
     told: JsonObject = {
@@ -64,11 +65,35 @@ def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, tabl
         "snapshotId": event.volume.snapshot_id,
         "stack": stack_name,
         "startedAt": iso(event.now),
+        "undoOf": event.request.source.undo_of,
     }
-    artifacts.put_json(undo_head_key(event.restore_id, index), told)
+    key = undo_head_key(event.restore_id, index)
+    if artifacts.get_json(key) is None:
+        artifacts.put_json(key, told)
     record = attribute(table, event.restore_id, index, name)
     known = record.get("undoLog") or {"restoreId": event.restore_id}
     table.update_volume(event.restore_id, index, {name: {**record, "undoLog": known}})
+
+
+def complete_log(event: RewindEvent, ports: UndoLogPorts) -> None:
+    """Says in the head that the rewind has ended well, and how many packs undo it.
+
+    A log without these words is of a rewind that stopped halfway: other blocks of the volume are not those
+    of the snapshot. So no lack of a permission may fail a rewind that is done.
+
+    Raises ThrottledError, ServiceUnavailableError.
+    """
+    key = undo_head_key(event.restore_id, event.volume.index)
+    try:
+        head = ports.artifacts.get_json(key)
+        if head is not None:
+            found = ports.logs.objects(undo_prefix(event.restore_id, event.volume.index))
+            packs = sum(undo_pack_attempt(one.key) is not None for one in found)
+            ports.artifacts.put_json(key, {**head, "completedAt": iso(event.now), "packs": packs})
+    except TEMPORARY:
+        raise
+    except RestoreError:
+        return
 
 
 def list_undo_logs(ports: UndoLogPorts) -> JsonObject:

@@ -115,6 +115,7 @@ def assign_volumes(
             "rewinds": None if rewound is None else rewound.volume_id,
             "undo_index": choice.undo_index,
             "undo_packs": choice.undo_packs,
+            "undo_alone": choice.undo_alone,
             "copy_of": _copy_of(request, choice) if is_foreign else None,
             **_asked(request, choice),
         }
