@@ -23,8 +23,9 @@ def sources_of_undo(restore_id: str, snapshots: SnapshotCatalog, artifacts: Arti
     chosen = []
     for index in range(MOST_REWOUND):
         head = artifacts.get_json(undo_head_key(restore_id, index))
-        if head is not None:
-            chosen.append(_undone(restore_id, index, head, snapshots, artifacts))
+        found = None if head is None else _undone(restore_id, index, head, snapshots, artifacts)
+        if found is not None:
+            chosen.append(found)
     if not chosen:
         raise InvalidRequestError(
             f"found {restore_id}, which has no undo log: it never rewound a volume with one, or the log is "
@@ -36,8 +37,11 @@ def sources_of_undo(restore_id: str, snapshots: SnapshotCatalog, artifacts: Arti
 
 def _undone(
     restore_id: str, index: int, head: JsonObject, snapshots: SnapshotCatalog, artifacts: Artifacts
-) -> Chosen:
-    """What its head says of a log; the head of a rewind that ended well has the number of packs."""
+) -> Chosen | None:
+    """What its head says of a log; the head of a rewind that ended well has the number of packs.
+
+    None where the rewind did not get as far as to overwrite a block.
+    """
     volume_id, completed = str(head["volumeId"]), head.get("completedAt") is not None
     keys = artifacts.written(undo_prefix(restore_id, index), most=MOST_COUNTED)
     found = sum(undo_pack_attempt(key) is not None for key in keys)
@@ -48,6 +52,8 @@ def _undone(
             "others are deleted, so it cannot be undone any more",
             field=FIELD,
         )
+    if not completed and not found:
+        return None
     because = f"{restore_id} has put {volume_id} back to it"
     if not completed:
         because = (

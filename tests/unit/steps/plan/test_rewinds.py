@@ -351,6 +351,11 @@ class TestUndoLog:
         assert volume.undo_alone
         assert because in volume.chosen_because
 
+    def test_a_rewind_that_has_overwritten_nothing_has_no_log(self, world):
+        self.log(world, packs=0, completedAt=None)
+        with pytest.raises(InvalidRequestError, match="restore-1, which has no undo log"):
+            rewind_of(world, self.UNDO)
+
     def test_a_log_of_which_packs_are_deleted_undoes_nothing(self, world):
         self.log(world)
         del world.artifacts.written_at["undo/restore-1/2/0/000001-001"]
