@@ -246,6 +246,13 @@ class TestUndoing:
         undoing.armed()
         assert "--since" not in arguments(undoing)
 
+    def test_a_device_that_counts_no_write_proves_nothing(self, undoing: Rewinding) -> None:
+        undoing.armed()
+        undoing.go(COPIED)
+        undoing.end(**COMPARED | {"writeCount": {"sectors": 0, "requests": 0}})
+        assert undoing.go().finished
+        assert undoing.artifacts.objects[rewound_key(OLD)]["writeCount"] == {}
+
     def test_it_leaves_its_own_counts(self, undoing: Rewinding) -> None:
         undoing.armed()
         finished(undoing)
