@@ -264,6 +264,11 @@ class TestWays:
         assert note.startswith(f"It is sooner if nothing was written to {SOURCE_VOLUME_ID}")
         assert f"ended, at {at}: then {NEWEST_ID} has what is on it" in note
 
+    def test_of_an_undone_rewind_it_names_no_snapshot_that_has_what_is_on_the_volume(self, world):
+        told = {"snapshotId": None, "at": "2026-11-26T10:00:00Z"}
+        world.artifacts.objects[f"rewound/{SOURCE_VOLUME_ID}.json"] = told
+        assert "It is sooner if nothing was written" not in " ".join(rewind_of(world).notes)
+
 
 class TestUndo:
     def test_a_rewind_to_its_evidence_writes_what_the_rewind_wrote_though_no_metrics_say_so(self, world):
