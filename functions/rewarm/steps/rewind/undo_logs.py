@@ -17,7 +17,7 @@ from rewarm.domain.plan.cost import PACKS_USD_PER_GIB_MONTH
 from rewarm.domain.units import clock_text, gib, iso, round_usd, size_text, usd_text
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts, LogObject, UndoLogs
-from rewarm.ports.restores import RestoreTable
+from rewarm.ports.restores import Listed, RestoreTable
 from rewarm.steps.record.bucket import (
     UNDO_LOGS,
     undo_head_key,
@@ -28,8 +28,8 @@ from rewarm.steps.record.bucket import (
 from rewarm.steps.record.records import FINISHED, Status, attribute, rewind_attribute
 
 FIRST, LAST = "0", "9999-12-31T23:59:59Z"
-MOST_RUNNING = 100
-"""Restores of each status that are asked whether they need a log."""
+RUNNING_AT_ONCE = 100
+"""Restores of a page that are asked whether they need a log."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +132,20 @@ def _check_unused(restore_id: str, table: RestoreTable) -> None:
     if status is not None and status not in FINISHED:
         raise UndoLogInUseError(f"the restore {restore_id} still runs, and may need its undo log")
     for running in (one for one in Status if one not in FINISHED):
-        found, _ = table.listed(running.value, since=FIRST, until=LAST, after=None, limit=MOST_RUNNING)
-        for one in found:
+        for one in _all(running.value, table):
             request = one.record.get("request") or {}
             if (request.get("source") or {}).get("undoOf") == restore_id:
                 raise UndoLogInUseError(f"the restore {one.name} undoes {restore_id} with this log now")
+
+
+def _all(status: str, table: RestoreTable) -> Iterator[Listed]:
+    """Every restore of the status, page by page."""
+    after: tuple[str, str] | None = None
+    more = True
+    while more:
+        found, more = table.listed(status, since=FIRST, until=LAST, after=after, limit=RUNNING_AT_ONCE)
+        yield from found
+        after, more = (found[-1].place, more) if found else (None, False)
 
 
 def _logs(objects: Iterable[LogObject], ports: UndoLogPorts) -> Iterator[UndoLog]:
