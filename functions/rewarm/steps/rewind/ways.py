@@ -28,7 +28,9 @@ def compares_device(event: RewindEvent) -> bool:
 def undone_log(event: RewindEvent) -> UndoLogId | None:
     """Whose undo log is laid over the snapshot; None where the volume becomes the snapshot itself."""
     undone_id, index = event.request.source.undo_of, event.volume.undo_index
-    return None if undone_id is None or index is None else UndoLogId(restore_id=undone_id, index=index)
+    if undone_id is None or index is None:
+        return None
+    return UndoLogId(restore_id=undone_id, index=index, packs=event.volume.undo_packs or 0)
 
 
 def target_in_words(event: RewindEvent) -> str:
