@@ -41,7 +41,7 @@ def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewin
         stays = unmark(event.written_id, ports.volumes)
         reasons.append(way_back(event, pending, ports))
         if stays is not None:
-            reasons.append(f"{event.written_id} equals {event.volume.snapshot_id}, but {stays}")
+            reasons.append(f"{event.written_id} equals {target_in_words(event)}, but {stays}")
         others = ", ".join(_others(event, pending.evidence_id, ports))
         if others:
             reasons.append(f"{others} compared {event.written_id} once more and can be deleted")

@@ -246,6 +246,15 @@ class TestUndoing:
         undoing.armed()
         assert "--since" not in arguments(undoing)
 
+    def test_a_mixed_volume_has_no_blocks_of_the_snapshot(self, undoing: Rewinding) -> None:
+        undoing.armed()
+        undoing.go(COPIED)
+        with pytest.raises(RewindIncompleteError) as caught:
+            undoing.fails_with(89, verdict="failed", blocksWritten=3, written=[[4, 3]])
+        assert "3 blocks (4 to 6) are as before restore-0, and the others are as they were" in str(
+            caught.value
+        )
+
     def test_a_device_that_counts_no_write_proves_nothing(self, undoing: Rewinding) -> None:
         undoing.armed()
         undoing.go(COPIED)
