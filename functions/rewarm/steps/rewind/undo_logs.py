@@ -52,8 +52,8 @@ class DeleteUndoLogPorts(UndoLogPorts):
 def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, table: RestoreTable) -> None:
     """Puts the log's head, before the first block is written: for whoever finds nothing but the bucket.
 
-    The record says that there may be one, for whoever cleans up after an execution that was stopped.
-    A further attempt leaves the head as it is: it is the oldest object of the log, and S3 deletes it first.
+    The record says that there may be one, for whoever cleans up after an execution that was stopped. A
+    further attempt leaves the head as it is: the oldest object of the log, which S3 deletes first.
     """
     index, name = event.volume.index, rewind_attribute(event.volume.index)
     told: JsonObject = {
@@ -79,9 +79,7 @@ def complete_log(event: RewindEvent, ports: UndoLogPorts) -> None:
     """Says in the head that the rewind has ended well, and how many packs undo it.
 
     A log without these words is of a rewind that stopped halfway: other blocks of the volume are not those
-    of the snapshot. So no lack of a permission may fail a rewind that is done.
-
-    Raises ThrottledError, ServiceUnavailableError.
+    of the snapshot. No lack of a permission fails a rewind that is done. Raises only what passes.
     """
     key = undo_head_key(event.restore_id, event.volume.index)
     try:

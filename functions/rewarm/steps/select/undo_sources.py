@@ -38,10 +38,7 @@ def sources_of_undo(restore_id: str, snapshots: SnapshotCatalog, artifacts: Arti
 def _undone(
     restore_id: str, index: int, head: JsonObject, snapshots: SnapshotCatalog, artifacts: Artifacts
 ) -> Chosen | None:
-    """What its head says of a log; the head of a rewind that ended well has the number of packs.
-
-    None where the rewind did not get as far as to overwrite a block.
-    """
+    """What its head says of a log; None where the rewind did not get as far as to overwrite a block."""
     volume_id, completed = str(head["volumeId"]), head.get("completedAt") is not None
     keys = artifacts.written(undo_prefix(restore_id, index), most=MOST_COUNTED)
     found = sum(undo_pack_attempt(key) is not None for key in keys)
