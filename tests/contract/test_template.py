@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from fnmatch import fnmatch
 from typing import Any
 
 import pytest
@@ -46,6 +47,12 @@ NAME_LIMITS = {
 """botocore: the longest name."""
 LONGEST_STACK = "s" * 128
 LONGEST_ARN = "arn:aws-us-gov:secretsmanager:us-gov-west-1:123456789012:stateMachine:"
+
+
+def keys_of(resource: Any) -> list[str]:
+    """The patterns of keys in the artifacts bucket."""
+    texts = [str(one.get("Fn::Sub", "")) if isinstance(one, dict) else str(one) for one in listed(resource)]
+    return [text.partition("${ArtifactsBucket.Arn}/")[2] for text in texts]
 
 
 def longest_value(value: Any) -> str:
@@ -240,6 +247,26 @@ class TestPermissions:
         }
         # The functions of drills share one policy; test_drill_roles.py says what it lets nobody touch.
         assert {name for name in found if not name.startswith("Drill")} == users
+
+    @pytest.mark.parametrize(
+        ("key", "writers"),
+        [
+            ("undo/restore-1/0/log.json", {"Rewind"}),
+            ("undo/restore-1/0/2/000001-002", {"ListBlocks", "CopyShard"}),
+            ("rewound/vol-1.json", {"Rewind"}),
+        ],
+    )
+    def test_what_decides_to_what_a_volume_goes_back_is_written_by_few(
+        self, key: str, writers: set[str]
+    ) -> None:
+        found = {
+            name.removesuffix("Function")
+            for name, properties in functions().items()
+            for statement in statements(properties)
+            if "s3:PutObject" in actions(statement)
+            and any(fnmatch(key, keys) for keys in keys_of(statement["Resource"]))
+        }
+        assert found == writers
 
     def test_no_attribute_of_an_instance_that_iam_can_name_is_changed(self) -> None:
         """EC2 user guide, "ec2:Attribute condition key": objects that have only a Value can be named."""

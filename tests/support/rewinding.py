@@ -55,6 +55,7 @@ class Rewinding(ReplacingWorld):
     """The plan's evidence, and what is compared."""
     compared: str | None = None
     undo_of: str | None = None
+    undo_alone: bool = False
 
     def ports(self) -> RewindPorts:
         return RewindPorts(
@@ -81,7 +82,11 @@ class Rewinding(ReplacingWorld):
             now=at(self.minute),
             request=request(target=target, **({"source": {"undoOf": self.undo_of}} if self.undo_of else {})),
             volume=assignment().model_copy(
-                update={"rewinds": OLD, "undo_index": 2 if self.undo_of else None}
+                update={
+                    "rewinds": OLD,
+                    "undo_index": 2 if self.undo_of else None,
+                    "undo_alone": self.undo_alone,
+                }
             ),
             plan=plan(Strategy.REWIND).model_copy(update={"evidence": self.kept, "compare": self.compared}),
             pending=self.pending,

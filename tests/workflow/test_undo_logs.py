@@ -114,6 +114,19 @@ def test_what_was_written_after_a_rewind_goes_back_too_where_that_is_undone(fast
     assert volume.rewind_of(undo_id)["blocks"] == 4_096, "the whole device is compared"
 
 
+def test_a_rewind_that_stopped_halfway_is_undone_by_its_log_alone(fast: FastLab) -> None:
+    volume = Volume(fast)
+    fast.data_plane.troubles.append(Trouble("bad-pack", action="apply"))
+    restore_id = volume.started()
+    assert "is mixed" in str(ended(fast, restore_id))
+    assert not same(volume.now, volume.was)
+    assert not same(volume.now, volume.of_snapshot)
+    assert f"source.undoOf {restore_id} undoes" in told(fast)
+    ending = ended(fast, volume.started({"undoOf": restore_id}))
+    assert ending.kind == "ready", ending
+    assert same(volume.now, volume.was)
+
+
 def test_the_log_outlives_the_record_and_is_deleted_by_its_restore(fast: FastLab) -> None:
     volume = Volume(fast)
     restore_id = volume.started()

@@ -18,6 +18,7 @@ class UndoLogId(Contract):
 
     restore_id: Annotated[str, Field(min_length=1)]
     index: Count = Field(description="Of the volume in that restore.")
+    packs: Count = Field(default=0, description="That it had when it was chosen.")
 
 
 class Delta(Contract):

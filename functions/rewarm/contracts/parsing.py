@@ -29,6 +29,7 @@ EXAMPLES = {
     "instanceId": "i-0123456789abcdef0",
     "imageId": "ami-0123456789abcdef0",
     "availabilityZone": "ap-northeast-1a",
+    "undoOf": "restore-0123456789abcdef",
 }
 LIMITS = {
     "greater_than_equal": "at least {ge}",

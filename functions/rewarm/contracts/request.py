@@ -186,9 +186,9 @@ class Target(Contract):
         default=None,
         description="replace: the volume at device (for source.instanceId and source.imageId at each one's "
         "own device) is detached and kept, and the new one takes its place; where the restore fails, the old "
-        "one goes back. rewind: the snapshot's own volume, which must be attached to this instance, goes "
-        "back to the snapshot; just the blocks that differ are written, and a snapshot of the volume as it "
-        "was is made first and kept. Default: attach.",
+        "one goes back. rewind: the snapshot's own volume, or the one in volumeId, goes back to the "
+        "snapshot. It must be attached to this instance. Just the blocks that differ are written, and what "
+        "they had is kept, as evidence says. Default: attach.",
     )
     unmount: StrictBool | None = Field(
         default=None,

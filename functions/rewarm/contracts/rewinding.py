@@ -152,7 +152,7 @@ class RewindResult(Contract):
         str | None, Field(description="The snapshot of this attempt, with which blocks are compared.")
     ] = None
     newest_id: Annotated[
-        str | None, Field(description="The one before it, whose blocks are written while it is pending.")
+        str | None, Field(description="The one before it, whose blocks are fetched while it is pending.")
     ] = None
     armed_at: Annotated[Instant | None, Field(description="The agent had taken the device first.")] = None
     evident_at: Annotated[Instant | None, Field(description="The last such snapshot was completed.")] = None

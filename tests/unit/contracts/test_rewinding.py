@@ -78,6 +78,11 @@ def test_what_is_about_a_new_volume_is_refused_by_its_field(body, field):
     assert refused.value.field == field
 
 
+def test_what_is_no_id_of_a_restore_is_answered_with_one():
+    with pytest.raises(InvalidRequestError, match=r'found "x/y"; allowed is an id such as restore-\w+$'):
+        parse_restore_request({**REWIND, "source": {"undoOf": "x/y"}})
+
+
 @pytest.mark.parametrize(
     "body",
     [

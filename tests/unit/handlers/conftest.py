@@ -37,6 +37,7 @@ ENVIRONMENT = {
     "MAX_RESTORES_IN_FLIGHT": "2000",
     "DESCRIBE_CALLS_PER_SECOND": "16",
     "PAGES_URL": "https://public.example/v1",
+    "UNDO_LOG_DAYS": "30",
     "POWERTOOLS_TRACE_DISABLED": "true",
 }
 

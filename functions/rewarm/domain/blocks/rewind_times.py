@@ -81,15 +81,16 @@ def _days(facts: RewindFacts, expected: RewindLoad, most: RewindLoad) -> tuple[_
 def _listed(day: _Day) -> dict[str, float]:
     """The agent reads each block back while it writes the next ones; both count for the volume's limits.
 
-    What differs in the newest snapshot is copied and written while the evidence is pending. The evidence's
-    own blocks can be listed once it is completed, so the start of their copy is waited for.
+    What differs in the newest snapshot is fetched while the evidence is pending, and nothing is written until
+    that is completed. The evidence's own blocks can be listed then, so the start of their copy is waited for.
     """
     load = day.load
     fetching, once = load.fetched / day.fetched_a_second, day.moving(load.blocks)
-    writing, checked = max(fetching, once), max(fetching, 2 * once)
-    first = day.copy_start + checked * load.first_blocks / load.blocks if load.first_blocks else 0.0
+    early = fetching * load.first_blocks / load.blocks if load.first_blocks else 0.0
+    first = day.copy_start + early if load.first_blocks else 0.0
+    writing, checked = max(fetching - early, once), max(fetching - early, 2 * once)
     return {
-        "evidence": max(0.0, day.evidence - first),
+        "evidence": max(day.evidence, first),
         "copy": day.copy_start,
         "write": writing,
         "read-back": checked - writing,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from rewarm.contracts.copying import Delta, UndoLogId
 from rewarm.domain.blocks.packs import Line, pack_line
 from rewarm.domain.blocks.undo import LogPack, LogShare, shares
+from rewarm.domain.errors import BlockDamagedError
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import PackStore
 from rewarm.steps.record.bucket import (
@@ -19,9 +20,17 @@ from rewarm.steps.record.bucket import (
 
 
 def log_shares(log: UndoLogId, packs: PackStore) -> list[LogShare]:
-    """The packs of a log, each with the blocks that undo the rewind. Raises BlockDamagedError."""
+    """The packs of a log, each with the blocks that undo the rewind.
+
+    Raises BlockDamagedError, also where S3 or somebody has deleted packs since the log was chosen.
+    """
     keys = packs.keys(undo_prefix(log.restore_id, log.index))
     attempts = {key: attempt for key in keys if (attempt := undo_pack_attempt(key)) is not None}
+    if len(attempts) < log.packs:
+        raise BlockDamagedError(
+            f"the undo log of {log.restore_id} has {len(attempts):,} of {log.packs:,} packs left; the others "
+            "are deleted"
+        )
     found = zip(attempts.items(), packs.indices(attempts), strict=True)
     return list(shares(LogPack(key, attempt, index) for (key, attempt), index in found))
 

@@ -146,7 +146,8 @@ def _rewound(record: JsonObject) -> list[str]:
         kept = f"it has what {volume_id} had before the rewind, where that has overwritten it"
         return [f"undo log of {log['restoreId']} ({kept}; {_became(record)})"]
     if not evidence:
-        return []
+        told = f"volume {volume_id} ({_became(record)}; there is no way back that is known)"
+        return [told] if record.get("state") == "writing" else []
     others = [f"snapshot {one} (it compared {volume_id} once more)" for one in record.get("others") or []]
     became = _became(record)
     state = record.get("evidenceState", "completed")

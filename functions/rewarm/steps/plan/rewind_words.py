@@ -59,10 +59,10 @@ def uncertain(case: RewindCase, chosen: RewindEstimate, rewound: JsonObject | No
         found.append("Nobody knows before how many blocks differ, so at most the whole volume does.")
     if chosen.way.waits and not case.pending:
         found.append("How long the snapshot that is made first is pending is a guess: no earlier one says.")
-    if rewound is not None:
+    if rewound is not None and rewound.get("snapshotId") is not None:
         found.append(
             f"It is sooner if nothing was written to {case.volume.volume_id} since its last rewind ended, at "
-            f"{rewound.get('at')}: then {rewound.get('snapshotId')} has what is on it. Only the agent can "
+            f"{rewound.get('at')}: then {rewound['snapshotId']} has what is on it. Only the agent can "
             "say so, and the times are those of the safe way."
         )
     return found

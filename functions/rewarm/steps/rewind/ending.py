@@ -16,6 +16,7 @@ from rewarm.steps.rewind.accounts import in_all, in_words, so_far
 from rewarm.steps.rewind.gate import close_gate, end_manifest, other_instances
 from rewarm.steps.rewind.needs import RewindPorts
 from rewarm.steps.rewind.way_back import way_back
+from rewarm.steps.rewind.ways import target_in_words, undone_log
 from rewarm.steps.rewind.writer import Writer
 
 END_PATIENCE, STOP_PATIENCE = timedelta(minutes=1), timedelta(minutes=3)
@@ -78,7 +79,7 @@ def check_alone_at_end(event: RewindEvent, pending: RewindResult, writer: Writer
     if not others:
         return
     found = (
-        f"{event.written_id} may differ from {event.volume.snapshot_id}: its blocks are written and read "
+        f"{event.written_id} may differ from {target_in_words(event)}: its blocks are written and read "
         f"back, but it is attached to {', '.join(others)} too, where anybody may have written to it meanwhile"
     )
     _note(event, found, in_all(pending, writer), ports)
@@ -107,15 +108,14 @@ def _note(event: RewindEvent, found: str, written: BlocksWritten, ports: RewindP
 
 
 def _mixed(event: RewindEvent, written: BlocksWritten) -> str:
-    volume_id, good_id = event.written_id, event.volume.snapshot_id
+    volume_id, log = event.written_id, undone_log(event)
+    became = f"those of {event.volume.snapshot_id}" if log is None else f"as before {log.restore_id}"
     if not written.blocks:
         return (
             f"{volume_id} may be mixed: the agent was lost after it was allowed to write, so some of its "
-            f"blocks may be those of {good_id}"
+            f"blocks may be {became}"
         )
-    return (
-        f"{volume_id} is mixed: {in_words(written)} are those of {good_id}, and the others are as they were"
-    )
+    return f"{volume_id} is mixed: {in_words(written)} are {became}, and the others are as they were"
 
 
 def _named(failure: Failure | None) -> RestoreError:

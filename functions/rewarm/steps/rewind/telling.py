@@ -23,8 +23,9 @@ from rewarm.steps.rewind.accounts import so_far
 from rewarm.steps.rewind.gate import PREPARING, READY, unmark
 from rewarm.steps.rewind.needs import RewindPorts
 from rewarm.steps.rewind.rewound import note_rewound
+from rewarm.steps.rewind.undo_logs import complete_log
 from rewarm.steps.rewind.way_back import way_back
-from rewarm.steps.rewind.ways import compares_device, target_in_words
+from rewarm.steps.rewind.ways import compares_device, keeps_log, target_in_words
 from rewarm.steps.rewind.writer import Writer
 
 FIRST_WAIT_SECONDS = 1
@@ -35,10 +36,12 @@ def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewin
     reasons = [_written(event, pending, writer)]
     if not event.is_direct:
         note_rewound(event, writer.account or {}, ports.artifacts)
+        if keeps_log(event):
+            complete_log(event, ports)
         stays = unmark(event.written_id, ports.volumes)
         reasons.append(way_back(event, pending, ports))
         if stays is not None:
-            reasons.append(f"{event.written_id} equals {event.volume.snapshot_id}, but {stays}")
+            reasons.append(f"{event.written_id} equals {target_in_words(event)}, but {stays}")
         others = ", ".join(_others(event, pending.evidence_id, ports))
         if others:
             reasons.append(f"{others} compared {event.written_id} once more and can be deleted")

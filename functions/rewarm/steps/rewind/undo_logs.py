@@ -11,13 +11,13 @@ from itertools import groupby
 
 from rewarm.contracts.rewinding import DeletedUndoLog, RewindEvent, UndoLog, UndoLogList
 from rewarm.domain.blocks.undo import UNDO_FORMAT, expires_at
-from rewarm.domain.errors import UndoLogInUseError, UndoLogNotFoundError
+from rewarm.domain.errors import TEMPORARY, RestoreError, UndoLogInUseError, UndoLogNotFoundError
 from rewarm.domain.model import GIB
 from rewarm.domain.plan.cost import PACKS_USD_PER_GIB_MONTH
 from rewarm.domain.units import clock_text, gib, iso, round_usd, size_text, usd_text
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts, LogObject, UndoLogs
-from rewarm.ports.restores import RestoreTable
+from rewarm.ports.restores import Listed, RestoreTable
 from rewarm.steps.record.bucket import (
     UNDO_LOGS,
     undo_head_key,
@@ -28,8 +28,8 @@ from rewarm.steps.record.bucket import (
 from rewarm.steps.record.records import FINISHED, Status, attribute, rewind_attribute
 
 FIRST, LAST = "0", "9999-12-31T23:59:59Z"
-MOST_RUNNING = 100
-"""Restores of each status that are asked whether they need a log."""
+RUNNING_AT_ONCE = 100
+"""Restores of a page that are asked whether they need a log."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,8 @@ class DeleteUndoLogPorts(UndoLogPorts):
 def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, table: RestoreTable) -> None:
     """Puts the log's head, before the first block is written: for whoever finds nothing but the bucket.
 
-    The record says that there may be one, for whoever cleans up after an execution that was stopped.
+    The record says that there may be one, for whoever cleans up after an execution that was stopped. A
+    further attempt leaves the head as it is: the oldest object of the log, which S3 deletes first.
     """
     index, name = event.volume.index, rewind_attribute(event.volume.index)
     told: JsonObject = {
@@ -64,11 +65,33 @@ def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, tabl
         "snapshotId": event.volume.snapshot_id,
         "stack": stack_name,
         "startedAt": iso(event.now),
+        "undoOf": event.request.source.undo_of,
     }
-    artifacts.put_json(undo_head_key(event.restore_id, index), told)
+    key = undo_head_key(event.restore_id, index)
+    if artifacts.get_json(key) is None:
+        artifacts.put_json(key, told)
     record = attribute(table, event.restore_id, index, name)
     known = record.get("undoLog") or {"restoreId": event.restore_id}
     table.update_volume(event.restore_id, index, {name: {**record, "undoLog": known}})
+
+
+def complete_log(event: RewindEvent, ports: UndoLogPorts) -> None:
+    """Says in the head that the rewind has ended well, and how many packs undo it.
+
+    A log without these words is of a rewind that stopped halfway: other blocks of the volume are not those
+    of the snapshot. No lack of a permission fails a rewind that is done. Raises only what passes.
+    """
+    key = undo_head_key(event.restore_id, event.volume.index)
+    try:
+        head = ports.artifacts.get_json(key)
+        if head is not None:
+            found = ports.logs.objects(undo_prefix(event.restore_id, event.volume.index))
+            packs = sum(undo_pack_attempt(one.key) is not None for one in found)
+            ports.artifacts.put_json(key, {**head, "completedAt": iso(event.now), "packs": packs})
+    except TEMPORARY:
+        raise
+    except RestoreError:
+        return
 
 
 def list_undo_logs(ports: UndoLogPorts) -> JsonObject:
@@ -107,11 +130,20 @@ def _check_unused(restore_id: str, table: RestoreTable) -> None:
     if status is not None and status not in FINISHED:
         raise UndoLogInUseError(f"the restore {restore_id} still runs, and may need its undo log")
     for running in (one for one in Status if one not in FINISHED):
-        found, _ = table.listed(running.value, since=FIRST, until=LAST, after=None, limit=MOST_RUNNING)
-        for one in found:
+        for one in _all(running.value, table):
             request = one.record.get("request") or {}
             if (request.get("source") or {}).get("undoOf") == restore_id:
                 raise UndoLogInUseError(f"the restore {one.name} undoes {restore_id} with this log now")
+
+
+def _all(status: str, table: RestoreTable) -> Iterator[Listed]:
+    """Every restore of the status, page by page."""
+    after: tuple[str, str] | None = None
+    more = True
+    while more:
+        found, more = table.listed(status, since=FIRST, until=LAST, after=after, limit=RUNNING_AT_ONCE)
+        yield from found
+        after, more = (found[-1].place, more) if found else (None, False)
 
 
 def _logs(objects: Iterable[LogObject], ports: UndoLogPorts) -> Iterator[UndoLog]:

@@ -28,7 +28,9 @@ def compares_device(event: RewindEvent) -> bool:
 def undone_log(event: RewindEvent) -> UndoLogId | None:
     """Whose undo log is laid over the snapshot; None where the volume becomes the snapshot itself."""
     undone_id, index = event.request.source.undo_of, event.volume.undo_index
-    return None if undone_id is None or index is None else UndoLogId(restore_id=undone_id, index=index)
+    if undone_id is None or index is None:
+        return None
+    return UndoLogId(restore_id=undone_id, index=index, packs=event.volume.undo_packs or 0)
 
 
 def target_in_words(event: RewindEvent) -> str:
@@ -43,9 +45,11 @@ def delta(
     """What is to be copied now; `unwritten` where the volume still is what its last rewind has left.
 
     Then the log alone undoes that; and another snapshot is compared with `against`, to which it was put back.
+    The log alone undoes a rewind that stopped halfway, too: the other blocks are not those of the snapshot.
     """
     compares, log = compares_device(event), undone_log(event)
-    is_known = unwritten and (log is not None or against is not None)
+    by_log = log is not None and (unwritten or event.volume.undo_alone)
+    is_known = by_log or (unwritten and against is not None)
     return Delta(
         snapshot_id=event.volume.snapshot_id,
         volume_id=event.written_id,

@@ -113,8 +113,7 @@ def assign_volumes(
             "living_source": _living_source(source, place.zone),
             "replaces": replaces,
             "rewinds": None if rewound is None else rewound.volume_id,
-            "undo_index": choice.undo_index,
-            "undo_packs": choice.undo_packs,
+            **_undone(choice),
             "copy_of": _copy_of(request, choice) if is_foreign else None,
             **_asked(request, choice),
         }
@@ -381,6 +380,11 @@ def _asked(request: RestoreRequest, choice: Chosen) -> dict[str, bool | int]:
         "delete_on_termination": starts and choice.delete_on_termination,
         "priority": choice.asked.priority if choice.asked is not None else LEAST_PRIORITY,
     }
+
+
+def _undone(choice: Chosen) -> dict[str, bool | int | None]:
+    """Fields of the assignment that say which undo log is written back."""
+    return {name: getattr(choice, name) for name in ("undo_index", "undo_packs", "undo_alone")}
 
 
 def _copy_of(request: RestoreRequest, choice: Chosen) -> CopiedSnapshot | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from rewarm.domain.blocks.rewindable import MOST_REWOUND
 from rewarm.domain.errors import InvalidRequestError
+from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.record.bucket import undo_head_key, undo_pack_attempt, undo_prefix
 from rewarm.steps.select.sources import Chosen, named_snapshot
 
+FIELD = "source.undoOf"
 MOST_COUNTED = 10_000
 """Packs of a log: 2.4 TiB. A larger log is counted as one of so many."""
 
@@ -18,25 +20,53 @@ def sources_of_undo(restore_id: str, snapshots: SnapshotCatalog, artifacts: Arti
 
     Raises InvalidRequestError, and every error of the snapshots, with the field source.undoOf.
     """
-    field, chosen = "source.undoOf", []
+    chosen = []
     for index in range(MOST_REWOUND):
         head = artifacts.get_json(undo_head_key(restore_id, index))
-        if head is None:
-            continue
-        packs = artifacts.written(undo_prefix(restore_id, index), most=MOST_COUNTED)
-        chosen.append(
-            Chosen(
-                named_snapshot(snapshots, str(head["snapshotId"]), field),
-                f"{restore_id} has put {head['volumeId']} back to it",
-                volume_id=str(head["volumeId"]),
-                undo_index=index,
-                undo_packs=sum(undo_pack_attempt(key) is not None for key in packs),
-            )
-        )
+        found = None if head is None else _undone(restore_id, index, head, snapshots, artifacts)
+        if found is not None:
+            chosen.append(found)
     if not chosen:
         raise InvalidRequestError(
             f"found {restore_id}, which has no undo log: it never rewound a volume with one, or the log is "
             "deleted. A snapshot of the volume as it was undoes a rewind too: name it in source.snapshotId",
-            field=field,
+            field=FIELD,
         )
     return chosen
+
+
+def _undone(
+    restore_id: str, index: int, head: JsonObject, snapshots: SnapshotCatalog, artifacts: Artifacts
+) -> Chosen | None:
+    """What its head says of a log; None where the rewind did not get as far as to overwrite a block."""
+    volume_id, completed = str(head["volumeId"]), head.get("completedAt") is not None
+    keys = artifacts.written(undo_prefix(restore_id, index), most=MOST_COUNTED)
+    found = sum(undo_pack_attempt(key) is not None for key in keys)
+    packs = int(head.get("packs") or 0)
+    if completed and found < min(packs, MOST_COUNTED - 1):
+        raise InvalidRequestError(
+            f"found {restore_id}, whose undo log of {volume_id} has {found:,} of {packs:,} packs left: the "
+            "others are deleted, so it cannot be undone any more",
+            field=FIELD,
+        )
+    if not completed and not found:
+        return None
+    because = f"{restore_id} has put {volume_id} back to it"
+    if not completed:
+        because = (
+            f"{restore_id} began to put {volume_id} back to it and did not complete that; only the blocks "
+            "that it has overwritten are written, and the others stay as they are"
+        )
+    elif head.get("undoOf"):
+        because = (
+            f"{restore_id} has undone {head['undoOf']} on {volume_id}; only the blocks that it has "
+            "overwritten are written, and the others stay as they are"
+        )
+    return Chosen(
+        named_snapshot(snapshots, str(head["snapshotId"]), FIELD),
+        because,
+        volume_id=volume_id,
+        undo_index=index,
+        undo_packs=found,
+        undo_alone=not completed or head.get("undoOf") is not None,
+    )

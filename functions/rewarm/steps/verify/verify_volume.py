@@ -186,7 +186,9 @@ def _still_slow(event: VerifyVolumeEvent, pending: VerifyVolumeResult, measured:
         f"{_limit_ms(event):g} ms is allowed"
     )
     if event.volume.rewinds is not None:
-        return f"{volume_id} is rewound to {snapshot_id} and proven, but slow: {numbers}"
+        undone = event.request.source.undo_of
+        target = snapshot_id if undone is None else f"what it had before {undone}"
+        return f"{volume_id} is rewound to {target} and proven, but slow: {numbers}"
     again = ", also after a second warm-up" if event.warm_ups else ""
     return f"{volume_id} is still slow{again}, {numbers}"
 

@@ -14,6 +14,7 @@ from rewarm.domain.blocks.rewind import LIST_CHANGED, SAMPLES, choose, rewind, w
 from rewarm.domain.blocks.rewind_facts import COMPARED, LISTED, LOGGED, WAYS, RewindFacts, WrittenSince
 from rewarm.domain.model import BLOCK_BYTES, GIB, MIB, InstanceEbsLimits
 from rewarm.domain.plan import cost
+from rewarm.domain.plan.estimators import BLOCKS_PER_SECOND, FETCH_SHARE
 from rewarm.domain.time.timings import PRIORS, Quantiles
 from rewarm.domain.volume.volume_types import VolumeSpeed
 from tests.support.builders import NOW
@@ -37,7 +38,7 @@ def volume(mib_s, **changes):
     return replace(facts, **changes)
 
 
-@pytest.mark.parametrize(("mib_s", "minutes"), [(1_000.0, 2), (125.0, 7)])
+@pytest.mark.parametrize(("mib_s", "minutes"), [(1_000.0, 0.9), (125.0, 7)])
 def test_a_tib_with_a_twentieth_changed_takes_minutes_and_cents(mib_s, minutes):
     estimate = rewind(volume(mib_s), BOOK, LISTED)
     parts = {part.item: part for part in estimate.parts}
@@ -49,15 +50,18 @@ def test_a_tib_with_a_twentieth_changed_takes_minutes_and_cents(mib_s, minutes):
     assert estimate.kept_usd_a_month == pytest.approx(Decimal("0.052"), abs=Decimal("0.001"))
 
 
-def test_the_evidence_is_waited_for_only_as_long_as_the_first_part_leaves_open():
+def test_the_first_part_is_fetched_while_the_evidence_is_pending_and_written_after_it():
     quick = replace(PRIORS, evidence_seconds=Quantiles(60, 90))
     slow = replace(PRIORS, evidence_seconds=Quantiles(3_600, 7_200))
     waits = [
         dict(rewind(volume(125.0, timings=one), BOOK, LISTED).phases)["evidence"] for one in (quick, slow)
     ]
-    assert waits[0] == Quantiles(0.0, 0.0)
-    first = PRIORS.copy_start_seconds.p50 + TIB_BLOCKS // 20 * BLOCK_BYTES / MIB / 125 * 2
-    assert waits[1].p50 == pytest.approx(3_600 - first, abs=1)
+    first = PRIORS.copy_start_seconds.p50 + TIB_BLOCKS // 20 / (BLOCKS_PER_SECOND * FETCH_SHARE.p50)
+    assert waits[0].p50 == pytest.approx(first, abs=1)
+    assert waits[1] == Quantiles(3_600, 7_200)
+    phases = dict(rewind(volume(125.0, timings=slow), BOOK, LISTED).phases)
+    written = phases["write"].p50 + phases["read-back"].p50
+    assert written == pytest.approx(2 * 107_000 * BLOCK_BYTES / MIB / 125, rel=0.01)
 
 
 def test_earlier_snapshots_of_the_volume_say_how_long_the_evidence_is_pending():
@@ -70,7 +74,8 @@ def test_earlier_snapshots_of_the_volume_say_how_long_the_evidence_is_pending():
 def test_each_written_block_is_read_back_within_the_volume_s_limit():
     phases = dict(rewind(volume(125.0), BOOK, LISTED).phases)
     assert phases["read-back"].p50 == pytest.approx(phases["write"].p50)
-    fast = dict(rewind(volume(1_000.0), BOOK, LISTED).phases)
+    since = WrittenSince(0, 107_000 * BLOCK_BYTES)
+    fast = dict(rewind(volume(1_000.0, changed=ChangedCount(0), since=since), BOOK, LISTED).phases)
     assert fast["read-back"].p50 == 0
 
 

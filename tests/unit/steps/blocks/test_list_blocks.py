@@ -6,10 +6,13 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import pytest
+
 from rewarm.contracts import ListBlocksEvent, ListBlocksResult
 from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import PackedBlock, PackIndex, pack_index, packed
 from rewarm.domain.blocks.shards import FEWEST_BLOCKS, ListedRange, ReadRates
+from rewarm.domain.errors import BlockDamagedError
 from rewarm.steps.blocks.list_blocks import ListBlocksPorts, list_blocks
 from tests.support.builders import World
 from tests.support.step_events import DELTA, NOW
@@ -200,6 +203,12 @@ def test_what_an_earlier_attempt_has_is_taken_out_of_the_packs_of_a_later_one() 
     assert (shard["logPack"], shard["blocks"]) == ("undo/restore-0/1/1/000007-000", [[7, ""]])
     assert shard["part"] == 1
     assert (found.blocks, found.shards, len(lines_of(texts, 0))) == (3, 1, 1)
+
+
+def test_a_log_of_which_packs_were_deleted_since_it_was_chosen_is_refused() -> None:
+    packs = FakeLog({"0/000001-000": [5, 6]})
+    with pytest.raises(BlockDamagedError, match="restore-0 has 1 of 2 packs left"):
+        listed(FakeLists({}), packs, against=None, log={**LOG, "packs": 2})
 
 
 def test_a_snapshot_overlaid_with_a_log_has_each_block_once() -> None:

@@ -353,6 +353,20 @@ class TestCleanUp:
         assert (result.removed, result.kept) == ([], [])
 
 
+def test_a_mixed_volume_is_named_although_its_undo_log_is_deleted() -> None:
+    world = World()
+    found = {
+        "volumeId": "vol-owner",
+        "state": "writing",
+        "undoLog": None,
+        "found": "vol-owner is mixed: 3 blocks",
+    }
+    world.table.update_volume(RESTORE_ID, 0, {"rewind0": found})
+    (kept,) = clean(world, volume_id=None).kept
+    assert "vol-owner is mixed: 3 blocks" in kept
+    assert "no way back" in kept
+
+
 def test_what_is_known_of_the_volume_is_kept_for_the_report():
     world = World()
     event = CleanUpEvent(

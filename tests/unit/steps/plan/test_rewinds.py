@@ -264,6 +264,11 @@ class TestWays:
         assert note.startswith(f"It is sooner if nothing was written to {SOURCE_VOLUME_ID}")
         assert f"ended, at {at}: then {NEWEST_ID} has what is on it" in note
 
+    def test_of_an_undone_rewind_it_names_no_snapshot_that_has_what_is_on_the_volume(self, world):
+        told = {"snapshotId": None, "at": "2026-11-26T10:00:00Z"}
+        world.artifacts.objects[f"rewound/{SOURCE_VOLUME_ID}.json"] = told
+        assert "It is sooner if nothing was written" not in " ".join(rewind_of(world).notes)
+
 
 class TestUndo:
     def test_a_rewind_to_its_evidence_writes_what_the_rewind_wrote_though_no_metrics_say_so(self, world):
@@ -316,8 +321,9 @@ class TestAnotherVolume:
 class TestUndoLog:
     UNDO = {"source": {"undoOf": "restore-1"}, "target": {"instanceId": INSTANCE_ID, "mode": "rewind"}}
 
-    def log(self, world, packs=3):
-        head = {"volumeId": SOURCE_VOLUME_ID, "snapshotId": SNAPSHOT_ID, "index": 2}
+    def log(self, world, packs=3, **more):
+        done = {"completedAt": "2026-11-21T03:10:00Z", "packs": packs, "undoOf": None}
+        head = {"volumeId": SOURCE_VOLUME_ID, "snapshotId": SNAPSHOT_ID, "index": 2, **done, **more}
         world.artifacts.objects["undo/restore-1/2/log.json"] = head
         for line in range(packs):
             world.artifacts.written_at[f"undo/restore-1/2/0/000001-{line:03d}"] = NOW
@@ -334,6 +340,33 @@ class TestUndoLog:
         answer = plan_restore(self.UNDO, restore_id=RESTORE_ID, now=NOW, ports=wired(PlanRestorePorts, world))
         volume = answer.plans[0].volume
         assert (volume.undo_index, volume.undo_packs, volume.rewinds) == (2, 3, SOURCE_VOLUME_ID)
+        assert not volume.undo_alone
+
+    @pytest.mark.parametrize(
+        ("head", "because"),
+        [
+            ({"completedAt": None}, "did not complete that; only the blocks that it has overwritten"),
+            ({"undoOf": "restore-0"}, "restore-1 has undone restore-0 on"),
+        ],
+    )
+    def test_only_the_log_undoes_what_was_not_the_snapshot_without_it(self, world, head, because):
+        self.log(world, **head)
+        answer = plan_restore(self.UNDO, restore_id=RESTORE_ID, now=NOW, ports=wired(PlanRestorePorts, world))
+        volume = answer.plans[0].volume
+        assert volume.undo_alone
+        assert because in volume.chosen_because
+
+    def test_a_rewind_that_has_overwritten_nothing_has_no_log(self, world):
+        self.log(world, packs=0, completedAt=None)
+        with pytest.raises(InvalidRequestError, match="restore-1, which has no undo log"):
+            rewind_of(world, self.UNDO)
+
+    def test_a_log_of_which_packs_are_deleted_undoes_nothing(self, world):
+        self.log(world)
+        del world.artifacts.written_at["undo/restore-1/2/0/000001-001"]
+        with pytest.raises(InvalidRequestError, match="has 2 of 3 packs left") as refused:
+            rewind_of(world, self.UNDO)
+        assert refused.value.field == "source.undoOf"
 
     def test_without_a_log_the_field_is_named(self, world):
         with pytest.raises(InvalidRequestError, match="restore-1, which has no undo log") as refused:

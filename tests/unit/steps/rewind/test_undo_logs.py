@@ -107,6 +107,16 @@ def test_a_log_by_which_a_rewind_is_being_undone_is_kept(
     assert delete_undo_log("restore-1", ports)["deletedObjects"] == 3
 
 
+def test_however_many_restores_run_the_one_that_uses_a_log_is_found(ports: DeleteUndoLogPorts) -> None:
+    undoing = {"status": "restoring", "startedAt": "2026-11-22T03:00:00Z"}
+    ports.table.put_new("restore-9", {**undoing, "request": {"source": {"undoOf": "restore-1"}}})
+    for number in range(250):
+        later = {"status": "restoring", "startedAt": f"2026-11-23T03:00:00.{number:03d}Z"}
+        ports.table.put_new(f"restore-later-{number}", {**later, "request": {}})
+    with pytest.raises(UndoLogInUseError, match="restore-9 undoes restore-1"):
+        delete_undo_log("restore-1", ports)
+
+
 @pytest.mark.parametrize(
     ("written", "end"),
     [

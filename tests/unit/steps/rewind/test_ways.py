@@ -127,6 +127,29 @@ def test_a_mounted_volume_is_refused_before_anything_is_kept(logging: Rewinding)
     assert not logging.gate_is_open
 
 
+def test_the_head_of_the_log_says_at_the_end_how_many_packs_undo_the_rewind(logging: Rewinding) -> None:
+    logging.armed()
+    keeps(logging)
+    head = logging.artifacts.objects[f"undo/{RESTORE_ID}/0/log.json"]
+    assert "completedAt" not in head
+    finished(logging)
+    told = logging.artifacts.objects[f"undo/{RESTORE_ID}/0/log.json"]
+    assert (told["packs"], told["startedAt"], told["undoOf"]) == (1, head["startedAt"], None)
+    assert told["completedAt"]
+
+
+def test_a_further_attempt_leaves_the_head_of_the_log_as_it_is(logging: Rewinding) -> None:
+    logging.armed()
+    head = dict(logging.artifacts.objects[f"undo/{RESTORE_ID}/0/log.json"])
+    logging.go(COPIED)
+    logging.end(92, blocksWritten=0)
+    logging.go()
+    logging.go()
+    logging.report({"event": "armed"})
+    logging.go()
+    assert logging.artifacts.objects[f"undo/{RESTORE_ID}/0/log.json"] == head
+
+
 @pytest.mark.parametrize("has_log", [True, False])
 def test_a_mixed_volume_names_its_log_only_if_that_is_there(logging: Rewinding, *, has_log: bool) -> None:
     logging.armed()
@@ -209,10 +232,35 @@ class TestUndoing:
         assert (delta.log.restore_id, delta.log.index) == ("restore-0", 2)
         assert (delta.whole, delta.undo_attempt) == (whole, 0)
 
+    def test_the_log_alone_undoes_a_rewind_that_stopped_halfway(self, undoing: Rewinding) -> None:
+        undoing.undo_alone = True
+        undoing.go()
+        undoing.report({"event": "armed", "unwrittenSince": False})
+        delta = undoing.go().delta
+        assert delta is not None
+        assert delta.log is not None
+        assert not delta.whole, "the other blocks are not those of the snapshot"
+
     def test_what_another_rewind_has_left_counts_for_nothing(self, undoing: Rewinding) -> None:
         self.has_left(undoing, "restore-7", 2)
         undoing.armed()
         assert "--since" not in arguments(undoing)
+
+    def test_a_mixed_volume_has_no_blocks_of_the_snapshot(self, undoing: Rewinding) -> None:
+        undoing.armed()
+        undoing.go(COPIED)
+        with pytest.raises(RewindIncompleteError) as caught:
+            undoing.fails_with(89, verdict="failed", blocksWritten=3, written=[[4, 3]])
+        assert "3 blocks (4 to 6) are as before restore-0, and the others are as they were" in str(
+            caught.value
+        )
+
+    def test_a_device_that_counts_no_write_proves_nothing(self, undoing: Rewinding) -> None:
+        undoing.armed()
+        undoing.go(COPIED)
+        undoing.end(**COMPARED | {"writeCount": {"sectors": 0, "requests": 0}})
+        assert undoing.go().finished
+        assert undoing.artifacts.objects[rewound_key(OLD)]["writeCount"] == {}
 
     def test_it_leaves_its_own_counts(self, undoing: Rewinding) -> None:
         undoing.armed()

@@ -186,6 +186,14 @@ class TestVerifyVolume:
         with pytest.raises(VolumeNotFastError, match=words):
             verify(world, pending=pending, volume=rewound)
 
+    def test_a_volume_whose_rewind_is_undone_is_no_snapshot_although_it_is_slow(self):
+        world, rewound = World(), assignment().model_copy(update={"rewinds": VOLUME_ID})
+        pending = finish_slowly(world, verify(world, volume=rewound), "command-1")
+        last = pending.model_copy(update={"measurements": 4})
+        target = {"instanceId": rewound.instance_id, "mode": "rewind"}
+        with pytest.raises(VolumeNotFastError, match="rewound to what it had before restore-0 and proven"):
+            verify(world, pending=last, volume=rewound, source={"undoOf": "restore-0"}, target=target)
+
     def test_a_rewound_volume_that_is_fast_the_second_time_is_fast(self):
         world, rewound = World(), assignment().model_copy(update={"rewinds": VOLUME_ID})
         pending = finish_slowly(world, verify(world, volume=rewound), "command-1")
