@@ -15,6 +15,7 @@ from rewarm.domain.errors import SnapshotNotUsableError
 from rewarm.steps.fleet.sources import FleetItem, FleetSourcePorts, resolve_fleet
 from tests.contract.answers import Aws
 from tests.local.aws.region.region_lab import INSTANCE, ZONE, Lab
+from tests.support.fakes import FakeArtifacts
 
 DEVICES = ("/dev/sdf", "/dev/sdg")
 TAGS = {"app": "shop"}
@@ -26,6 +27,7 @@ def resolve(lab: Lab, source: dict[str, Any], **target: Any) -> list[FleetItem]:
         snapshots=Ec2SnapshotCatalog(ec2, client(lab.region, "ebs"), client(lab.region, "kms")),
         instances=Ec2Instances(ec2, client(lab.region, "ssm")),
         volumes=Ec2VolumeStore(ec2),
+        artifacts=FakeArtifacts(),
         region=lab.settings.region,
     )
     return resolve_fleet({**source, "target": target or {"availabilityZone": ZONE}}, ports)
