@@ -99,7 +99,7 @@ for engine in threads auto; do
         printf '%s\n%s\n' "$loop" "$(pwd -P)/state" >allowed
         expect_true "the_disk_keeps_the_note_before_anybody_is_told_by_$engine" awk '
             /fsync\([0-9]+<[^>]*state\.taken>/ { is_kept = 1 }
-            /write\(1<.*armed/ { is_told = 1; exit } END { exit !(is_kept && is_told) }' trace
+            /writev?\(1<.*armed/ { is_told = 1; exit } END { exit !(is_kept && is_told) }' trace
         expect_true "nothing_else_is_written_by_$engine" sh -c "! grep -vxFf allowed written"
         sed -nE 's/^[0-9]+ +ioctl\([^,]+, ([A-Z0-9_]+).*/\1/p' trace | sort -u >ioctls
         expect_true "every_ioctl_is_a_question_by_$engine" sh -c "! grep -vxE 'BLKGETSIZE64|BLKSSZGET|LOOP_GET_STATUS64|TCGETS|TIOCGWINSZ' ioctls"

@@ -100,7 +100,7 @@ if "$WARMER" run --action=apply 2>/dev/null | grep -q 'needs --volume' && comman
         --attempt=one-1 --arguments='--image --max-mib-s 0.1' >out 2>err &
     pid=$!
     child=
-    until [ -n "$child" ] && tr '\0' ' ' <"/proc/$child/cmdline" | grep -q 'warmer apply' &&
+    until [ -n "$child" ] && tr '\0' ' ' <"/proc/$child/cmdline" | grep -q ' apply ' &&
         [ -e home/state/$volume.one-1.taken ]; do
         child=$(tr -d ' ' <"/proc/$pid/task/$pid/children")
         kill -0 $pid || break
