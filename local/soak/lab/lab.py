@@ -17,6 +17,7 @@ from botocore.awsrequest import AWSPreparedRequest
 
 from local import Json
 from local.aws.clock import ManualClock
+from local.aws.machines.dataplane import SnapshotImage
 from local.aws.region import Region, RegionSettings
 from local.aws.wire.protocol import Protocol
 from local.soak.lab.data_plane import MemoryDataPlane
@@ -130,7 +131,7 @@ class FastLab:
             on_event=self.events.put,
             publish=self.cloudwatch.publish,
         )
-        self.data_plane.known_image = lambda name: self.region._tables.snapshots[name].image
+        self.data_plane.known_image = self._known_image
         self.region.pause = self.sleep
         self.protocol = Protocol(self.region)
         self.permissions = Permissions(self.stack, self.region)
@@ -141,6 +142,12 @@ class FastLab:
         )
         self._states_api = StepFunctionsApi(self.states)
         self._deploy()
+
+    def _known_image(self, snapshot_id: str) -> SnapshotImage:
+        """What a snapshot of any Region holds."""
+        regions = (self.region, *self.region.neighbours.values())
+        tables = (region._tables.snapshots for region in regions)
+        return next(found[snapshot_id].image for found in tables if snapshot_id in found)
 
     def set_skew(self, skew: ClockSkew) -> None:
         """From now on Lambda's and Step Functions' clocks are ahead by so much."""

@@ -41,7 +41,7 @@ def test_nobodys_waits_run_ahead_while_the_bytes_are_made() -> None:
     lab, busy = Lab(), []
 
     @contextmanager
-    def hold() -> Iterator[None]:
+    def hold(_holder: str, _works: object) -> Iterator[None]:
         busy.append(len(lab.plane.volumes))
         yield
         busy.append(len(lab.plane.volumes))
