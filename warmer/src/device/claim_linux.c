@@ -6,6 +6,7 @@
 
 #include "device/claim_look.h"
 #include "device/identity.h"
+#include "device/kernel_files_linux.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -27,18 +28,6 @@ static struct entry entry_of(const struct use_tree *tree, const char *number, co
     struct entry entry;
     snprintf(entry.path, sizeof entry.path, "%.2000s/sys/dev/block/%s/%s", tree->root, number, name);
     return entry;
-}
-
-static void read_first_line(const char *path, char *line, size_t size) {
-    FILE *stream = fopen(path, "re");
-    line[0] = '\0';
-    if (stream != NULL) {
-        if (fgets(line, (int)size, stream) == NULL) {
-            line[0] = '\0';
-        }
-        fclose(stream);
-    }
-    line[strcspn(line, "\n")] = '\0';
 }
 
 /** Whether a folder has entries. */
@@ -81,7 +70,7 @@ static int look_at_disk(const struct use_tree *tree, const char *path, char *num
     if (is_made_of_others(tree, number)) {
         return diag_refuse(diag, WARMER_NOT_WHOLE, "%s is made of other disks", path);
     }
-    read_first_line(entry_of(tree, number, "ro").path, line, sizeof line);
+    kernel_read_line(entry_of(tree, number, ".").path, "ro", line, sizeof line);
     if (strcmp(line, "0") != 0) {
         return diag_refuse(diag, WARMER_READ_ONLY, "%s is read-only", path);
     }
@@ -96,7 +85,7 @@ static void find_volume(const struct use_tree *tree, const char *number, char *v
     char path[PATH_MAX];
     char other[32];
     char found[32];
-    read_first_line(entry_of(tree, number, "device/serial").path, path, sizeof path);
+    kernel_read_line(entry_of(tree, number, ".").path, "device/serial", path, sizeof path);
     if (identity_volume_id(path, volume_id, size)) {
         return;
     }
