@@ -46,6 +46,19 @@ finish() {
     status=$?
 }
 
+# until_runs PROCESS PROGRAM: until it has become this program, with what it was started with, or has ended.
+until_runs() {
+    until [ "$(cat "/proc/$1/comm" 2>/dev/null)" = "$2" ] || ! kill -0 "$1" 2>/dev/null; do
+        sleep 0.05
+    done
+}
+
+# let_go PROCESS: end it, and wait until nothing of it is left.
+let_go() {
+    kill "$1"
+    wait "$1" 2>/dev/null
+}
+
 # expect_refused NAME STATUS REASON: the last run was refused for this reason, on both streams.
 expect_refused() {
     expect "$1" "$2" "{\"event\":\"result\",\"command\":\"warm\",\"verdict\":\"refused\",\"error\":\"$3\"}" "warmer: $3"

@@ -55,10 +55,10 @@ apply image
 refused a_file_is_refused 80 'is not a block device'
 sleep 60 3<"$loop" &
 holder=$!
+until_runs $holder sleep
 apply "$link"
 refused a_device_that_a_process_has_open_is_refused 84 'is in use: process'
-kill $holder
-wait $holder 2>/dev/null
+let_go $holder
 blockdev --setro "$loop"
 apply "$link"
 refused a_device_that_is_read_only_is_refused 86 'is read-only'
@@ -125,6 +125,7 @@ for wanted in true false; do
 done
 
 # While the device is taken, nobody mounts it.
+: >out
 "$WARMER" apply "$link" --volume $volume --manifest none --state other --wait-seconds 30 >out 2>err &
 pid=$!
 until grep -q armed out || ! kill -0 "$pid" 2>/dev/null; do sleep 0.05; done

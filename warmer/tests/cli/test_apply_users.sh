@@ -50,17 +50,19 @@ device_use() {
 
 sleep 60 3<>mount/xvda &
 holder=$!
+until_runs $holder sleep
 apply
 refused a_program_that_may_write_under_another_name_is_found 84 "in use: process $holder (sleep), which has $loop open"
 device_use check
 expect_true device_use_says_the_same grep -q "\"others\":\[\"process $holder (sleep), which has $loop open for writing\"\]" out
-kill $holder
+let_go $holder
 
 (exec unshare --mount --propagation private sleep 60 3<mount/xvda) &
 holder=$!
+until_runs $holder sleep
 apply
 refused a_reader_in_another_namespace_is_found 84 "process $holder (sleep)"
-kill $holder
+let_go $holder
 
 python3 -c 'import ctypes, mmap, os, sys, time
 node = os.open("mount/xvda", os.O_RDWR)
@@ -75,7 +77,7 @@ holder=$!
 until [ -e is-mapped ] || ! kill -0 $holder; do sleep 0.05; done
 apply
 refused a_program_that_has_mapped_it_is_found 84 "process $holder (python3), which has $loop open for writing"
-kill $holder
+let_go $holder
 
 if above=$(losetup --find --show mount/xvda 2>/dev/null); then
     apply
@@ -101,18 +103,14 @@ fi
 
 if command -v mkfs.ext4 >/dev/null && mkfs.ext4 -q -F "$loop"; then
     mkdir -p other
-    (exec unshare --mount --propagation private sh -c "mount mount/xvda other && : >is-mounted && exec sleep 60") &
+    (exec unshare --mount --propagation private sh -c "mount mount/xvda other && exec sleep 60") &
     holder=$!
-    for _ in $(seq 100); do
-        [ ! -e is-mounted ] || break
-        sleep 0.05
-    done
+    until_runs $holder sleep
     apply
     expect_true a_mount_in_another_namespace_is_found sh -c "test $status -eq 83 && grep -q 'mounted at $(pwd -P)/other' err"
     device_use unmount
     expect_true it_cannot_be_unmounted_from_here grep -q "\"mounts\":\[\"$(pwd -P)/other\"\]" out
-    kill $holder
-    wait $holder 2>/dev/null
+    let_go $holder
     mkdir -p below
     mount "$loop" below && mount -t tmpfs none below
     device_use unmount
@@ -136,12 +134,12 @@ sectors_written() {
     awk '{ print $7 }' "/sys/dev/block/$major:$minor/stat"
 }
 
-# begin_apply: one that takes its time, until it has written a block.
+# begin_apply MIB_S: one that takes its time, until it has written a block.
 begin_apply() {
     dd if=old of="$loop" bs=1M conv=fsync status=none
     rm -f state state.taken
     before=$(sectors_written)
-    "$WARMER" apply "$loop" --volume $volume --manifest d/manifest --state state --max-mib-s 1 >out 2>err &
+    "$WARMER" apply "$loop" --volume $volume --manifest d/manifest --state state --max-mib-s "$1" >out 2>err &
     pid=$!
     until [ "$(sectors_written)" -gt "$before" ] || ! kill -0 $pid; do sleep 0.05; done
 }
@@ -154,18 +152,21 @@ disturbed() {
     expect_true "$1_and_stops" test "$(field blocksWritten)" -lt 16
 }
 
-begin_apply
+begin_apply 0.25
 sleep 60 3<>mount/xvda &
 holder=$!
-disturbed a_program_that_opens_it_for_writing_stops_the_writing "process $holder \(sleep\) opened $loop for writing"
-kill $holder
+# It may be seen before it has become what it is to be.
+disturbed a_program_that_opens_it_for_writing_stops_the_writing "process $holder \(.*\) opened $loop for writing"
+let_go $holder
 
-if begin_apply && above=$(losetup --find --show "$loop" 2>/dev/null); then
+# Who makes one that can be written to opens the device for writing, too, and may be seen first.
+begin_apply 0.25
+if above=$(losetup --find --show --read-only "$loop" 2>/dev/null); then
     disturbed a_loop_device_that_is_made_of_it_stops_the_writing "$loop is in use: loop $above"
     losetup --detach "$above"
 fi
 
-begin_apply
+begin_apply 1
 sleep 2 3<mount/xvda &
 finish
 expect_true a_reader_stops_nothing sh -c "test $status -eq 0 && sync '$loop' && cmp -s image new"

@@ -48,6 +48,7 @@ expect_true a_rate_limit_holds_for_what_is_compared sh -c "test $status -eq 0 &&
 # Interrupted in the middle, it has compared some and says so.
 cp old disk
 rm -f state state.taken
+: >out
 "$WARMER" apply disk --image --volume $volume --state state --compare --manifest d/manifest --max-mib-s 1 \
     --progress json >out 2>err &
 pid=$!

@@ -11,11 +11,12 @@ expect a_device_that_nobody_uses_is_free 0 "{\"event\":\"use\",\"volumeId\":\"$v
 
 sleep 60 3<disk &
 holder=$!
+until_runs $holder sleep
 run "$WARMER" device-use disk --action=check --volume=$volume
 expect_true a_process_that_has_it_open_is_named grep -qF "\"others\":[\"process $holder (sleep)\"]" out
-kill "$holder"
+let_go $holder
 
-sleep 2 3<disk &
+sleep 0.5 3<disk &
 run "$WARMER" device-use disk --action=check --volume=$volume
 expect_true one_that_has_it_open_for_a_moment_is_not grep -qF '"others":[]' out
 

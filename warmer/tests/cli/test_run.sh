@@ -101,8 +101,9 @@ expect_true no_agent_outlives_who_started_it test ! -e "/proc/$child"
 
 sh -c "echo \$\$ >parent; '$WARMER' run disk --action=warm --volume=$volume --home=home --arguments='--max-mib-s 4'; :" >out 2>err &
 until [ -s parent ]; do sleep 0.1; done
-sleep 1
-pid=$(tr -d ' ' <"/proc/$(cat parent)/task/$(cat parent)/children")
+pid=''
+until [ -n "$pid" ]; do pid=$(tr -d ' ' <"/proc/$(cat parent)/task/$(cat parent)/children"); done
+find_child
 kill -TERM "$(cat parent)"
 for _ in $(seq 100); do
     [ -e "/proc/$pid" ] || break
@@ -188,7 +189,8 @@ expect_true a_measurement_has_its_own_status test "$status" -eq 1 -a "$(field ve
 
 "$WARMER" run --action=warm --volume=vol-0000000000000dead >out 2>err &
 pid=$!
-sleep 1
+# The third bit from the right of the fourth digit is SIGTERM's: it is caught.
+until grep -qE '^SigCgt:.*[4-7c-f]...$' "/proc/$pid/status"; do sleep 0.05; done
 kill -TERM "$pid"
 finish
 expect_true a_device_is_waited_for_until_somebody_interrupts test "$status" -eq 70

@@ -83,13 +83,14 @@ expect_true and_the_account_says_so test "$(field verdict)" = failed -a "$(field
 delta s pack=16
 cp old disk
 rm -f state state.taken
-"$WARMER" apply disk --image --volume $volume --state state --manifest s/manifest --max-mib-s 4 >out 2>err &
-pid=$!
-while kill -0 $pid 2>/dev/null; do
-    head -c 4096 /dev/urandom | dd of=disk bs=4096 seek=$((40 * 128)) conv=notrunc 2>/dev/null
-    sleep 0.02
-done
-finish
+python3 -c 'import os, time
+disk = os.open("disk", os.O_WRONLY)
+while True:
+    os.pwrite(disk, os.urandom(4096), 40 * 524288)
+    time.sleep(0.01)' &
+holder=$!
+run "$WARMER" apply disk --image --volume $volume --state state --manifest s/manifest --max-mib-s 2
+let_go $holder
 expect_true who_writes_beside_it_is_noticed sh -c "test $status -eq 88 && grep -q 'block 40 changed while' err"
 expect_true and_it_is_said_to_be_disturbed test "$(field verdict)" = disturbed
 
