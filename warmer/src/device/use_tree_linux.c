@@ -1,6 +1,7 @@
 /** What paths of this system lead to. */
 #include "device/use_linux.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
 #include <stdio.h>
@@ -9,19 +10,41 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-static bool look_in(int folder, const char *path, struct use_node *node) {
+/**
+ * As statx. What the kernel has in memory is enough: it is asked not to wait for the server of a network
+ * share, which may be gone. Kernels before 4.11 and some containers refuse that; then the answer is waited
+ * for.
+ */
+static int look_at(int folder, const char *path, struct statx *found) {
     struct stat status;
-    if (fstatat(folder, path, &status, 0) != 0) {
+    if (statx(folder, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO, found) == 0) {
+        return 0;
+    }
+    if ((errno != ENOSYS && errno != EPERM && errno != EINVAL) || fstatat(folder, path, &status, 0) != 0) {
+        return -1;
+    }
+    *found = (struct statx){.stx_mode = (uint16_t)status.st_mode,
+                            .stx_ino = status.st_ino,
+                            .stx_dev_major = major(status.st_dev),
+                            .stx_dev_minor = minor(status.st_dev),
+                            .stx_rdev_major = major(status.st_rdev),
+                            .stx_rdev_minor = minor(status.st_rdev)};
+    return 0;
+}
+
+static bool look_in(int folder, const char *path, struct use_node *node) {
+    struct statx found;
+    if (look_at(folder, path, &found) != 0) {
         return false;
     }
-    bool is_block = S_ISBLK(status.st_mode);
-    dev_t device = is_block ? status.st_rdev : status.st_dev;
-    *node = (struct use_node){.major = major(device), .minor = minor(device)};
-    node->inode = is_block ? 0 : status.st_ino;
+    bool is_block = S_ISBLK(found.stx_mode);
+    *node = (struct use_node){.major = is_block ? found.stx_rdev_major : found.stx_dev_major,
+                              .minor = is_block ? found.stx_rdev_minor : found.stx_dev_minor,
+                              .inode = is_block ? 0 : found.stx_ino};
     /* The kernel's files without a place have no type. */
     node->kind = is_block                         ? USE_BLOCK
-                 : S_ISREG(status.st_mode)        ? USE_FILE
-                 : (status.st_mode & S_IFMT) == 0 ? USE_RING
+                 : S_ISREG(found.stx_mode)        ? USE_FILE
+                 : (found.stx_mode & S_IFMT) == 0 ? USE_RING
                                                   : USE_OTHER;
     return true;
 }

@@ -79,6 +79,26 @@ apply
 refused a_program_that_has_mapped_it_is_found 84 "process $holder (python3), which has $loop open for writing"
 let_go $holder
 
+# A file system whose server has stopped answering, and a process that has a file of it open and mapped.
+: >hung
+python3 "$here/hung_files.py" hung is-served &
+server=$!
+until [ -e is-served ] || ! kill -0 $server 2>/dev/null; do sleep 0.05; done
+if [ -e is-served ]; then
+    sleep 60 3<hung &
+    holder=$!
+    until_runs $holder sleep
+    rm -f state state.taken
+    run timeout -s KILL 60 "$WARMER" apply "$loop" --volume $volume --manifest d/manifest --state state
+    expect_true a_mount_whose_server_is_gone_holds_up_nothing test "$status" -eq 0 -a "$(field verdict)" = applied
+    dd if=old of="$loop" bs=1M conv=fsync status=none
+    let_go $server
+    let_go $holder
+    umount hung
+else
+    echo "skip mounts whose server is gone: no FUSE to be had"
+fi
+
 if above=$(losetup --find --show mount/xvda 2>/dev/null); then
     apply
     refused a_loop_device_on_it_is_found 84 "in use: loop $above"
