@@ -3,7 +3,7 @@
  *
  * Descriptors can be closed while the device stays open: it is mapped, or registered with io_uring. What
  * cannot be seen: a descriptor that is on its way in a socket's message, and what was open between two looks.
- * A private mapping is passed over, because what is written to it never reaches the device.
+ * What is written to a private mapping never reaches the device, so whoever has one only reads.
  */
 #include "device/openers_linux.h"
 
@@ -24,6 +24,7 @@ struct search {
     unsigned long own;
     struct opener opener; /**< Of the process that is looked at. */
     bool is_opener;
+    char place[64]; /**< Device and inode of the private mapping that was looked at last. */
 };
 
 /** Note that the process has this member open. */
@@ -142,34 +143,41 @@ static void take_thread(const char *path, const char *name, void *context) {
 }
 
 /**
- * What a process has mapped so that its writes reach the file. Its mappings have links only for whoever may
- * follow them; else the path is looked at as the process sees it.
+ * What a process has mapped. Its mappings have links only for whoever may follow them; else the path of a
+ * shared one is looked at as the process sees it. A program has some private ones of each of its libraries,
+ * in a row, of which one is enough.
  */
 static void take_mapping(const char *process, const char *line, struct search *search) {
     char range[64];
     char rights[8];
+    char place[64];
     char file[KERNEL_PATH_BYTES];
     char path[KERNEL_PATH_BYTES + 80];
     struct use_node node;
-    const struct member *member;
-    if (sscanf(line, "%63s %7s %*s %*s %*s %4095[^\n]", range, rights, file) != 3 || rights[3] != 's' ||
-        file[0] != '/') {
+    const struct member *member = NULL;
+    if (sscanf(line, "%63s %7s %*s %63[^/]%4095[^\n]", range, rights, place, file) != 4) {
         return;
     }
+    bool is_shared = rights[3] == 's';
+    if (!is_shared && strcmp(place, search->place) == 0) {
+        return;
+    }
+    snprintf(search->place, sizeof search->place, "%s", is_shared ? "" : place);
     snprintf(path, sizeof path, "%.2000s/map_files/%s", process, range);
     if (use_look(search->family->tree, path, &node)) {
         member = family_member(search->family, &node);
-    } else {
+    } else if (is_shared) {
         snprintf(path, sizeof path, "%.2000s/root", process);
         member = family_at(search->family, path, file);
     }
     if (member != NULL) {
-        note(search, member, rights[1] == 'w');
+        note(search, member, is_shared && rights[1] == 'w');
     }
 }
 
 static void take_mappings(const char *process, struct search *search) {
     char line[KERNEL_PATH_BYTES];
+    search->place[0] = '\0';
     snprintf(line, sizeof line, "%.2000s/maps", process);
     FILE *stream = fopen(line, "re");
     while (stream != NULL && fgets(line, sizeof line, stream) != NULL) {

@@ -48,7 +48,7 @@ device_use() {
     run "$WARMER" device-use "$loop" --action="$1" --volume=$volume
 }
 
-sleep 60 3<>mount/xvda &
+sleep 600 3<>mount/xvda &
 holder=$!
 until_runs $holder sleep
 apply
@@ -57,26 +57,37 @@ device_use check
 expect_true device_use_says_the_same grep -q "\"others\":\[\"process $holder (sleep), which has $loop open for writing\"\]" out
 let_go $holder
 
-(exec unshare --mount --propagation private sleep 60 3<mount/xvda) &
+(exec unshare --mount --propagation private sleep 600 3<mount/xvda) &
 holder=$!
 until_runs $holder sleep
 apply
 refused a_reader_in_another_namespace_is_found 84 "process $holder (sleep)"
 let_go $holder
 
-python3 -c 'import ctypes, mmap, os, sys, time
+# hold_mapped SHARED|PRIVATE: $holder has mapped the device, and no descriptor of it.
+hold_mapped() {
+    rm -f is-mapped
+    python3 -c 'import ctypes, mmap, os, sys, time
 node = os.open("mount/xvda", os.O_RDWR)
 library = ctypes.CDLL(None, use_errno=True)
 library.mmap.restype = ctypes.c_void_p
-if library.mmap(None, ctypes.c_size_t(4096), 3, mmap.MAP_SHARED, node, ctypes.c_long(0)) in (None, 2**64 - 1):
+flags = getattr(mmap, "MAP_" + sys.argv[1])
+if library.mmap(None, ctypes.c_size_t(4096), 3, flags, node, ctypes.c_long(0)) in (None, 2**64 - 1):
     sys.exit(1)
 os.close(node)
 open("is-mapped", "w").close()
-time.sleep(60)' &
-holder=$!
-until [ -e is-mapped ] || ! kill -0 $holder; do sleep 0.05; done
+time.sleep(600)' "$1" &
+    holder=$!
+    until [ -e is-mapped ] || ! kill -0 $holder; do sleep 0.05; done
+}
+
+hold_mapped SHARED
 apply
 refused a_program_that_has_mapped_it_is_found 84 "process $holder (python3), which has $loop open for writing"
+let_go $holder
+hold_mapped PRIVATE
+apply
+refused one_whose_mapping_is_private_is_found 84 "process $holder (python3)$"
 let_go $holder
 
 # A file system whose server has stopped answering, and a process that has a file of it open and mapped.
@@ -85,7 +96,7 @@ python3 "$here/hung_files.py" hung is-served &
 server=$!
 until [ -e is-served ] || ! kill -0 $server 2>/dev/null; do sleep 0.05; done
 if [ -e is-served ]; then
-    sleep 60 3<hung &
+    sleep 600 3<hung &
     holder=$!
     until_runs $holder sleep
     rm -f state state.taken
@@ -123,7 +134,7 @@ fi
 
 if command -v mkfs.ext4 >/dev/null && mkfs.ext4 -q -F "$loop"; then
     mkdir -p other
-    (exec unshare --mount --propagation private sh -c "mount mount/xvda other && exec sleep 60") &
+    (exec unshare --mount --propagation private sh -c "mount mount/xvda other && exec sleep 600") &
     holder=$!
     until_runs $holder sleep
     apply
@@ -173,7 +184,7 @@ disturbed() {
 }
 
 begin_apply 0.25
-sleep 60 3<>mount/xvda &
+sleep 600 3<>mount/xvda &
 holder=$!
 # It may be seen before it has become what it is to be.
 disturbed a_program_that_opens_it_for_writing_stops_the_writing "process $holder \(.*\) opened $loop for writing"

@@ -126,6 +126,12 @@ static void what_is_mapped_is_found(void) {
     put_link("/proc/82/map_files/7f20-7f30", DEVICE);
     put("/proc/82/maps", "7f20-7f30 r--s 00000000 00:05 99 /gone (deleted)\n");
     expect(NULL, "process 82 (maps)");
+    begin();
+    put("/proc/82/comm", "maps\n");
+    put_link("/proc/82/map_files/7f30-7f40", DEVICE);
+    put("/proc/82/maps", "7f00-7f10 r-xp 00000000 fd:00 99                       /lib/one\n"
+                         "7f30-7f40 rw-p 00000000 00:05 99                       /dev/nvme1n1\n");
+    expect(NULL, "process 82 (maps)");
 }
 
 static void a_mount_is_found_by_its_number(void) {
