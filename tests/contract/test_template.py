@@ -292,7 +292,7 @@ class TestPermissions:
     def test_every_permission_says_why(self) -> None:
         lines = (ROOT / "template.yaml").read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines):
-            if line.strip() == "- Effect: Allow":
+            if re.fullmatch(r"- (Effect: Allow|&\w+)", line.strip()):
                 above = [lines[number - 1].strip(), lines[number - 2].strip()]
                 assert any(text.startswith("#") for text in above) or above[0].startswith("- HasSlack"), (
                     number + 1

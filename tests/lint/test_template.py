@@ -40,6 +40,13 @@ def test_cfn_lint():
     assert complaints([BIN / "cfn-lint", "template.yaml"]) == ""
 
 
+def test_what_has_a_name_stands_more_than_once():
+    text = (ROOT / "template.yaml").read_text(encoding="utf-8")
+    named = re.findall(r" &(\w+)$", text, re.MULTILINE)
+    repeated = set(re.findall(r"[ \[]\*(\w+)", text))
+    assert sorted(named) == sorted(repeated)
+
+
 @pytest.fixture
 def transformed(monkeypatch):
     """What SAM makes of the template, and CloudFormation deploys."""
@@ -140,6 +147,7 @@ def test_sam_build(tmp_path):
     assert "CodeUri: functions/" not in built, (
         "sam leaves a CodeUri in Globals as it is, so it would upload nothing"
     )
+    assert re.findall(r"(?:^|\s)[&*]\w+", built) == [], "CloudFormation knows no anchors and no aliases"
     locations = re.findall(r"Location: (\S+)", built)
     assert len(locations) == len(documents.contents()) + 1, "and the API's definition"
     assert all((build / location).is_file() for location in locations)
