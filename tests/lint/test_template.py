@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+import yaml
 from samtranslator.translator.arn_generator import ArnGenerator
 from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
 from samtranslator.translator.transform import transform
@@ -41,9 +42,9 @@ def test_cfn_lint():
 
 
 def test_what_has_a_name_stands_more_than_once():
-    text = (ROOT / "template.yaml").read_text(encoding="utf-8")
-    named = re.findall(r" &(\w+)$", text, re.MULTILINE)
-    repeated = set(re.findall(r"[ \[]\*(\w+)", text))
+    tokens = list(yaml.scan((ROOT / "template.yaml").read_text(encoding="utf-8")))
+    named = [token.value for token in tokens if isinstance(token, yaml.AnchorToken)]
+    repeated = {token.value for token in tokens if isinstance(token, yaml.AliasToken)}
     assert sorted(named) == sorted(repeated)
 
 
