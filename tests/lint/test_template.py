@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+import yaml
 from samtranslator.translator.arn_generator import ArnGenerator
 from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
 from samtranslator.translator.transform import transform
@@ -38,6 +39,13 @@ def test_no_partition_is_written_into_what_is_deployed(path):
 
 def test_cfn_lint():
     assert complaints([BIN / "cfn-lint", "template.yaml"]) == ""
+
+
+def test_what_has_a_name_stands_more_than_once():
+    tokens = list(yaml.scan((ROOT / "template.yaml").read_text(encoding="utf-8")))
+    named = [token.value for token in tokens if isinstance(token, yaml.AnchorToken)]
+    repeated = {token.value for token in tokens if isinstance(token, yaml.AliasToken)}
+    assert sorted(named) == sorted(repeated)
 
 
 @pytest.fixture
@@ -140,6 +148,7 @@ def test_sam_build(tmp_path):
     assert "CodeUri: functions/" not in built, (
         "sam leaves a CodeUri in Globals as it is, so it would upload nothing"
     )
+    assert re.findall(r"(?:^|\s)[&*]\w+", built) == [], "CloudFormation knows no anchors and no aliases"
     locations = re.findall(r"Location: (\S+)", built)
     assert len(locations) == len(documents.contents()) + 1, "and the API's definition"
     assert all((build / location).is_file() for location in locations)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from local.aws.permissions.authorizer import decide
@@ -9,7 +11,7 @@ from local.soak.lab.template import stack
 from local.soak.trouble.permission_use import Use, exercised, grants, uses_of_scenes
 from local.soak.trouble.statements import UNNEEDED, report
 from local.soak.trouble.unplayed_uses import forbidden, unplayed
-from tests.contract.repository import ROOT
+from tests.contract.repository import template
 
 POLICIES = stack().policies
 
@@ -47,7 +49,7 @@ def test_what_is_denied_is_refused_whatever_else_allows_it():
 def test_each_statement_is_needed(played):
     lines = report(POLICIES, [*played, *unplayed(), *forbidden()])
     assert [line for line in lines if line.startswith(UNNEEDED)] == []
-    template = (ROOT / "template.yaml").read_text(encoding="utf-8")
+    deployed = json.dumps(template())
     # AWS::Lambda::Permission is a statement of a function's policy.
-    written = template.count(" Effect: ") + template.count(" Type: AWS::Lambda::Permission")
+    written = deployed.count('"Effect": ') + deployed.count('"Type": "AWS::Lambda::Permission"')
     assert lines[-1] == f"{written} of {written} statements"
