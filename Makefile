@@ -114,10 +114,10 @@ release: ## everything that a release has, in dist/, from a commit; prints the c
 	@local/setup.sh release >&2
 	@$(PYTHON) -m local.tools.release
 
-build: ## the agent's release binaries, the SSM documents and what `sam deploy` uploads
+build: ## the agent's release binaries, SSM documents, state machines and what `sam deploy` uploads
 	@local/setup.sh deploy
 	@$(MAKE) --no-print-directory -C warmer release ZIG="$(ZIG)"
-	@$(PYTHON) -m local.documents
+	@$(PYTHON) -m local.built
 	@$(SAM) build
 
 deploy: build ## deploy to the AWS account of your credentials (ARGS="--parameter-overrides …")
@@ -130,4 +130,4 @@ undeploy: ## delete the stack from the AWS account of your credentials, and list
 clean: ## remove what was built and installed
 	@$(MAKE) --no-print-directory -C warmer clean
 	@$(MAKE) --no-print-directory -C local/aws/first_touch clean
-	rm -rf dist documents/build .aws-sam .local .mypy_cache .pytest_cache .ruff_cache .hypothesis .venv .venv-sam tests/lint/asl/node_modules
+	rm -rf dist documents/build statemachine/build .aws-sam .local .mypy_cache .pytest_cache .ruff_cache .hypothesis .venv .venv-sam tests/lint/asl/node_modules

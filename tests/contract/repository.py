@@ -9,19 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from samtranslator.yaml_helper import yaml_parse
+
+from local import state_machines
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 HANDLERS = ROOT / "functions/rewarm/handlers"
-MACHINES = {
-    "RestoreStateMachine": ROOT / "statemachine/restore.asl.yaml",
-    "RestoreVolumeStateMachine": ROOT / "statemachine/restore_volume.asl.yaml",
-    "FleetStateMachine": ROOT / "statemachine/fleet.asl.yaml",
-    "CopyBlocksStateMachine": ROOT / "statemachine/copy_blocks.asl.yaml",
-    "ChangePerformanceStateMachine": ROOT / "statemachine/change_performance.asl.yaml",
-}
+MACHINES = state_machines.definitions()
+"""The state machines as they are deployed, by logical name."""
 
 
 @cache
@@ -82,16 +78,9 @@ class Graph:
     """Variables that the level around it may have assigned."""
 
 
-@cache
-def machine(name: str) -> Json:
-    """One state machine's definition."""
-    parsed: Json = yaml.safe_load(MACHINES[name].read_text(encoding="utf-8"))
-    return parsed
-
-
 def graphs(name: str) -> Iterator[Graph]:
     """The machine itself, then the levels inside its Map states."""
-    top = machine(name)
+    top = MACHINES[name]
     yield Graph(name, top["StartAt"], top["States"])
     for state in top["States"].values():
         if state["Type"] == "Map":

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from local import documents
+from local import built
 from tests.contract import repository
 from tests.contract.documents import WINDOWS, document, names, script, step
 from tests.contract.repository import ROOT
@@ -33,7 +33,7 @@ def test_template_includes_each_where_the_build_writes_it() -> None:
         for name, properties in repository.resources("AWS::SSM::Document").items()
     }
     assert included == {name: f"documents/build/{name}.json" for name in names()}
-    documents.build()
+    built.build()
     for name, location in included.items():
         assert json.loads((ROOT / location).read_text(encoding="utf-8")) == document(name)
 

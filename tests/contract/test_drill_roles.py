@@ -133,7 +133,7 @@ class TestStateMachine:
             if len(functions_of(state)) > 1
         }
         assert choices == {"{% $request.drill"}
-        assert repository.machine("RestoreVolumeStateMachine")["States"]["Clean Up Drill"]
+        assert repository.MACHINES["RestoreVolumeStateMachine"]["States"]["Clean Up Drill"]
 
 
 def changed(lab: FastLab) -> set[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from jsonata import Jsonata
 
+from local import built
 from rewarm import contracts
 from rewarm.adapters.holds import EXPIRY_SECONDS
 from rewarm.domain import errors
@@ -140,7 +142,7 @@ class TestErrors:
     def test_a_restore_has_as_long_as_the_longest_plan(self) -> None:
         tasks = [state["TimeoutSeconds"] for _, name, state in TASKS if name == "Restore Volume"]
         limits = [
-            repository.machine(name)["TimeoutSeconds"]
+            repository.MACHINES[name]["TimeoutSeconds"]
             for name in ("RestoreStateMachine", "RestoreVolumeStateMachine")
         ]
         assert {*tasks, *limits} == {LONGEST_RESTORE_SECONDS}
@@ -201,12 +203,20 @@ class TestShape:
 
     def test_the_definition_has_a_time_limit_and_jsonata(self) -> None:
         for machine in MACHINES:
-            definition = repository.machine(machine)
+            definition = repository.MACHINES[machine]
             assert definition["QueryLanguage"] == "JSONata"
             assert definition["TimeoutSeconds"] > 0
 
 
 class TestNames:
+    def test_the_template_names_each_definition_where_the_build_writes_it(self) -> None:
+        machines = repository.resources("AWS::Serverless::StateMachine")
+        named = {name: properties["DefinitionUri"] for name, properties in machines.items()}
+        assert named == {name: f"statemachine/build/{name}.json" for name in MACHINES}
+        built.build()
+        for name, path in named.items():
+            assert json.loads((ROOT / path).read_text(encoding="utf-8")) == repository.MACHINES[name]
+
     @pytest.mark.parametrize(("machine", "name", "state"), LAMBDA_TASKS, ids=ids(LAMBDA_TASKS))
     def test_one_name_through_state_handler_step_resource_and_test(
         self, machine: str, name: str, state: Json
@@ -224,7 +234,7 @@ class TestNames:
     def test_the_template_gives_exactly_the_substitutions_that_the_definition_takes(
         self, machine: str
     ) -> None:
-        text = repository.MACHINES[machine].read_text(encoding="utf-8")
+        text = json.dumps(repository.MACHINES[machine])
         taken = {part.split("}", 1)[0] for part in text.split("${")[1:]}
         given = repository.resources("AWS::Serverless::StateMachine")[machine]["DefinitionSubstitutions"]
         assert set(given) == taken
@@ -238,7 +248,7 @@ class TestNames:
         """Another one is a States.Runtime error, which no Catch sees."""
         for _, _, state in TASKS:
             assert state["Resource"].startswith("arn:${Partition}:states:::")
-        assert "arn:aws" not in repository.MACHINES[machine].read_text(encoding="utf-8")
+        assert "arn:aws" not in json.dumps(repository.MACHINES[machine])
 
     @pytest.mark.parametrize(("machine", "name", "state"), LAMBDA_TASKS, ids=ids(LAMBDA_TASKS))
     def test_the_payload_is_the_steps_event(self, machine: str, name: str, state: Json) -> None:
@@ -257,7 +267,7 @@ class TestNames:
 
 class TestExpressions:
     def test_every_expression_parses(self) -> None:
-        found = [one for machine in MACHINES for one in repository.expressions(repository.machine(machine))]
+        found = [one for machine in MACHINES for one in repository.expressions(repository.MACHINES[machine])]
         assert len(found) > 100
         for expression in found:
             Jsonata(expression)

@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ET
 from decimal import Decimal
 
 import pytest
-import yaml
 from samtranslator.yaml_helper import yaml_parse
 
+from local import state_machines
 from rewarm.contracts import parse_restore_request
 from rewarm.domain import errors
 from rewarm.domain.words.failures import PLAIN
@@ -19,7 +19,8 @@ from tests.lint.test_imports import ROOM_MAY_USE
 from tests.support.tree import ROOT, files
 
 DOCUMENTS = [path for path in files("*.md") if ".venv" not in path.parts]
-STATE_MACHINES = ("restore", "restore_volume", "change_performance")
+SHOWN = ("RestoreStateMachine", "RestoreVolumeStateMachine", "ChangePerformanceStateMachine")
+"""State machines in the picture."""
 NO_ACCOUNT = "ExecutionAborted"
 """What the sweeper writes where an execution ended without telling why."""
 SOURCES = {"soak": "local/soak", "undeploy": "cli/rewarm_cli"}
@@ -32,11 +33,8 @@ WITH_ROOMS = (
 
 
 def states():
-    names = set()
-    for machine in STATE_MACHINES:
-        text = (ROOT / "statemachine" / f"{machine}.asl.yaml").read_text(encoding="utf-8")
-        names |= set(yaml.safe_load(text)["States"])
-    return names
+    definitions = state_machines.definitions()
+    return {name for machine in SHOWN for name in definitions[machine]["States"]}
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

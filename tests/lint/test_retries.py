@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from statistics import NormalDist
-from typing import Any
 
 import pytest
-import yaml
 
-from tests.support.tree import files
+from local import Json, state_machines
 
-Json = dict[str, Any]
 OF_LAMBDA = (
     "Lambda.ServiceException",
     "Lambda.AWSLambdaException",
@@ -67,11 +64,11 @@ def tasks(states: Json) -> Iterator[tuple[str, Json]]:
         yield from tasks(state.get("ItemProcessor", {}).get("States", {}))
 
 
-MACHINES = files("*.asl.yaml", below="statemachine")
+MACHINES = state_machines.definitions()
 TASKS = [
-    pytest.param(name, state, id=f"{path.name.split('.')[0]}-{name}")
-    for path in MACHINES
-    for name, state in tasks(yaml.safe_load(path.read_text(encoding="utf-8"))["States"])
+    pytest.param(name, state, id=f"{machine}-{name}")
+    for machine, definition in MACHINES.items()
+    for name, state in tasks(definition["States"])
 ]
 
 

@@ -5,32 +5,31 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from jsonata import Jsonata
 
-from tests.support.tree import BIN, ROOT, complaints, files
+from local import Json, state_machines
+from tests.support.tree import BIN, ROOT, complaints
 
-MACHINES = files("*.asl.yaml", below="statemachine")
+MACHINES = state_machines.definitions()
 SUBSTITUTION = re.compile(r"\$\{(\w+)\}")
 EXAMPLE_ARN = "arn:aws:lambda:us-east-1:123456789012:function:example"
 NUMBERS = {"TimeoutSeconds", "MaxConcurrency", "ToleratedFailurePercentage", "ToleratedFailureCount"}
 MAX_DEFINITION_BYTES = 1_048_576
 """AWS documentation, Step Functions quotas: a state machine definition."""
 
-pytestmark = pytest.mark.parametrize("path", MACHINES, ids=lambda path: path.name)
+pytestmark = pytest.mark.parametrize("machine", MACHINES)
 
 
-def definition(path: Path) -> dict[str, Any]:
+def definition(machine: str) -> Json:
     """The state machine with the partition, and an ARN for each other substitution."""
     text = SUBSTITUTION.sub(
-        lambda match: "aws" if match[1] == "Partition" else EXAMPLE_ARN, path.read_text(encoding="utf-8")
+        lambda match: "aws" if match[1] == "Partition" else EXAMPLE_ARN, json.dumps(MACHINES[machine])
     )
-    loaded: dict[str, Any] = yaml.safe_load(text)
-    return loaded
+    substituted: Json = json.loads(text)
+    return substituted
 
 
 def expressions(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
@@ -45,22 +44,22 @@ def expressions(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
             yield from expressions(item, f"{place}/{index}")
 
 
-def test_asl_validator(path, tmp_path):
+def test_asl_validator(machine, tmp_path):
     """References between states, unreachable states, fields of each state type."""
     asl = tmp_path / "machine.asl.json"
     # Its pattern of an expression knows no line feeds.
-    asl.write_text(json.dumps(definition(path)).replace("\\n", " "), encoding="utf-8")
+    asl.write_text(json.dumps(definition(machine)).replace("\\n", " "), encoding="utf-8")
     tool = ROOT / "tests/lint/asl/node_modules/asl-validator/dist/bin/asl-validator.js"
     assert complaints([BIN / "node", tool, "--json-path", asl]) == ""
 
 
-def test_cfn_lint_of_the_definition(path, tmp_path):
+def test_cfn_lint_of_the_definition(machine, tmp_path):
     """Rule E3601 looks only into AWS::StepFunctions::StateMachine, so the definition is wrapped in one.
 
     It knows no expression where a number is due, which JSONata states may have (Step Functions developer
     guide, "Transforming data with JSONata in Step Functions"): a number stands for it here.
     """
-    found = definition(path)
+    found = definition(machine)
     for state in found["States"].values():
         for name in NUMBERS & state.keys():
             if str(state[name]).startswith("{%"):
@@ -74,30 +73,23 @@ def test_cfn_lint_of_the_definition(path, tmp_path):
     assert complaints([BIN / "cfn-lint", template]) == ""
 
 
-def test_every_expression_compiles(path):
+def test_every_expression_compiles(machine):
     """And ends with its mark: a block scalar without `-` would end with a line feed, and be plain text."""
-    found = list(expressions(definition(path)))
+    found = list(expressions(definition(machine)))
     assert found
     for place, text in found:
         assert text.endswith("%}"), f"{place} does not end with %}}"
         Jsonata.jsonata(text[2:-2].strip())
 
 
-def test_no_field_of_the_other_query_language(path):
+def test_no_field_of_the_other_query_language(machine):
     """A JSONPath field in a JSONata state machine is ignored or refused, depending on who reads it."""
-    text = path.read_text(encoding="utf-8")
-    forbidden = (
-        "InputPath",
-        "OutputPath",
-        "ResultPath",
-        "Parameters",
-        "ResultSelector",
-        "Variable",
-        "States.Format",
-    )
-    assert not [word for word in forbidden if re.search(rf"^\s*-?\s*{re.escape(word)}\b", text, re.MULTILINE)]
-    assert definition(path)["QueryLanguage"] == "JSONata"
+    forbidden = ("InputPath", "OutputPath", "ResultPath", "Parameters", "ResultSelector", "Variable")
+    text = json.dumps(definition(machine))
+    assert not [word for word in forbidden if f'"{word}":' in text]
+    assert "States.Format(" not in text
+    assert definition(machine)["QueryLanguage"] == "JSONata"
 
 
-def test_definition_size(path):
-    assert len(json.dumps(definition(path)).encode()) < MAX_DEFINITION_BYTES
+def test_definition_size(machine):
+    assert len(json.dumps(definition(machine)).encode()) < MAX_DEFINITION_BYTES

@@ -12,7 +12,7 @@ from samtranslator.translator.managed_policy_translator import ManagedPolicyLoad
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
-from local import documents
+from local import built, documents, state_machines
 from local.aws.emulator.deploy import included
 from tests.support.tree import BIN, ROOT, complaints, files
 
@@ -22,7 +22,7 @@ QUIET = {"SAM_CLI_TELEMETRY": "0"}
 
 DEPLOYED = [
     ROOT / "template.yaml",
-    *files("*.asl.yaml", below="statemachine"),
+    *files("*.yaml", below="statemachine"),
     *files("*.yaml", "*.sh", "*.ps1", below="documents"),
 ]
 PRINCIPALS_AND_CALLERS = {"apigateway", "events", "scheduler", "ec2.${AWS::Region}"}
@@ -126,7 +126,7 @@ def test_sam_validate():
 @pytest.mark.slow
 def test_sam_build(tmp_path):
     """The layers hold wheels for Lambda's Python and processor, whatever machine builds them."""
-    documents.build()
+    built.build()
     build = tmp_path / "build"
     assert complaints([SAM, "build", "--build-dir", build, "--base-dir", ROOT], **QUIET) == ""
     unpacked = 0
@@ -144,11 +144,15 @@ def test_sam_build(tmp_path):
         unpacked += sum(path.stat().st_size for path in packages.rglob("*") if path.is_file())
     # A function with all its layers may have 250 MB (AWS Lambda developer guide, "Lambda quotas").
     assert unpacked < 220_000_000
-    built = (build / "template.yaml").read_text(encoding="utf-8")
-    assert "CodeUri: functions/" not in built, (
+    built_template = (build / "template.yaml").read_text(encoding="utf-8")
+    assert "CodeUri: functions/" not in built_template, (
         "sam leaves a CodeUri in Globals as it is, so it would upload nothing"
     )
-    assert re.findall(r"(?:^|\s)[&*]\w+", built) == [], "CloudFormation knows no anchors and no aliases"
-    locations = re.findall(r"Location: (\S+)", built)
+    assert re.findall(r"(?:^|\s)[&*]\w+", built_template) == [], (
+        "CloudFormation knows no anchors and no aliases"
+    )
+    locations = re.findall(r"Location: (\S+)", built_template)
     assert len(locations) == len(documents.contents()) + 1, "and the API's definition"
-    assert all((build / location).is_file() for location in locations)
+    machines = re.findall(r"DefinitionUri: (\S+)", built_template)
+    assert len(machines) == len(state_machines.definitions())
+    assert all((build / location).is_file() for location in locations + machines)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local.aws.region.faults import FaultRule
-from tests.contract.repository import machine
+from tests.contract.repository import MACHINES
 from tests.support.endings import assert_failed, assert_kept, break_blocks
 from tests.support.restores import Execution, RestoreUser, request_for
 
@@ -24,7 +24,7 @@ MEASURED: Json = {"samples": 32, "maxP99Ms": 300}
 
 def events_on_aws(execution: Execution) -> int:
     """What AWS would have written of these states; the emulator writes fewer."""
-    states = machine("RestoreVolumeStateMachine")["States"]
+    states = MACHINES["RestoreVolumeStateMachine"]["States"]
     events = {
         name: EVENTS_OF[state["Type"]] + (SUBMITTED if "TaskToken" in state.get("Resource", "") else 0)
         for name, state in states.items()

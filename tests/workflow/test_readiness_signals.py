@@ -16,7 +16,7 @@ import pytest
 
 from local.aws.machines.dataplane import VolumeCounters
 from local.aws.region.faults import FaultRule
-from tests.contract.repository import machine
+from tests.contract.repository import MACHINES
 from tests.support.restores import PATIENT, Restore, RestoreUser, request_for
 
 Json = dict[str, Any]
@@ -169,7 +169,7 @@ def test_ready_when_it_is_and_not_before(
 
 def waited_between(done: Restore, begin: float, end: float) -> float:
     """Seconds that the volume's execution spent in states that only wait."""
-    states = machine("RestoreVolumeStateMachine")["States"]
+    states = MACHINES["RestoreVolumeStateMachine"]["States"]
     waits = {
         name
         for name, state in states.items()

@@ -21,10 +21,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from samtranslator.yaml_helper import yaml_parse
 
-from local import documents
+from local import built
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation.client import CloudFormationClient
@@ -74,7 +73,7 @@ def deploy(
 def package(source: Source, upload: Uploader) -> dict[str, Any]:
     """The template with every local folder and file replaced by its place in S3."""
     template: dict[str, Any] = yaml_parse((source.root / source.template).read_text(encoding="utf-8"))
-    documents.build(source.root)
+    built.build(source.root)
     zipped = cache(zip_folder)  # most functions are in one folder
     for name, resource in template["Resources"].items():
         properties = resource.setdefault("Properties", {})
@@ -83,10 +82,8 @@ def package(source: Source, upload: Uploader) -> dict[str, Any]:
         elif resource["Type"] == "AWS::Serverless::LayerVersion":
             properties["ContentUri"] = upload.put(_layer(source, name, properties["ContentUri"]), ".zip")
         elif resource["Type"] == "AWS::Serverless::StateMachine" and "DefinitionUri" in properties:
-            definition = yaml.safe_load(
-                (source.root / properties["DefinitionUri"]).read_text(encoding="utf-8")
-            )
-            properties["DefinitionUri"] = upload.put(json.dumps(definition).encode(), ".json")
+            definition = (source.root / properties["DefinitionUri"]).read_bytes()
+            properties["DefinitionUri"] = upload.put(definition, ".json")
         elif "Fn::Transform" in properties.get("DefinitionBody", {}):
             properties["DefinitionBody"] = included(source.root, properties["DefinitionBody"])
         elif resource["Type"] == "AWS::SSM::Document" and "Fn::Transform" in properties["Content"]:

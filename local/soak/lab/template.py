@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,10 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from samtranslator.yaml_helper import yaml_parse
 
-from local import ROOT, Json, documents
+from local import ROOT, Json, documents, state_machines
 from local.aws.permissions import roles
 from local.aws.permissions.authorizer import Policies
 
@@ -105,8 +105,8 @@ def stack(root: Path = ROOT, **parameters: str) -> Stack:
     own = [name for name, one in resources.items() if one["Type"] != roles.POLICY]
     found: dict[str, Json] = {name: resolver.properties(name) for name in own}
     machines = {
-        resolver.arn(name): _definition(root, found[name])
-        for name in _of(resources, "AWS::Serverless::StateMachine")
+        resolver.arn(name): _substituted(definition, found[name]["DefinitionSubstitutions"])
+        for name, definition in state_machines.definitions(root).items()
     }
     functions = {}
     for name in _of(resources, "AWS::Serverless::Function"):
@@ -139,12 +139,12 @@ def _of(resources: Json, kind: str) -> list[str]:
     return [name for name, one in resources.items() if one["Type"] == kind]
 
 
-def _definition(root: Path, properties: Json) -> Json:
-    text = (root / properties["DefinitionUri"]).read_text(encoding="utf-8")
-    for name, value in properties["DefinitionSubstitutions"].items():
+def _substituted(definition: Json, substitutions: Mapping[str, str]) -> Json:
+    text = json.dumps(definition)
+    for name, value in substitutions.items():
         text = text.replace(f"${{{name}}}", value)
-    definition: Json = yaml.safe_load(text)
-    return definition
+    substituted: Json = json.loads(text)
+    return substituted
 
 
 def _function(name: str, properties: Json, resolver: Resolver) -> FunctionResource:

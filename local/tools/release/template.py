@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 from samtranslator.yaml_helper import yaml_parse
 
-from local import ROOT, Json, documents
+from local import ROOT, Json, documents, state_machines
 from local.aws.emulator.deploy import included, zip_folder
 from local.aws.permissions.roles import transformed
 from local.tools.release import versions
@@ -85,7 +85,7 @@ def package(layers: Mapping[str, bytes], root: Path = ROOT) -> Package:
     """The package of a working tree. `layers` has the zip file of each layer, by logical id."""
     made = Package(f"rewarm-{versions.current(root)}")
     source: Json = yaml_parse((root / "template.yaml").read_text(encoding="utf-8"))
-    contents = documents.contents(root)
+    contents, definitions = documents.contents(root), state_machines.definitions(root)
     zipped = cache(zip_folder)
     for name, resource in source["Resources"].items():
         properties = resource.get("Properties", {})
@@ -95,8 +95,7 @@ def package(layers: Mapping[str, bytes], root: Path = ROOT) -> Package:
             properties["ContentUri"] = made.put(layers[name], ".zip")
             made.layers[name] = properties["ContentUri"]["Key"]["Fn::Sub"].partition("}")[2]
         elif "DefinitionUri" in properties:
-            text = (root / properties["DefinitionUri"]).read_text(encoding="utf-8")
-            properties["DefinitionUri"] = made.put(json.dumps(yaml.safe_load(text)).encode(), ".json")
+            properties["DefinitionUri"] = made.put(json.dumps(definitions[name]).encode(), ".json")
         elif "Fn::Transform" in properties.get("DefinitionBody", {}):
             properties["DefinitionBody"] = included(root, properties["DefinitionBody"])
         elif resource["Type"] == "AWS::SSM::Document":

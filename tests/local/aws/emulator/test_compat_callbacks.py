@@ -8,9 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
-from local import ROOT
+from local import state_machines
 from local.aws.clock import LabClock
 from local.aws.emulator.lab_time import Activity
 from local.aws.emulator.patches.compat_callbacks import ASKS_PEOPLE, _Answer
@@ -82,7 +81,7 @@ def test_what_people_are_asked_is_not_skipped_while_they_are_there(
 
 
 def test_the_product_asks_people_in_a_state_of_that_kind() -> None:
-    states = yaml.safe_load((ROOT / "statemachine" / "restore.asl.yaml").read_text("utf-8"))["States"]
+    states = state_machines.definitions()["RestoreStateMachine"]["States"]
     asking = [name for name, state in states.items() if "waitForTaskToken" in str(state.get("Resource"))]
     assert [states[name]["Next"] for name in asking] == [ASKS_PEOPLE]
 

@@ -448,7 +448,7 @@ class TestStart:
 
     def test_more_volumes_than_are_restored_side_by_side_are_refused(self):
         """They would wait for each other before the instance starts, and some would never begin."""
-        states = repository.machine("RestoreStateMachine")["States"]
+        states = repository.MACHINES["RestoreStateMachine"]["States"]
         assert states["Restore Volumes"]["MaxConcurrency"] == MOST_STARTED
         devices = [f"/dev/xvdb{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
         devices += [f"/dev/sd{letter}" for letter in "bcdefghijklmnop"]
