@@ -9,7 +9,7 @@ truncate -s 1M disk
 run "$WARMER" device-use disk --action=check --volume=$volume
 expect a_device_that_nobody_uses_is_free 0 "{\"event\":\"use\",\"volumeId\":\"$volume\",\"mounts\":[],\"others\":[]}" ''
 
-sleep 60 3<disk &
+sleep 600 3<disk &
 holder=$!
 until_runs $holder sleep
 run "$WARMER" device-use disk --action=check --volume=$volume
