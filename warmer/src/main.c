@@ -26,12 +26,14 @@
  *     state.c              the blocks already read, in a file that survives a kill (`--state`)
  *   apply/               writes the blocks of a manifest
  *     parts.c              the manifest's parts, as they appear
- *     feed.c               reads its lines; fetch.c: finds out what is to be written, and decodes it
- *     load.c               loads packs, or what is needed of them; compare.c: what the device holds (`--compare`)
- *     undo.c               keeps what is overwritten, before it is
+ *     fetching/            feed.c: reads its lines; fetch.c: finds out what is to be written; hand.c: decodes it
+ *       load.c               loads packs, or what is needed of them
+ *       compare.c            what the device holds (`--compare`)
+ *       undo.c               keeps what is overwritten, before it is
  *     check.c              flushes, and compares what is read back
  *     watch.c              looks for whoever else uses the device meanwhile
- *     apply.c              writes, reads back and counts; board.h: what these threads share
+ *     apply.c              starts these threads, and counts; transfer.c: writes, and reads back
+ *     board.c              what these threads share
  *   delta/               what is written: manifest.c, pack.c (a pack's index), unpack.c (zstd's decoder at work)
  *     raw.c                packs that nothing compresses
  *     fields.c             one line of JSON; sha256.c: SHA-256

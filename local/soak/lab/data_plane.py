@@ -64,6 +64,8 @@ class Volume:
     """The snapshot whose blocks were all written to it last."""
     writes: int = 0
     """Blocks that were ever written to it, as its instance counts them."""
+    attachments: int = 0
+    """How often it was attached."""
     writes_of: Counter[str] = field(default_factory=Counter)
     """Blocks that each restore has written to it."""
     befores: dict[str, SnapshotImage] = field(default_factory=dict)
@@ -212,7 +214,9 @@ class MemoryDataPlane:
 
     def attach_volume(self, volume_id: str, instance_id: str, device: str) -> None:
         """On an instance, running or stopped: the Region says which may have it."""
-        self.volume(volume_id).attached_to[instance_id] = device
+        volume = self.volume(volume_id)
+        volume.attached_to[instance_id] = device
+        volume.attachments += 1
 
     def detach_volume(self, volume_id: str, instance_id: str) -> None:
         """Whoever reads it finds it gone; while it is mounted it stays."""

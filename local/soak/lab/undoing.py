@@ -148,7 +148,7 @@ class Writing:
             "undoBytes": self.undo_bytes,
             "undoBlocks": len(self._written) if self.packs else 0,
             "bootId": BOOT_ID,
-            "writeCount": {"sectors": self._volume.writes * SECTORS, "requests": self._volume.writes},
+            "writeCount": _write_count(self._volume),
         }
 
     def _seed(self, block: int) -> Seed:
@@ -160,7 +160,17 @@ def unwritten_since(volume: Volume, arguments: str) -> Json:
     _, option, told = arguments.partition("--since ")
     if not option:
         return {}
-    return {"unwrittenSince": told.split()[0] == f"{BOOT_ID},{volume.writes * SECTORS},{volume.writes}"}
+    now = ",".join(map(str, [BOOT_ID, *_write_count(volume).values()]))
+    return {"unwrittenSince": told.split()[0] == now}
+
+
+def _write_count(volume: Volume) -> dict[str, int]:
+    """Since it was attached, and which attachment that is."""
+    return {
+        "sectors": volume.writes * SECTORS,
+        "requests": volume.writes,
+        "diskSequence": volume.attachments,
+    }
 
 
 def differing(one: SnapshotImage, other: SnapshotImage) -> Iterator[int]:

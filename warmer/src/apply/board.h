@@ -100,13 +100,18 @@ struct board {
 /** Where a buffer's bytes are. */
 uint8_t *board_bytes(const struct board *board, const struct buffer *buffer);
 
-/** Record the first failure and stop all threads. The caller holds the monitor. */
+/** Stop all threads. The caller holds the monitor, as with what follows. */
+void board_stop(struct board *board);
+
+/** Record the first failure and stop all threads. */
 void board_fail(struct board *board, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /** Whether this block is written and read back, or was begun by an earlier run. */
 bool board_is_done(const struct board *board, uint64_t block);
 bool board_was_begun(const struct board *board, uint64_t block);
+void board_remember_begun(struct board *board, uint64_t block);
+void board_remember_done(struct board *board, uint64_t block);
 
 /** The threads' functions; each takes the board. */
 void feeder_serve(void *context);

@@ -258,6 +258,7 @@ static void put_writes(struct json *json, const struct device *device) {
     json_open(json, "writeCount", '{');
     json_unsigned(json, "sectors", writes.sectors);
     json_unsigned(json, "requests", writes.requests);
+    json_unsigned(json, "diskSequence", writes.sequence);
     json_close(json, '}');
 }
 

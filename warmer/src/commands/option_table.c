@@ -270,7 +270,7 @@ static const struct option option_table[] = {
     {"--manifest", FOR_APPLY, "a path or an address", store_manifest},
     {"--wait-seconds", FOR_APPLY, "1 to 172800", store_wait_seconds},
     {"--patience-seconds", FOR_APPLY | FOR_RUN, "1 to 172800", store_patience_seconds},
-    {"--since", FOR_APPLY, "BOOTID,SECTORS,REQUESTS of an earlier result", store_since},
+    {"--since", FOR_APPLY, "BOOTID,SECTORS,REQUESTS,SEQUENCE of an earlier result", store_since},
     {"--compare", FOR_APPLY, NULL, store_compare},
     {"--image", FOR_APPLY, NULL, store_image},
     {"--mount", FOR_DEVICE_USE, "a drive letter, or a folder on one: E: or E:\\data", store_mount},

@@ -137,7 +137,8 @@ static int take_files(const char *task, struct search *search) {
 
 static void take_thread(const char *path, const char *name, void *context) {
     struct search *search = context;
-    if (strtoul(name, NULL, 10) != search->opener.id) {
+    unsigned long thread = strtoul(name, NULL, 10);
+    if (thread != search->opener.id && !search->family->tree->shares_files(search->opener.id, thread)) {
         (void)take_files(path, search);
     }
 }

@@ -31,6 +31,9 @@ struct use_tree {
 
     /** Find what a loop device stands on. False: it does not say, or stands on nothing. */
     bool (*find_backing)(const char *path, struct use_node *node);
+
+    /** Whether a thread has the same descriptors as its process. False also where nobody knows. */
+    bool (*shares_files)(unsigned long process, unsigned long thread);
 };
 
 /** The system that this program runs on. */

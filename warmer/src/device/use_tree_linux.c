@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/loop.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -72,7 +74,12 @@ static bool find_backing(const char *path, struct use_node *node) {
     return is_known;
 }
 
-const struct use_tree use_own_tree = {.root = "", .look_in = look_in, .find_backing = find_backing};
+static bool shares_files(unsigned long process, unsigned long thread) {
+    return syscall(SYS_kcmp, process, thread, KCMP_FILES, 0, 0) == 0;
+}
+
+const struct use_tree use_own_tree = {
+    .root = "", .look_in = look_in, .find_backing = find_backing, .shares_files = shares_files};
 
 bool use_look(const struct use_tree *tree, const char *path, struct use_node *node) {
     return tree->look_in(AT_FDCWD, path, node);

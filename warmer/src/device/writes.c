@@ -6,10 +6,9 @@
 #define BOOT_ID_LENGTH 36u
 
 bool writes_are_equal(const struct writes *one, const struct writes *other) {
-    /* A volume that was detached meanwhile is counted from nothing again, so nothing proves nothing. */
-    return one->is_counted && other->is_counted && one->requests > 0 && one->boot_id[0] != '\0' &&
+    return one->is_counted && other->is_counted && one->boot_id[0] != '\0' &&
            strcmp(one->boot_id, other->boot_id) == 0 && one->sectors == other->sectors &&
-           one->requests == other->requests;
+           one->requests == other->requests && one->sequence == other->sequence;
 }
 
 /** A comma and a number; NULL: something else. */
@@ -36,5 +35,6 @@ bool writes_parse(const char *text, struct writes *writes) {
     memcpy(writes->boot_id, text, BOOT_ID_LENGTH);
     const char *rest = take_number(text + BOOT_ID_LENGTH, &writes->sectors);
     rest = rest == NULL ? NULL : take_number(rest, &writes->requests);
+    rest = rest == NULL ? NULL : take_number(rest, &writes->sequence);
     return rest != NULL && *rest == '\0';
 }

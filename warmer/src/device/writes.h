@@ -6,20 +6,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What the system has counted of a device's writes and discards since the machine was booted. */
+/** What the system has counted of a device's writes and discards since the device was attached. */
 struct writes {
     char boot_id[40];  /**< Of this time that the machine runs; empty: there is none. */
-    bool is_counted;   /**< A regular file has no counts. */
+    bool is_counted;   /**< Not those of a regular file, nor where devices have no sequence number. */
     uint64_t sectors;  /**< Of 512 bytes. */
     uint64_t requests; /**< Once the system has merged them. */
+    uint64_t sequence; /**< Another one each time that a device is attached. */
 };
 
 void writes_read(const struct device *device, struct writes *writes);
 
-/** Whether nothing was written between the two: they are of one boot, and of as many writes, but not none. */
+/** Whether nothing was written between the two: they are of one boot and one attachment, and as many writes.
+ */
 bool writes_are_equal(const struct writes *one, const struct writes *other);
 
-/** Read BOOTID,SECTORS,REQUESTS; false if `text` is anything else. */
+/** Read BOOTID,SECTORS,REQUESTS,SEQUENCE; false if `text` is anything else. */
 bool writes_parse(const char *text, struct writes *writes);
 
 #endif

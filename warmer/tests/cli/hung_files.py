@@ -35,7 +35,7 @@ def main() -> None:
     answer(node, VERSION)
     Path(ready).touch()
     answer(node, OPENED)
-    time.sleep(600)
+    time.sleep(3600)
 
 
 main()

@@ -22,7 +22,7 @@ if ! loop=$(losetup --find --show image 2>/dev/null); then
     echo "skip users of block devices: no loop device to be had"
     exit 0
 fi
-trap 'kill $holder 2>/dev/null; umount mount 2>/dev/null; losetup --detach "$loop"; rm -rf "$work"' EXIT
+trap 'kill $holder $server 2>/dev/null; umount mount 2>/dev/null; losetup --detach "$loop"; rm -rf "$work"' EXIT
 mkdir -p /dev/disk mount
 mount -t tmpfs none /dev/disk
 mkdir /dev/disk/by-id
@@ -100,7 +100,7 @@ if [ -e is-served ]; then
     holder=$!
     until_runs $holder sleep
     rm -f state state.taken
-    run timeout -s KILL 60 "$WARMER" apply "$loop" --volume $volume --manifest d/manifest --state state
+    run timeout -s KILL 300 "$WARMER" apply "$loop" --volume $volume --manifest d/manifest --state state
     expect_true a_mount_whose_server_is_gone_holds_up_nothing test "$status" -eq 0 -a "$(field verdict)" = applied
     dd if=old of="$loop" bs=1M conv=fsync status=none
     let_go $server

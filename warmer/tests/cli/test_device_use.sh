@@ -9,11 +9,24 @@ truncate -s 1M disk
 run "$WARMER" device-use disk --action=check --volume=$volume
 expect a_device_that_nobody_uses_is_free 0 "{\"event\":\"use\",\"volumeId\":\"$volume\",\"mounts\":[],\"others\":[]}" ''
 
-sleep 60 3<disk &
+sleep 600 3<disk &
 holder=$!
 until_runs $holder sleep
 run "$WARMER" device-use disk --action=check --volume=$volume
 expect_true a_process_that_has_it_open_is_named grep -qF "\"others\":[\"process $holder (sleep)\"]" out
+let_go $holder
+
+python3 -c 'import ctypes, os, threading, time
+def hold():
+    ctypes.CDLL(None).unshare(0x400)  # CLONE_FILES
+    os.open("disk", os.O_RDWR)
+    open("is-held", "w").close()
+    time.sleep(600)
+threading.Thread(target=hold).start()' &
+holder=$!
+until [ -e is-held ] || ! kill -0 $holder; do sleep 0.05; done
+run "$WARMER" device-use disk --action=check --volume=$volume
+expect_true a_thread_that_has_it_open_alone_is_named grep -qF "\"others\":[\"process $holder (python3), which has" out
 let_go $holder
 
 sleep 0.5 3<disk &

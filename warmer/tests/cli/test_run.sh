@@ -46,6 +46,11 @@ find_child() {
     done
 }
 
+# until_uploaded PATTERN: until a line of progress has it, or the program has ended.
+until_uploaded() {
+    until grep -qsE "$1" store/put-* || ! kill -0 "$pid"; do sleep 0.1; done
+}
+
 agent --arguments="--depth auto"
 if [ "$(field verdict)" = refused ]; then
     echo "skip warmer run: an emulated program cannot start itself"
@@ -64,13 +69,14 @@ expect_true then_it_is_warmed test "$(wc -l <out)" -eq 2 -a "$(field command)" =
 mkdir -p home/state
 touch -d '8 days ago' home/state/vol-old
 touch -d '1 day ago' home/state/vol-new
-begin_run --arguments='--max-mib-s 4' --cold-arguments='--samples 3 --max-p99-ms 1000'
-sleep 3
+rm store/put-*
+begin_run --arguments='--max-mib-s 1' --cold-arguments='--samples 3 --max-p99-ms 1000'
+until_uploaded '"event":"progress".*"blocksDone":[1-9]'
 kill -KILL "$child"
 find_child
 expect_true an_agent_that_is_killed_is_started_again grep -qx \
     'warmer: the agent was ended by signal 9 and is started again' err
-expect_true progress_is_uploaded_meanwhile sh -c 'grep -l "\"event\":\"progress\"" store/put-* | grep -q .'
+expect_true progress_is_uploaded_meanwhile sh -c 'grep -q "\"event\":\"progress\"" store/put-*'
 kill -TERM "$pid"
 finish
 expect_true a_signal_ends_both_in_order test "$status" -eq 4 -a "$(field verdict)" = interrupted -a ! -e "/proc/$child"
@@ -80,7 +86,7 @@ agent --cold-arguments='--samples 3 --max-p99-ms 1000'
 expect_true the_same_command_goes_on test "$status" -eq 0 -a "$(field bytesResumed)" -gt 0 -a ! -e $state
 expect_true and_tells_what_was_measured_before grep -q '^{"event":"before"' out
 
-begin_run --arguments='--max-mib-s 4'
+begin_run --arguments='--max-mib-s 1'
 for _ in 1 2 3; do
     kill -KILL "$child"
     find_child
@@ -90,7 +96,7 @@ finish
 expect_true it_is_not_started_for_ever sh -c "test $status -eq 70 && tail -n 1 err | grep -qx \
     'warmer: the agent was ended by signal 9 and is not started again'"
 
-begin_run --arguments='--max-mib-s 4'
+begin_run --arguments='--max-mib-s 1'
 kill -KILL "$pid"
 finish
 for _ in $(seq 100); do
@@ -99,7 +105,7 @@ for _ in $(seq 100); do
 done
 expect_true no_agent_outlives_who_started_it test ! -e "/proc/$child"
 
-sh -c "echo \$\$ >parent; '$WARMER' run disk --action=warm --volume=$volume --home=home --arguments='--max-mib-s 4'; :" >out 2>err &
+sh -c "echo \$\$ >parent; '$WARMER' run disk --action=warm --volume=$volume --home=home --arguments='--max-mib-s 1'; :" >out 2>err &
 until [ -s parent ]; do sleep 0.1; done
 pid=''
 until [ -n "$pid" ]; do pid=$(tr -d ' ' <"/proc/$(cat parent)/task/$(cat parent)/children"); done
@@ -152,12 +158,8 @@ cp old disk
 REWARM_MAP_URL=none
 rm -f store/put-*
 REWARM_MANIFEST_URL="$address/manifest?X-Amz-Signature=secret" "$WARMER" run disk --action=apply --volume=$volume \
-    --home=home --attempt=first-1 --arguments='--image --wait-seconds 60 --max-mib-s 2' >out 2>err &
+    --home=home --attempt=first-1 --arguments='--image --wait-seconds 60 --max-mib-s 1' >out 2>err &
 pid=$!
-# until_uploaded PATTERN: until a line of progress has it, or the program has ended.
-until_uploaded() {
-    until grep -qsE "$1" store/put-* || ! kill -0 "$pid"; do sleep 0.1; done
-}
 until_uploaded '"event":"armed"'
 expect_true nothing_is_written_before_there_is_a_manifest cmp disk old
 find_child

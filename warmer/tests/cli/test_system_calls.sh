@@ -40,7 +40,7 @@ judge() {
 traced() {
     which=$1 seen=$2
     shift 2
-    timeout 60 strace -f -y -o trace "$@" >out 2>err
+    timeout 600 strace -f -y -o trace "$@" >out 2>err
     judge "$which" "$seen"
 }
 

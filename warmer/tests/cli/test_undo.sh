@@ -87,8 +87,10 @@ python3 -c 'import os, time
 disk = os.open("disk", os.O_WRONLY)
 while True:
     os.pwrite(disk, os.urandom(4096), 40 * 524288)
+    open("is-written", "w").close()
     time.sleep(0.01)' &
 holder=$!
+until [ -e is-written ] || ! kill -0 $holder; do sleep 0.05; done
 run "$WARMER" apply disk --image --volume $volume --state state --manifest s/manifest --max-mib-s 2
 let_go $holder
 expect_true who_writes_beside_it_is_noticed sh -c "test $status -eq 88 && grep -q 'block 40 changed while' err"

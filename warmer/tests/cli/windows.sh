@@ -126,9 +126,9 @@ expect_true a_download_that_fails_is_named sh -c \
 
 # begin_run: a slow warm-up in the background; it is $pid, and the program that it has started is $agent.
 begin_run() {
-    "$WARMER" run disk --action=warm --volume=$volume --home=kept --arguments='--max-mib-s 2' >out 2>err &
+    "$WARMER" run disk --action=warm --volume=$volume --home=kept-$$ --arguments='--max-mib-s 1' >out 2>err &
     pid=$!
-    until agent=$(pgrep -n -f ' warm disk .*progress json --max-mib-s 2') && [ -s kept/state/$volume ]; do
+    until agent=$(pgrep -n -f " warm disk .*kept-$$.*progress json --max-mib-s 1") && [ -s kept-$$/state/$volume ]; do
         kill -0 "$pid" || break
         sleep 0.1
     done

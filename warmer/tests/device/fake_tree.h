@@ -104,7 +104,13 @@ static bool fake_find_backing(const char *path, struct use_node *node) {
     return read_node(AT_FDCWD, beside, node);
 }
 
+/** In this tree a thread has files of its own where its number is below 1000. */
+static bool fake_shares_files(unsigned long process, unsigned long thread) {
+    (void)process;
+    return thread >= 1000;
+}
+
 static const struct use_tree fake_tree = {
-    .root = root, .look_in = fake_look, .find_backing = fake_find_backing};
+    .root = root, .look_in = fake_look, .find_backing = fake_find_backing, .shares_files = fake_shares_files};
 
 #endif

@@ -96,12 +96,22 @@ static void a_descriptor_that_does_not_say_is_a_writer(void) {
     expect(NULL, "process 78 (database), which has /dev/259:1 open for writing");
 }
 
-static void the_files_of_a_thread_are_looked_at(void) {
-    begin();
+static void put_thread(const char *number) {
+    char path[64];
     put("/proc/79/comm", "threads\n");
-    put_link("/proc/79/task/80/fd/3", DEVICE);
-    put("/proc/79/task/80/fdinfo/3", "flags:\t02\n");
+    snprintf(path, sizeof path, "/proc/79/task/%s/fd/3", number);
+    put_link(path, DEVICE);
+    snprintf(path, sizeof path, "/proc/79/task/%s/fdinfo/3", number);
+    put(path, "flags:\t02\n");
+}
+
+static void the_files_of_a_thread_are_looked_at_unless_they_are_its_processs(void) {
+    begin();
+    put_thread("80");
     expect(NULL, "process 79 (threads), which has /dev/259:1 open for writing");
+    begin();
+    put_thread("1080");
+    expect(NULL, NULL);
 }
 
 static void a_file_that_is_registered_with_io_uring_is_found(void) {
@@ -382,7 +392,7 @@ int main(void) {
     RUN(a_reader_is_named);
     RUN(a_writer_under_another_name_is_found);
     RUN(a_descriptor_that_does_not_say_is_a_writer);
-    RUN(the_files_of_a_thread_are_looked_at);
+    RUN(the_files_of_a_thread_are_looked_at_unless_they_are_its_processs);
     RUN(a_file_that_is_registered_with_io_uring_is_found);
     RUN(what_is_mapped_is_found);
     RUN(a_mount_is_found_by_its_number);

@@ -23,14 +23,12 @@ _BOOT_ID = re.compile(r"[0-9a-f-]{8,64}")
 def note_rewound(event: RewindEvent, account: JsonObject, artifacts: Artifacts) -> None:
     """By the last account of the agent. A rewind needs it for nothing, so it fails for no lack of it.
 
-    A device counts from 0 when it is attached. So after a rewind that wrote nothing, a volume that was
-    detached, written elsewhere and attached again may count as many: such a count proves nothing.
+    Kernels before 5.15 do not tell one attachment of a volume from the next one. Their counts prove nothing,
+    so the agent gives none.
     """
     boot_id, count = account.get("bootId"), account.get("writeCount")
     if not isinstance(boot_id, str) or not _BOOT_ID.fullmatch(boot_id) or not isinstance(count, dict):
         return
-    if not count.get("sectors"):
-        count = {}
     told: JsonObject = {
         "volumeId": event.written_id,
         "snapshotId": event.volume.snapshot_id if undone_log(event) is None else None,

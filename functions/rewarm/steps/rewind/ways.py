@@ -71,7 +71,7 @@ def arguments(event: RewindEvent, rewound: JsonObject | None) -> list[str]:
     """Options of the agent for this way; with `rewound` it says whether the volume is still as that was."""
     flags = ["--compare"] if compares_device(event) else []
     count = (rewound or {}).get("writeCount") or {}
-    numbers = count.get("sectors"), count.get("requests")
+    numbers = [count.get(name) for name in ("sectors", "requests", "diskSequence")]
     if rewound and rewound.get("bootId") and all(isinstance(number, int) for number in numbers):
-        flags.append(f"--since {rewound['bootId']},{numbers[0]},{numbers[1]}")
+        flags.append(f"--since {','.join(map(str, [rewound['bootId'], *numbers]))}")
     return flags

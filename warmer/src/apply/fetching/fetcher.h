@@ -56,8 +56,20 @@ enum outcome load_index(struct fetcher *fetcher, const char **reason);
 enum outcome load_frame(struct fetcher *fetcher, uint64_t nth);
 void load_close(struct fetcher *fetcher);
 
-/** Whether this block of the pack or of zeros is neither done nor equal. */
-bool fetch_wants(const struct fetcher *fetcher, uint64_t nth);
+/** hand.c: whether this block of the pack or of zeros is neither done nor equal. */
+bool hand_wants(const struct fetcher *fetcher, uint64_t nth);
+
+/**
+ * Hand over one block: to be checked once its frame, which is loaded, is decoded; to be written where the
+ * device holds it, or where it has no frame and is zeros. NULL, or what is wrong.
+ */
+const char *hand_block(struct fetcher *fetcher, const struct pack_block *block);
+
+/** Hand over the blocks of the line, from the first one that is not handed over yet. */
+enum outcome hand_blocks(struct fetcher *fetcher, const char **reason);
+
+/** Count a block that an earlier run has read back. */
+void hand_skipped(struct board *board, uint32_t bytes);
 
 /** compare.c: whether the blocks of this line are compared before anything else. */
 bool compare_is_wanted(const struct fetcher *fetcher);

@@ -3,7 +3,7 @@
  * read once to know what differs and what the pack's index says; here it is read again and sent, so that no
  * more than a block of it is in memory. Between the two nobody else may have written.
  */
-#include "apply/fetcher.h"
+#include "apply/fetching/fetcher.h"
 
 #include "delta/raw.h"
 #include "system/clock.h"

@@ -1,5 +1,5 @@
 /** The feeder reads the manifest's lines and queues their work for the fetchers. */
-#include "apply/fetcher.h"
+#include "apply/fetching/fetcher.h"
 #include "system/upload.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /** Reads what the device holds, before anything is written to it, and compares it. */
-#include "apply/fetcher.h"
+#include "apply/fetching/fetcher.h"
 
 #include "delta/raw.h"
 #include "system/clock.h"

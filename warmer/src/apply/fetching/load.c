@@ -1,5 +1,5 @@
 /** Loads packs: the index first, then the frames that are wanted, by ranges where that leaves out much. */
-#include "apply/fetcher.h"
+#include "apply/fetching/fetcher.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -93,7 +93,7 @@ static uint64_t run_bytes(const struct fetcher *fetcher, uint64_t nth) {
     uint64_t wanted = 0;
     for (; nth < fetcher->work.item.blocks && bytes - wanted <= GAP_BYTES; nth++) {
         bytes += fetcher->blocks[nth].frame_bytes;
-        wanted = fetch_wants(fetcher, nth) ? bytes : wanted;
+        wanted = hand_wants(fetcher, nth) ? bytes : wanted;
     }
     return wanted;
 }
