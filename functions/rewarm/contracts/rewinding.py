@@ -151,6 +151,9 @@ class RewindResult(Contract):
     compared_id: Annotated[
         str | None, Field(description="The snapshot of this attempt, with which blocks are compared.")
     ] = None
+    equal_id: Annotated[
+        str | None, Field(description="To which the volume was put back; nobody has written to it since.")
+    ] = None
     newest_id: Annotated[
         str | None, Field(description="The one before it, whose blocks are fetched while it is pending.")
     ] = None

@@ -136,6 +136,8 @@ class Writing:
             "blocksWritten": len(self._written),
             "written": [[*pair] for pair in _pairs(runs)[:MOST_RUNS]],
             "writtenTruncated": len(runs) > MOST_RUNS,
+            "bootId": BOOT_ID,
+            "writeCount": {"sectors": self._volume.writes * SECTORS, "requests": self._volume.writes},
         }
         return {**account, **self._compared} if self._compares else account
 
@@ -147,8 +149,6 @@ class Writing:
             "undoPacks": self.packs,
             "undoBytes": self.undo_bytes,
             "undoBlocks": len(self._written) if self.packs else 0,
-            "bootId": BOOT_ID,
-            "writeCount": {"sectors": self._volume.writes * SECTORS, "requests": self._volume.writes},
         }
 
     def _seed(self, block: int) -> Seed:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import pytest
 
 from rewarm.contracts.rewinding import RewindResult
-from rewarm.domain.errors import AccessDeniedError, RewindIncompleteError, VolumeInUseError
+from rewarm.domain.errors import (
+    AccessDeniedError,
+    RewindIncompleteError,
+    SnapshotNotFoundError,
+    VolumeInUseError,
+)
 from rewarm.domain.model import MIB
+from rewarm.domain.ready.agent_exit import AgentExit
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.steps.record.bucket import rewound_key
-from tests.support.builders import RESTORE_ID
+from tests.support.builders import RESTORE_ID, SNAPSHOT_ID
 from tests.support.replacing import OLD
 from tests.support.rewinding import COPIED, NEWEST, Rewinding, completed, with_newest
 
@@ -196,6 +202,53 @@ class TestUnwritten:
         assert delta is not None
         assert (delta.against, delta.whole, delta.undo_attempt) == (NEWEST, False, 0)
 
+    @pytest.mark.parametrize("compared", ["snapshots", "device"])
+    def test_no_snapshot_is_made_and_the_one_that_the_volume_equals_is_the_way_back(
+        self, again: Rewinding, compared: str
+    ) -> None:
+        again.kept, again.compared = "snapshot", compared
+        again.go()
+        again.report({"event": "armed", "unwrittenSince": True})
+        taken = again.go()
+        assert (taken.phase, taken.evidence_id, taken.delta) == ("wait", NEWEST, None)
+        assert again.table.get_volume(RESTORE_ID, 0)["rewind0"]["evidence"] == NEWEST, "before a write"
+        delta = again.go().delta
+        assert again.gate_is_open
+        assert not again.evidence.made
+        assert delta is not None
+        assert (delta.against, delta.whole, delta.undo_attempt, delta.without) == (NEWEST, False, None, [])
+        done = finished(again)
+        assert done.initialization is not None
+        assert f"{NEWEST} has {OLD}" in done.initialization.reasons[-1]
+        assert again.table.get_volume(RESTORE_ID, 0)["rewind0"]["evidenceState"] == "completed"
+
+    def test_after_a_kill_it_stays_the_way_back_and_a_snapshot_says_what_differs(
+        self, again: Rewinding
+    ) -> None:
+        again.kept, again.compared = "snapshot", "snapshots"
+        again.go()
+        again.report({"event": "armed", "unwrittenSince": True})
+        again.go()
+        again.go()
+        again.go(COPIED)
+        assert again.fails_with(AgentExit.ENDED).attempt == 1
+        again.go()
+        again.report({"event": "armed", "unwrittenSince": False})
+        asked = again.go()
+        (made,) = again.evidence.made
+        assert (asked.evidence_id, asked.compared_id, asked.equal_id) == (NEWEST, made, None)
+        assert again.table.get_volume(RESTORE_ID, 0)["rewind0"]["others"] == [made]
+
+    def test_where_it_is_deleted_meanwhile_nothing_is_written(self, again: Rewinding) -> None:
+        again.kept, again.compared = "snapshot", "snapshots"
+        again.go()
+        again.report({"event": "armed", "unwrittenSince": True})
+        again.go()
+        del again.snapshots.snapshots[NEWEST]
+        with pytest.raises(SnapshotNotFoundError, match="Nothing was written"):
+            again.go()
+        assert not again.gate_is_open
+
     @pytest.mark.parametrize(("unwritten", "left"), [(False, NEWEST), (True, "snap-00000000000000bad")])
     def test_everything_is_compared_where_somebody_has_written_or_ebs_cannot_compare(
         self, again: Rewinding, *, unwritten: bool, left: str
@@ -217,7 +270,7 @@ class TestUndoing:
 
     def has_left(self, world: Rewinding, restore_id: str, index: int) -> None:
         told = {"restoreId": restore_id, "index": index, "bootId": BOOT_ID, "writeCount": COUNT}
-        world.artifacts.objects[rewound_key(OLD)] = told
+        world.artifacts.objects[rewound_key(OLD)] = {**told, "snapshotId": SNAPSHOT_ID}
 
     @pytest.mark.parametrize(("unwritten", "whole"), [(True, False), (False, True)])
     def test_the_log_alone_is_written_where_nothing_was_written_since(
@@ -231,6 +284,16 @@ class TestUndoing:
         assert delta.log is not None
         assert (delta.log.restore_id, delta.log.index) == ("restore-0", 2)
         assert (delta.whole, delta.undo_attempt) == (whole, 0)
+
+    def test_with_a_snapshot_the_one_below_the_log_is_the_way_back(self, undoing: Rewinding) -> None:
+        undoing.kept = "snapshot"
+        undoing.go()
+        undoing.report({"event": "armed", "unwrittenSince": True})
+        assert undoing.go().evidence_id == SNAPSHOT_ID
+        delta = undoing.go().delta
+        assert delta is not None
+        assert (delta.log is not None, delta.against, delta.whole) == (True, None, False)
+        assert not undoing.evidence.made
 
     def test_the_log_alone_undoes_a_rewind_that_stopped_halfway(self, undoing: Rewinding) -> None:
         undoing.undo_alone = True
