@@ -9,18 +9,18 @@ from rewarm_cli.problems import DONE, NOT_FOUND, USAGE
 LOG = {
     "restoreId": "restore-1", "index": 0, "volumeId": "vol-1", "snapshotId": "snap-1", "packs": 3,
     "startedAt": "2026-11-21T03:10:00Z", "bytes": 134_217_728, "usdPerMonth": "0.002875",
-    "expiresAt": "2026-12-22T00:00:00Z",
+    "expiresAt": "2026-12-22T00:00:00Z", "blocks": 1_204, "completedAt": "2026-11-21T03:12:00Z",
 }  # fmt: skip
 
 
 def test_logs_are_listed_with_size_price_and_end(rewarm, stack):
     stack.answers["GET", "/undo-logs"] = (
         200,
-        {"undoLogs": [LOG, {**LOG, "volumeId": None, "snapshotId": None}]},
+        {"undoLogs": [LOG, {**LOG, "volumeId": None, "snapshotId": None, "completedAt": None}]},
     )
     assert json.loads(rewarm("undo-log", "list", "-o", "json").out)["undoLogs"][0] == LOG
     shown = rewarm("undo-log", "list").out
-    for part in ("restore-1", "vol-1", "128 MiB", "$0.0029", "2026-12-2"):
+    for part in ("restore-1", "vol-1", "1,204", "incomplete", "128 MiB", "$0.0029", "2026-12-2"):
         assert part in shown
 
 

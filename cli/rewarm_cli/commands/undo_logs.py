@@ -37,14 +37,22 @@ def list_undo_logs(settings: Settings) -> None:
             log["restoreId"],
             log["volumeId"] or "-",
             log["snapshotId"] or "-",
+            _blocks(log),
             words.size(log["bytes"]),
             words.usd(log["usdPerMonth"]),
             words.clock(log["expiresAt"]),
         ]
         for log in found
     ]
-    names = ("restore", "volume", "put back to", "size", "a month", "deleted at")
+    names = ("restore", "volume", "put back to", "blocks", "size", "a month", "deleted at")
     print_table(console(), names, rows, whole=("restore", "volume"))
+
+
+def _blocks(log: Json) -> str:
+    """How many undo the rewind; no number of one that stopped halfway, or was interrupted."""
+    if log["completedAt"] is None:
+        return "incomplete"
+    return "-" if log["blocks"] is None else f"{log['blocks']:,}"
 
 
 @undo_log.command(
@@ -67,5 +75,7 @@ def delete_undo_log(settings: Settings, restore_id: str, *, yes: bool) -> None:
 def _ask(restore_id: str) -> None:
     """Ends the command where nobody agrees; what is deleted never comes back."""
     if not sys.stdin.isatty():
-        raise click.UsageError(f"there is nobody to ask whether to delete what undoes {restore_id}: use --yes")
+        raise click.UsageError(
+            f"there is nobody to ask whether to delete what undoes {restore_id}: use --yes"
+        )
     click.confirm(f"Delete what undoes {restore_id}?", abort=True, err=True)

@@ -217,6 +217,8 @@ class UndoLog(Contract):
     snapshot_id: Annotated[str | None, Field(description="To which the volume was put back.")]
     started_at: Instant | None
     packs: Annotated[int, Field(description="0: the rewind has overwritten nothing.")]
+    blocks: Annotated[int | None, Field(description="Null where nobody has counted all of them.")]
+    completed_at: Annotated[Instant | None, Field(description="Null: the rewind is incomplete, or runs.")]
     bytes: Annotated[int, Field(description="That S3 stores.")]
     usd_per_month: Decimal
     expires_at: Annotated[Instant, Field(description="From then on S3 deletes it.")]

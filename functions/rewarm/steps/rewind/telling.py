@@ -19,7 +19,7 @@ from rewarm.steps.record.records import (
     initialization_record,
     rewind_attribute,
 )
-from rewarm.steps.rewind.accounts import so_far
+from rewarm.steps.rewind.accounts import in_all, so_far
 from rewarm.steps.rewind.gate import PREPARING, READY, unmark
 from rewarm.steps.rewind.needs import RewindPorts
 from rewarm.steps.rewind.rewound import note_rewound
@@ -37,7 +37,9 @@ def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewin
     if not event.is_direct:
         note_rewound(event, writer.account or {}, ports.artifacts)
         if keeps_log(event):
-            complete_log(event, ports)
+            written = in_all(pending, writer)
+            is_counted = written.is_exact and not pending.attempt
+            complete_log(event, written.blocks if is_counted else None, ports)
         stays = unmark(event.written_id, ports.volumes)
         reasons.append(way_back(event, pending, ports))
         if stays is not None:

@@ -140,7 +140,8 @@ def test_the_head_of_the_log_says_at_the_end_how_many_packs_undo_the_rewind(logg
     assert "completedAt" not in head
     finished(logging)
     told = logging.artifacts.objects[f"undo/{RESTORE_ID}/0/log.json"]
-    assert (told["packs"], told["startedAt"], told["undoOf"]) == (1, head["startedAt"], None)
+    assert (told["packs"], told["blocks"]) == (1, 3)
+    assert (told["startedAt"], told["undoOf"]) == (head["startedAt"], None)
     assert told["completedAt"]
 
 
