@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 
 from rewarm.contracts import CostPart, Plan, PollInitializationResult
@@ -56,13 +57,23 @@ def _written(event: RewindEvent, pending: RewindResult, writer: Writer) -> str:
     account, compares = writer.account, compares_device(event)
     blocks = agent_output.whole_number(account, "blocksWritten" if compares else "blocksDone") or 0
     blocks += pending.written.blocks
-    samples = agent_output.whole_number(account, "samples") or 0
-    others = f"; {samples:,} of the others are the same there" if samples else ""
-    if compares:
-        equal = agent_output.whole_number(account, "blocksEqual") or 0
-        others = f"; the other {equal:,} were compared, and are the same there"
     amount = f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)})"
-    return f"{amount} of {target_in_words(event)} are written and read back{others}"
+    written = f"{amount} of {target_in_words(event)} are written and read back"
+    return "; ".join([written, *_rest(event, pending, account)])
+
+
+def _rest(event: RewindEvent, pending: RewindResult, account: JsonObject | None) -> Iterator[str]:
+    """What is known of the blocks that were not written. Only a whole comparison has read all of them."""
+    samples = agent_output.whole_number(account, "samples") or 0
+    if samples:
+        yield f"{samples:,} of the others are the same there"
+    if pending.equal_id is not None:
+        yield "the others were not read, as nobody had written to the volume since its last rewind"
+    elif event.volume.undo_alone:
+        yield "the others were not read, and stay as they were"
+    elif compares_device(event):
+        equal = agent_output.whole_number(account, "blocksEqual") or 0
+        yield f"the other {equal:,} were compared, and are the same there"
 
 
 def progress(

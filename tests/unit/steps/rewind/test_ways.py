@@ -305,6 +305,25 @@ class TestUndoing:
         assert delta.log is not None
         assert not delta.whole, "the other blocks are not those of the snapshot"
 
+    @pytest.mark.parametrize(
+        ("unwritten", "alone", "rest"),
+        [
+            (True, False, "the others were not read, as nobody had written to the volume since"),
+            (False, True, "the others were not read, and stay as they were"),
+            (False, False, "the other 37 were compared, and are the same there"),
+        ],
+    )
+    def test_its_end_says_what_was_proven(
+        self, undoing: Rewinding, *, unwritten: bool, alone: bool, rest: str
+    ) -> None:
+        undoing.undo_alone = alone
+        undoing.go()
+        undoing.report({"event": "armed", "unwrittenSince": unwritten})
+        undoing.go()
+        done = finished(undoing)
+        assert done.initialization is not None
+        assert rest in done.initialization.reasons[0]
+
     def test_what_another_rewind_has_left_counts_for_nothing(self, undoing: Rewinding) -> None:
         self.has_left(undoing, "restore-7", 2)
         undoing.armed()
