@@ -99,6 +99,7 @@ class BlockCounts(Contract):
     blocks: Annotated[int, Field(description="To be written, zeros too.")] = 0
     zeros: int = 0
     logged: Annotated[int, Field(description="Of them, from an undo log.")] = 0
+    relogged: Annotated[int, Field(description="Of these, in the log with other bytes as well.")] = 0
     samples: Annotated[int, Field(description="That are not written, but compared.")] = 0
     packs: int = 0
     packed_bytes: int = 0

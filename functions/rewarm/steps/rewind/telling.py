@@ -26,7 +26,7 @@ from rewarm.steps.rewind.needs import RewindPorts
 from rewarm.steps.rewind.rewound import note_rewound
 from rewarm.steps.rewind.undo_logs import complete_log
 from rewarm.steps.rewind.way_back import way_back
-from rewarm.steps.rewind.ways import compares_device, keeps_log, target_in_words
+from rewarm.steps.rewind.ways import compares_device, keeps_log, target_in_words, undone_log
 from rewarm.steps.rewind.writer import Writer
 
 FIRST_WAIT_SECONDS = 1
@@ -64,6 +64,7 @@ def _written(event: RewindEvent, pending: RewindResult, writer: Writer) -> str:
 
 def _rest(event: RewindEvent, pending: RewindResult, account: JsonObject | None) -> Iterator[str]:
     """What is known of the blocks that were not written. Only a whole comparison has read all of them."""
+    log, relogged = undone_log(event), pending.counts.relogged
     samples = agent_output.whole_number(account, "samples") or 0
     if samples:
         yield f"{samples:,} of the others are the same there"
@@ -74,6 +75,11 @@ def _rest(event: RewindEvent, pending: RewindResult, account: JsonObject | None)
     elif compares_device(event):
         equal = agent_output.whole_number(account, "blocksEqual") or 0
         yield f"the other {equal:,} were compared, and are the same there"
+    if log is not None and relogged:
+        yield (
+            f"{relogged:,} of its blocks had changed again before the agent of {log.restore_id} took "
+            "the volume once more: what they had then is left in its undo log"
+        )
 
 
 def progress(

@@ -324,6 +324,16 @@ class TestUndoing:
         assert done.initialization is not None
         assert rest in done.initialization.reasons[0]
 
+    def test_its_end_names_blocks_that_changed_again_before_the_agent_took_the_volume_once_more(
+        self, undoing: Rewinding
+    ) -> None:
+        undoing.armed()
+        undoing.go(COPIED.model_copy(update={"relogged": 2}))
+        undoing.end(**COMPARED)
+        done = undoing.go()
+        assert done.initialization is not None
+        assert "2 of its blocks had changed again" in done.initialization.reasons[0]
+
     def test_what_another_rewind_has_left_counts_for_nothing(self, undoing: Rewinding) -> None:
         self.has_left(undoing, "restore-7", 2)
         undoing.armed()
