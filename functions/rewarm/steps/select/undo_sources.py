@@ -74,5 +74,6 @@ def _undone(
         volume_id=volume_id,
         undo_index=index,
         undo_packs=found,
+        undo_blocks=head.get("blocks"),
         undo_alone=not completed or head.get("undoOf") is not None,
     )
