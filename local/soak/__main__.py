@@ -12,12 +12,13 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from local.soak.options import Options, parse
+from local.soak.options import REWINDS_OPTION, Options, parse
 from local.soak.runner import Outcome, scenario, soak
 from local.soak.trouble.call_table import call_table
 from local.soak.trouble.statements import UNNEEDED, statements
@@ -105,22 +106,24 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: Options, tally: Tally, console: Console) -> None:
+    play = partial(scenario, rewinds=True) if options.rewinds else scenario
+    kind = f"{REWINDS_OPTION} " if options.rewinds else ""
     if options.only is not None:
-        outcome = scenario(options.only)
+        outcome = play(options.only)
         tally.add(outcome)
-        _tell(outcome, console)
+        _tell(outcome, console, kind)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("restores", total=options.restores)
-        for outcome in soak(options.restores, options.seed):
+        for outcome in soak(options.restores, options.seed, play):
             tally.add(outcome)
             progress.update(task, completed=min(tally.restores, options.restores))
             if not outcome.good:
-                _tell(outcome, progress.console)
+                _tell(outcome, progress.console, kind)
 
 
-def _tell(outcome: Outcome, console: Console) -> None:
+def _tell(outcome: Outcome, console: Console, kind: str) -> None:
     """All that is known of a scenario, and how to see it again."""
     console.print(f"seed {outcome.seed}: {', '.join(outcome.endings)}", highlight=False)
     for title, lines in (
@@ -131,7 +134,7 @@ def _tell(outcome: Outcome, console: Console) -> None:
     ):
         for line in lines or (["nothing"] if title in {"left", "stuck"} else []):
             console.print(f"  {title}: {line}", highlight=False, markup=False)
-    console.print(f'  again: make soak ARGS="--only {outcome.seed}"', highlight=False, markup=False)
+    console.print(f'  again: make soak ARGS="{kind}--only {outcome.seed}"', highlight=False, markup=False)
 
 
 def _summary(tally: Tally, seconds: float) -> str:

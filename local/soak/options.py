@@ -8,7 +8,7 @@ from rewarm_cli.arguments import Parser, named, whole
 
 DEFAULT_RESTORES, MOST_RESTORES = 200, 1_000_000
 TABLE_OPTION = "--calls"
-STATEMENTS_OPTION = "--statements"
+STATEMENTS_OPTION, REWINDS_OPTION = "--statements", "--rewinds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Options:
     """Print the table of the fault matrix instead."""
     statements: bool
     """Take out each statement of the template instead."""
+    rewinds: bool
+    """Nothing but rewinds, and what undoes them."""
     as_json: bool
 
 
@@ -30,7 +32,8 @@ def parse(arguments: list[str] | None = None) -> Options:
     """Exit with status 2 and a sentence for options that make no sense."""
     given = _parser().parse_args(arguments)
     only = None if given.only is None else int(given.only)
-    return Options(given.restores, int(given.seed), only, given.calls, given.statements, given.json)
+    seed, tables = int(given.seed), (given.calls, given.statements)
+    return Options(given.restores, seed, only, *tables, given.rewinds, given.json)
 
 
 def _parser() -> Parser:
@@ -53,6 +56,9 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         STATEMENTS_OPTION, action="store_true", help="print which call each statement of template.yaml is for"
+    )
+    parser.add_argument(
+        REWINDS_OPTION, action="store_true", help="each scenario is a rewind, and what undoes it"
     )
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
     return parser

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from local import Json
 from local.aws.region import ApiError
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.agent import Trouble
@@ -62,22 +63,22 @@ class Outcome:
         return asdict(self)
 
 
-def soak(restores: int, first_seed: int) -> Iterator[Outcome]:
+def soak(restores: int, first_seed: int, play: Callable[[int], Outcome]) -> Iterator[Outcome]:
     """Scenarios by consecutive seeds until so many restores were made."""
     seed, made = first_seed, 0
     while made < restores:
-        outcome = scenario(seed)
+        outcome = play(seed)
         made += outcome.restores
         seed += 1
         yield outcome
 
 
-def scenario(seed: int) -> Outcome:
-    """One scenario, alone in its lab."""
+def scenario(seed: int, *, rewinds: bool = False) -> Outcome:
+    """One scenario, alone in its lab; a rewind and what undoes it, where that is asked for."""
     writer = Writer(seed)
     faults = writer.plan.faults
     with FastLab(seed, Writer.settings(seed), interference=faults, mishaps=faults) as lab:
-        plan = writer.write(lab)
+        plan = writer.write_rewind(lab) if rewinds else writer.write(lab)
         lab.region.faults.add(*plan.region_faults)
         lab.data_plane.troubles.extend(_bound(plan, lab))
         hands = outside_hands(seed)
@@ -117,19 +118,33 @@ class _Play:
 
     def endings(self) -> list[Ending]:
         """Of every restore, in the order of the requests."""
-        found: list[tuple[int, str | Ending]] = []
+        found: list[str | Ending] = []
+        firsts: list[int] = []
         for number, request in enumerate(self._plan.requests):
-            before = self._begun()
-            status, body = self._lab.api("POST", "/restores", request)
-            # Where the answer of the API's function was lost, the restore began all the same.
-            began = [str(body["restoreId"])] if status == 202 else sorted(self._begun() - before)
-            for restore_id in began:
-                self._arrange(number, restore_id)
-                found.append((number, restore_id))
-            if not began:
-                found.append((number, Ending(f"refused {status}", str(body.get("error", "")), str(body))))
+            firsts.append(len(found))
+            found += self._asked(number, request)
             self._lab.pass_time(self._plan.delays[number])
-        return [one if isinstance(one, Ending) else ended(self._lab, one) for _, one in found]
+        endings = [one if isinstance(one, Ending) else ended(self._lab, one) for one in found]
+        of_number = {number: endings[first] for number, first in enumerate(firsts)}
+        for undoing in self._plan.undoings:
+            undone = of_number.get(undoing.of)
+            undo = None if undone is None else undoing.request(self._lab, undone)
+            for one in [] if undo is None else self._asked(undoing.number, undo):
+                of_number[undoing.number] = one if isinstance(one, Ending) else ended(self._lab, one)
+                endings.append(of_number[undoing.number])
+        return endings
+
+    def _asked(self, number: int, request: Json) -> Iterator[str | Ending]:
+        """What began by one request, or how it was refused."""
+        before = self._begun()
+        status, body = self._lab.api("POST", "/restores", request)
+        # Where the answer of the API's function was lost, the restore began all the same.
+        began = [str(body["restoreId"])] if status == 202 else sorted(self._begun() - before)
+        for restore_id in began:
+            self._arrange(number, restore_id)
+            yield restore_id
+        if not began:
+            yield Ending(f"refused {status}", str(body.get("error", "")), str(body))
 
     def _begun(self) -> set[str]:
         names = {execution.name for execution in self._lab.executions(RESTORE)}

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from local.aws.region.faults import FaultRule
+from local.soak.audit.rewinds import RewindAudit
 from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
+from local.soak.lab.undoing import differing
 from tests.support.restores import Restore, RestoreUser, texts
 from tests.workflow.test_agent_faults import KILL_ALL, on_instance
 
@@ -278,6 +280,33 @@ def test_a_volume_goes_back_to_one_snapshot_at_a_time(fast: FastLab) -> None:
     for path in ("/plans", "/restores"):
         status, refusal = fast.api("POST", path, {**asked, "source": both})
         assert (status, "to one of them only" in str(refusal)) == (400, True), refusal
+
+
+@pytest.mark.parametrize("compare", ["snapshots", "device"])
+def test_a_rewind_that_nobody_has_written_after_is_undone_without_a_new_snapshot(
+    fast: FastLab, compare: str
+) -> None:
+    asked = lab_rewind(fast)
+    (volume,) = fast.data_plane.volumes.values()
+    volume.blocks_written = 600
+    volume.writes += 600
+    was = volume.image_now()
+    asked["target"] |= {"evidence": "snapshot", "compare": compare}
+    good = asked["source"]["snapshotId"]
+    first = started(fast, asked)
+    assert ended(fast, first).kind == "ready"
+    evidence = rewind_of(fast, first)["evidence"]
+    there = fast.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]
+    began = fast.scheduler.now
+    second = started(fast, {**asked, "source": {"snapshotId": evidence}})
+    ending = ended(fast, second)
+    assert ending.kind == "ready", ending
+    assert fast.region.call("ec2", "DescribeSnapshots", {})["Snapshots"] == there
+    assert next(differing(volume.image_now(), was), None) is None
+    assert rewind_of(fast, second)["evidence"] == good, "the volume was equal to it"
+    assert f"{good} has" in told(fast)
+    assert fast.scheduler.now - began < 60
+    assert list(RewindAudit(fast).findings([first, second])) == []
 
 
 def test_the_newest_snapshot_of_a_volume_is_never_the_evidence(fast: FastLab) -> None:

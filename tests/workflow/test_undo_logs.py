@@ -12,7 +12,7 @@ from local.soak.audit.rewinds import RewindAudit
 from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
-from local.soak.lab.undoing import differing
+from local.soak.lab.undoing import differing, overlaid
 from tests.support.restores import RestoreUser, texts
 from tests.workflow.test_rewind import Damaged
 from tests.workflow.test_rewind import damaged as damaged  # noqa: PLC0414  # the fixture
@@ -151,6 +151,30 @@ def test_after_a_kill_the_log_of_the_first_attempt_counts(fast: FastLab) -> None
     audited(fast, restore_id)
     assert ended(fast, volume.started({"undoOf": restore_id})).kind == "ready"
     assert same(volume.now, volume.was)
+
+
+def test_what_somebody_writes_between_two_attempts_becomes_what_it_was_before_the_rewind(
+    fast: FastLab,
+) -> None:
+    volume = Volume(fast)
+    fast.data_plane.troubles.append(Trouble("killed", action="apply"))
+    restore_id = volume.started()
+    fast.run(lambda: volume.there.writes > 0, most_seconds=3_600)
+    fast.run(lambda: volume.there.reader is None, most_seconds=600)
+    kept = next(one for one in differing(volume.now, volume.was))
+    volume.there.image = overlaid(volume.now, {kept: "of somebody"})
+    volume.there.writes += 1
+    assert ended(fast, restore_id).kind == "ready"
+    assert same(volume.now, volume.of_snapshot)
+
+    asked = {"source": {"undoOf": restore_id}, "target": {"instanceId": volume.instance_id, "mode": "rewind"}}
+    chosen = fast.api("POST", "/plans", asked)[1]["plans"][0]["volume"]["chosenBecause"]
+    assert "each block becomes what it had before the first write" in chosen
+    undo_id = volume.started({"undoOf": restore_id})
+    assert ended(fast, undo_id).kind == "ready"
+    assert same(volume.now, volume.was)
+    assert volume.rewind_of(undo_id)["relogged"] == 1
+    assert "1 of its blocks had changed again" in told(fast)
 
 
 def test_the_audit_finds_what_a_log_lacks(fast: FastLab) -> None:

@@ -27,6 +27,9 @@ def list_undo_logs(settings: Settings) -> None:
     if not settings.for_people:
         settings.emit({"undoLogs": found})
         return
+    if not found:
+        click.echo("There is no undo log.")
+        return
     from rewarm_cli.output import console, print_table
 
     rows = [
@@ -34,28 +37,45 @@ def list_undo_logs(settings: Settings) -> None:
             log["restoreId"],
             log["volumeId"] or "-",
             log["snapshotId"] or "-",
+            _blocks(log),
             words.size(log["bytes"]),
             words.usd(log["usdPerMonth"]),
             words.clock(log["expiresAt"]),
         ]
         for log in found
     ]
-    names = ("restore", "volume", "put back to", "size", "a month", "deleted at")
+    names = ("restore", "volume", "put back to", "blocks", "size", "a month", "deleted at")
     print_table(console(), names, rows, whole=("restore", "volume"))
+
+
+def _blocks(log: Json) -> str:
+    """How many undo the rewind; no number of one that stopped halfway, or was interrupted."""
+    if log["completedAt"] is None:
+        return "incomplete"
+    return "-" if log["blocks"] is None else f"{log['blocks']:,}"
 
 
 @undo_log.command(
     "delete", epilog=examples("rewarm undo-log delete restore-…", "rewarm undo-log delete restore-… --yes")
 )
 @click.argument("restore_id", metavar="RESTORE")
-@click.option("-y", "--yes", is_flag=True, help="Delete without asking.")
+@click.option("-y", "--yes", is_flag=True, help="Delete without asking. Needed without a terminal.")
 @takes_settings
 def delete_undo_log(settings: Settings, restore_id: str, *, yes: bool) -> None:
     """Delete the undo log of a restore; the rewind cannot be undone by it any more."""
-    if sys.stdin.isatty() and sys.stdout.isatty() and not yes:
-        click.confirm(f"Delete what undoes {restore_id}?", abort=True, err=True)
+    if not yes:
+        _ask(restore_id)
     answer = settings.api().insist(200, "DELETE", f"/undo-logs/{quote(restore_id, safe='')}")
     if settings.for_people:
         click.echo(f"The undo log of {restore_id} is deleted: {answer['deletedObjects']:,} objects")
     else:
         settings.emit(answer)
+
+
+def _ask(restore_id: str) -> None:
+    """Ends the command where nobody agrees; what is deleted never comes back."""
+    if not sys.stdin.isatty():
+        raise click.UsageError(
+            f"there is nobody to ask whether to delete what undoes {restore_id}: use --yes"
+        )
+    click.confirm(f"Delete what undoes {restore_id}?", abort=True, err=True)

@@ -104,6 +104,8 @@ class ListBlocksResult(Contract):
     zeros: Count
     logged: Count = 0
     """Of the blocks, those that come from an undo log: EBS is not asked for them."""
+    relogged: Count = 0
+    """Of these, those of which a later attempt has kept other bytes, which are not written."""
     blocks_total: Count
     """With those that were left out."""
     samples: Count
@@ -152,6 +154,7 @@ class JoinPartsResult(Contract):
     blocks: Count
     zeros: Count
     logged: Count = 0
+    relogged: Count = 0
     samples: Count
     packs: Count
     packed_bytes: Count

@@ -99,6 +99,7 @@ class BlockCounts(Contract):
     blocks: Annotated[int, Field(description="To be written, zeros too.")] = 0
     zeros: int = 0
     logged: Annotated[int, Field(description="Of them, from an undo log.")] = 0
+    relogged: Annotated[int, Field(description="Of these, in the log with other bytes as well.")] = 0
     samples: Annotated[int, Field(description="That are not written, but compared.")] = 0
     packs: int = 0
     packed_bytes: int = 0
@@ -150,6 +151,9 @@ class RewindResult(Contract):
     ] = None
     compared_id: Annotated[
         str | None, Field(description="The snapshot of this attempt, with which blocks are compared.")
+    ] = None
+    equal_id: Annotated[
+        str | None, Field(description="To which the volume was put back; nobody has written to it since.")
     ] = None
     newest_id: Annotated[
         str | None, Field(description="The one before it, whose blocks are fetched while it is pending.")
@@ -214,6 +218,8 @@ class UndoLog(Contract):
     snapshot_id: Annotated[str | None, Field(description="To which the volume was put back.")]
     started_at: Instant | None
     packs: Annotated[int, Field(description="0: the rewind has overwritten nothing.")]
+    blocks: Annotated[int | None, Field(description="Null where nobody has counted all of them.")]
+    completed_at: Annotated[Instant | None, Field(description="Null: the rewind is incomplete, or runs.")]
     bytes: Annotated[int, Field(description="That S3 stores.")]
     usd_per_month: Decimal
     expires_at: Annotated[Instant, Field(description="From then on S3 deletes it.")]

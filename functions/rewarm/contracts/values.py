@@ -120,6 +120,7 @@ class VolumeAssignment(Contract):
         description="With source.undoOf: the place of the volume in that restore, under which its log is.",
     )
     undo_packs: int | None = Field(default=None, ge=0, description="Of that log.")
+    undo_blocks: int | None = Field(default=None, ge=0, description="Of that log, where they are counted.")
     undo_alone: bool = Field(
         default=False,
         description="Just the blocks of that log are written: without them the volume was not the snapshot, "

@@ -92,7 +92,7 @@ class Auditor:
         found += [
             f"volume {name} is at full speed and still marked as being written"
             for name in ending.ready
-            if name in there and REWINDING_TAG in there[name]["tags"]
+            if name in there and self._is_ready(there[name]["tags"].get(REWINDING_TAG))
         ]
         found += [
             f"volume {name} is reported as ready and does not exist"
@@ -100,6 +100,13 @@ class Auditor:
             if name not in there and not self._outside.is_untagged(name) and not self._was_of_drill(name)
         ]
         return found
+
+    def _is_ready(self, restore_id: str | None) -> bool:
+        """A volume that is ready may be marked by a later restore, which has failed."""
+        return (
+            restore_id is not None
+            and self._lab.api("GET", f"/restores/{restore_id}")[1].get("status") == "ready"
+        )
 
     def _was_of_drill(self, volume_id: str) -> bool:
         gone = self._lab.region._tables.gone_volumes

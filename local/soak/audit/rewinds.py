@@ -13,7 +13,8 @@ from local.aws.machines.dataplane import SnapshotImage
 from local.soak.lab.data_plane import Volume
 from local.soak.lab.lab import FastLab
 from local.soak.lab.undoing import Seed, differing, overlaid, seeds_of
-from rewarm.steps.record.bucket import UNDO_LOGS, undo_log_of, undo_pack_attempt
+from rewarm.domain.volume.leftovers import EVIDENCE_TAG
+from rewarm.steps.record.bucket import UNDO_LOGS, undo_head_key, undo_log_of, undo_pack_attempt
 
 
 class RewindAudit:
@@ -26,6 +27,7 @@ class RewindAudit:
     def findings(self, restore_ids: Iterable[str]) -> Iterator[str]:
         """A sentence for each thing that is amiss."""
         volumes = self._lab.data_plane.volumes
+        yield from self._held_or_untold()
         for restore_id in restore_ids:
             record = self._lab.api("GET", f"/restores/{restore_id}")[1]
             plans = record.get("plans") or []
@@ -35,34 +37,73 @@ class RewindAudit:
                 if volume is not None:
                     yield from self._of_volume(restore_id, record, rewind, planned, volume)
 
+    def _held_or_untold(self) -> Iterator[str]:
+        """A volume that an agent still has, and a snapshot that a rewind made and that nobody knows of."""
+        for volume in self._lab.data_plane.volumes.values():
+            if volume.befores and volume.reader is not None:
+                yield f"{volume.volume_id} is still held"
+        for snapshot in self._lab.region._tables.snapshots.values():
+            if EVIDENCE_TAG in snapshot.tags and snapshot.snapshot_id not in self._told:
+                yield f"nobody was told of {snapshot.snapshot_id}"
+
     def _of_volume(
         self, restore_id: str, record: Json, rewind: Json, planned: Json, volume: Volume
     ) -> Iterator[str]:
-        if rewind.get("undoLog") or self._packs(restore_id):
+        if (rewind.get("undoLog") or self._packs(restore_id)) and restore_id not in volume.forgotten:
             yield from self._not_kept(restore_id, volume)
-        yield from self._said_wrongly(restore_id, rewind, volume)
+        undone = (record["request"].get("source") or {}).get("undoOf")
+        yield from self._said_wrongly(restore_id, rewind, volume, None if undone else planned["snapshotId"])
         if rewind.get("state") != "done":
             return
-        undone = (record["request"].get("source") or {}).get("undoOf")
         if undone is not None:
-            before = volume.befores.get(undone)
-            if before is not None and _differ(volume.left.get(restore_id), before):
-                yield f"{volume.volume_id} is not what it was before {undone}"
+            yield from self._not_undone(restore_id, undone, volume)
         elif volume.equals != planned["snapshotId"] and restore_id == _last(volume):
             yield f"{volume.volume_id} is not what {restore_id} says"
-        evidence = rewind.get("evidence")
-        if evidence and not self._lab.region._tables.snapshots.get(evidence):
-            yield f"{evidence}, the evidence of {restore_id}, is gone"
+        yield from self._other_evidence(restore_id, rewind, volume)
 
-    def _said_wrongly(self, restore_id: str, rewind: Json, volume: Volume) -> Iterator[str]:
-        """Mixed, untouched, the number of blocks and the way back, held against what was really written."""
-        volume_id, written = volume.volume_id, volume.writes_of[restore_id]
+    def _not_undone(self, restore_id: str, undone: str, volume: Volume) -> Iterator[str]:
+        """The blocks of the log have what they had; by the log alone, all others what they had just now."""
+        before, left = volume.befores.get(undone), volume.left.get(restore_id)
+        if before is None or left is None or undone in volume.forgotten:
+            return
+        head = json.loads(self._lab.buckets[self._lab.stack.buckets[0]][undo_head_key(undone, 0)].value)
+        if head.get("completedAt") is None or head.get("undoOf"):
+            before = overlaid(volume.befores[restore_id], self._kept(undone, before))
+        if self._wrong(left, before, volume):
+            yield f"{volume.volume_id} is not what it was before {undone}"
+
+    def _other_evidence(self, restore_id: str, rewind: Json, volume: Volume) -> Iterator[str]:
+        """The way back is there, and it has what the volume had."""
+        evidence = rewind.get("evidence")
+        if not evidence:
+            return
+        if not self._lab.region._tables.snapshots.get(evidence):
+            if volume.volume_id not in self._lab.outside.unsnapped:
+                yield f"{evidence}, the evidence of {restore_id}, is gone"
+        elif self._wrong(self._lab.data_plane.known_image(evidence), volume.befores[restore_id], volume):
+            yield f"{evidence} is not what {volume.volume_id} was before {restore_id}"
+
+    def _wrong(self, found: SnapshotImage, wanted: SnapshotImage, volume: Volume) -> bool:
+        """Whether blocks differ that nobody has used while an agent was away."""
+        return any(block not in volume.used for block in differing(found, wanted))
+
+    def _said_wrongly(
+        self, restore_id: str, rewind: Json, volume: Volume, target: str | None
+    ) -> Iterator[str]:
+        """What messages say of the volume, held against what was really written.
+
+        `target` is the snapshot that it was to become; None where a log was laid over that.
+        """
+        volume_id, written, left = volume.volume_id, volume.writes_of[restore_id], volume.left.get(restore_id)
         told = json.dumps(
             [one["detail"] for one in self._lab.events.sent if one["detail"].get("restoreId") == restore_id],
             default=str,
         )
-        if f"{volume_id} is mixed" in told and not written:
+        is_mixed = f"{volume_id} is mixed" in told
+        if is_mixed and not written:
             yield f"{volume_id} is called mixed by {restore_id}, which wrote nothing"
+        if is_mixed and target and left and not _differ(left, self._lab.data_plane.known_image(target)):
+            yield f"{volume_id} is called mixed by {restore_id}, and is whole"
         if f"Nothing was written to {volume_id}" in told and written:
             yield f"{restore_id} says that it wrote nothing to {volume_id}, and wrote {written} blocks"
         if int(rewind.get("written") or 0) > written:
@@ -85,10 +126,10 @@ class RewindAudit:
         if before is None or left is None:
             return
         kept = self._kept(restore_id, before)
-        lost = [block for block in differing(before, left) if block not in kept]
+        lost = [block for block in differing(before, left) if block not in kept and block not in volume.used]
         if lost:
             yield f"{len(lost)} blocks of {volume.volume_id} are overwritten and nowhere, as {lost[0]}"
-        elif _differ(overlaid(left, kept), before):
+        elif self._wrong(overlaid(left, kept), before, volume):
             yield f"the undo log of {restore_id} does not undo it"
         if kept and f"{restore_id}" not in self._told:
             yield f"nobody was told of the undo log of {restore_id}"

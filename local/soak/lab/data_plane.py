@@ -72,6 +72,10 @@ class Volume:
     """What it had before a restore wrote to it, by the restore."""
     left: dict[str, SnapshotImage] = field(default_factory=dict)
     """And what it had when the agent ended, the latest restore last."""
+    used: set[int] = field(default_factory=set)
+    """Blocks that somebody wrote between two rewinds, or while an agent was away."""
+    forgotten: set[str] = field(default_factory=set)
+    """Restores of which somebody or S3 has deleted the undo log, or a part of it."""
     before: str | None = None
     """What the agent measured before it read the first block; the document keeps it on the instance."""
 
@@ -92,6 +96,11 @@ class Volume:
             extents = ((0, self.blocks_written),)
             layers = ((extents, f"{self.volume_id} {self.blocks_written}"),)
         return SnapshotImage(self.volume_id, self.size_gib, extents, None, layers)
+
+    def rewrite(self, image: SnapshotImage) -> None:
+        """An instance has written what it has now, so none of it is cold."""
+        self.image, self.blocks_written = image, 0
+        self.fetched = self.background = self.written
 
     def read(self, fetched: int, blocks: int, seconds: float) -> None:
         """An instance has read so many blocks; `fetched` written ones are local now."""

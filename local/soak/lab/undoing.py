@@ -84,10 +84,15 @@ class Writing:
     def part(self, lines: Sequence[Json]) -> AgentExit | None:
         """Plays the lines of a part of the manifest; how the agent ends where it cannot go on."""
         for line in lines:
-            ended = self._write(self._wanted(line), line)
+            ended = self._compare(line) if "unchanged" in line else self._write(self._wanted(line), line)
             if ended is not None:
                 return ended
         return None
+
+    def _compare(self, line: Json) -> AgentExit | None:
+        """A block that is not written has what the snapshot has."""
+        block = line["unchanged"]
+        return None if self._seed(block) == held_seed(self._target, block) else AgentExit.DIFFERS
 
     def _wanted(self, line: Json) -> dict[int, Seed]:
         """What a line of the manifest says. Its pack is there: whoever plays it has looked."""
@@ -114,7 +119,7 @@ class Writing:
             self.undo_bytes += len(pack)
         self._written.update({block: wanted[block] for block in differing})
         self._volume.writes += len(differing)
-        self._volume.image, self._volume.blocks_written = overlaid(self._image, self._written), 0
+        self._volume.rewrite(overlaid(self._image, self._written))
         return None
 
     @property
@@ -123,10 +128,9 @@ class Writing:
         return len(self._written)
 
     def settle(self) -> None:
-        """After the last part: whether the volume has what the snapshot has; and none of it is cold."""
+        """After the last part: whether the volume has what the snapshot has."""
         is_equal = next(differing(self._volume.image_now(), self._target), None) is None
         self._volume.equals = self._snapshot_id if is_equal else None
-        self._volume.fetched = self._volume.background = self._volume.written
 
     @property
     def account(self) -> Json:
@@ -136,6 +140,8 @@ class Writing:
             "blocksWritten": len(self._written),
             "written": [[*pair] for pair in _pairs(runs)[:MOST_RUNS]],
             "writtenTruncated": len(runs) > MOST_RUNS,
+            "bootId": BOOT_ID,
+            "writeCount": _write_count(self._volume),
         }
         return {**account, **self._compared} if self._compares else account
 
@@ -147,8 +153,6 @@ class Writing:
             "undoPacks": self.packs,
             "undoBytes": self.undo_bytes,
             "undoBlocks": len(self._written) if self.packs else 0,
-            "bootId": BOOT_ID,
-            "writeCount": _write_count(self._volume),
         }
 
     def _seed(self, block: int) -> Seed:

@@ -20,6 +20,7 @@ from local.soak.trouble.random_faults import (
     InvocationFault,
     RandomFaults,
 )
+from local.soak.trouble.undoings import Undoing
 from local.soak.trouble.written_blocks import WrittenBlocks
 
 START = 1_800_000_000.0
@@ -54,6 +55,7 @@ REGION_FAULTS = (
     FaultRule("command:delivery"),
 )
 FOR_GOOD = 1e9
+FAULTS_OF_REWINDS = 0.3
 FLEETS = 0.15
 """Of so many scenarios the restores are one fleet."""
 OF_FLEETS = ("strategy", "readyWithinMinutes")
@@ -80,6 +82,8 @@ class Plan:
     """Restore whose plan may need approval -> when somebody approves it; empty where nobody does."""
     use_after: dict[int, float] = field(default_factory=dict)
     """Restore to a zone -> when somebody begins to look for its volumes, to write to them."""
+    undoings: list[Undoing] = field(default_factory=list)
+    """Rewinds of rewinds, in the order in which they are asked for."""
     fleet: Json | None = None
     """All requests as one fleet; `requests` then only say of what it is made."""
     redrives: bool = False
@@ -123,6 +127,13 @@ class Writer:
         Further(self.plan, random.Random(self.plan.seed + 4)).write(lab)
         self._fleet(random.Random(self.plan.seed + 5))
         WrittenBlocks(self.plan, random.Random(self.plan.seed + 6)).write(lab)
+        return self.plan
+
+    def write_rewind(self, lab: FastLab) -> Plan:
+        """The same, where nothing is asked for but a rewind and what undoes it."""
+        WrittenBlocks(self.plan, random.Random(self.plan.seed + 6)).write_rewind(lab)
+        if self.chance.random() < FAULTS_OF_REWINDS:
+            self._trouble()
         return self.plan
 
     def _fleet(self, chance: random.Random) -> None:

@@ -13,12 +13,14 @@ from local.aws.region import ApiError, FaultRule
 from local.soak.lab.agent import Trouble
 from local.soak.lab.applying import APPLY, EXITS
 from local.soak.lab.lab import FastLab
+from local.soak.trouble.undoings import HARMLESS, draw, write_to
 
 if TYPE_CHECKING:
     from local.soak.trouble.scenarios import Plan
 
-REWINDS, DIRECT_WRITES, TROUBLES = 0.15, 0.15, 0.6
-SIZE_GIB = 8
+REWINDS, DIRECT_WRITES, TROUBLES, USED = 0.15, 0.15, 0.6, 0.3
+SIZE_GIB, SIZE_OF_REWINDS = 8, 2
+"""The smaller one holds what the larger one does, and whoever compares it has less to do."""
 HELD = (((0, 150),), ((0, 80), (3_000, 400)), ((10, 1_200),))
 """What a snapshot holds. A later one of the same volume has some more, or less."""
 KINDS = (*EXITS, "hangs", "evidence", "corrupt", "mounted", "gone", "packs", "cancelled", "deleted")
@@ -31,6 +33,7 @@ class WrittenBlocks:
     def __init__(self, plan: Plan, chance: random.Random) -> None:
         self._plan = plan
         self._chance = chance
+        self._size_gib = SIZE_GIB
 
     def write(self, lab: FastLab) -> None:
         """What the chance says; fleets have neither."""
@@ -44,16 +47,47 @@ class WrittenBlocks:
             self._direct(lab)
         if (is_rewound or is_written) and chance.random() < TROUBLES:
             self._trouble(lab, chance.choice(KINDS))
+        if is_rewound:
+            self._undo(lab)
+
+    def write_rewind(self, lab: FastLab) -> None:
+        """A rewind whatever the chance says, and nothing else that is written."""
+        self._size_gib = SIZE_OF_REWINDS
+        self._rewind(lab)
+        if self._chance.random() < TROUBLES:
+            self._trouble(lab, self._chance.choice(KINDS))
+        self._undo(lab)
+
+    def _undo(self, lab: FastLab) -> None:
+        """What undoes the first rewind; somebody may use its volume while the agent is away."""
+        plan, chance = self._plan, self._chance
+        undone = next(at for at, one in enumerate(plan.requests) if one["target"].get("mode") == "rewind")
+        target = plan.requests[undone]["target"]
+        plan.undoings = draw(len(plan.requests), undone, target, chance)
+        for one in plan.undoings:
+            plan.told.append(f"{one.number} undoes {one.of}, after: {one.between}, with: {one.trouble}")
+            plan.harmless &= one.trouble is None and one.between in {None, *HARMLESS}
+        if chance.random() < USED:
+            when = 5 + chance.expovariate(1 / 60)
+            plan.told.append(f"somebody writes to the volume after {when:.0f} s")
+            lab.scheduler.after(when, lambda: self._use(lab, target["instanceId"]))
+
+    def _use(self, lab: FastLab, instance_id: str) -> None:
+        for volume in list(lab.data_plane.volumes.values()):
+            if instance_id in volume.attached_to:
+                write_to(lab, volume.volume_id, self._chance)
 
     def _rewind(self, lab: FastLab) -> None:
         """To a snapshot of half an hour ago, or to one with a newer one after it; or twice at once."""
         chance = self._chance
         instance_id = lab.region.add_instance()
-        volume_id = lab.region.add_volume(size_gib=SIZE_GIB, attach_to=instance_id, device="/dev/sdf")
-        good = lab.region.add_snapshot(size_gib=SIZE_GIB, extents=chance.choice(HELD), volume_id=volume_id)
+        volume_id = lab.region.add_volume(size_gib=self._size_gib, attach_to=instance_id, device="/dev/sdf")
+        good = lab.region.add_snapshot(
+            size_gib=self._size_gib, extents=chance.choice(HELD), volume_id=volume_id
+        )
         lab.pass_time(1_800)
         if chance.random() < 0.5:
-            lab.region.add_snapshot(size_gib=SIZE_GIB, extents=chance.choice(HELD), volume_id=volume_id)
+            lab.region.add_snapshot(size_gib=self._size_gib, extents=chance.choice(HELD), volume_id=volume_id)
             lab.pass_time(600)
         target = {"instanceId": instance_id, "mode": "rewind", "unmount": chance.random() < 0.5}
         times = chance.choice((1, 1, 2))
@@ -107,6 +141,7 @@ class WrittenBlocks:
         elif kind == "deleted":
             for shown in lab.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]:
                 if "rewarm:evidence" in {tag["Key"] for tag in shown.get("Tags") or []}:
+                    lab.outside.unsnapped.add(shown["VolumeId"])
                     lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": shown["SnapshotId"]})
         elif kind == "mounted":
             for volume in lab.data_plane.volumes.values():

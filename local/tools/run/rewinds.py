@@ -212,7 +212,7 @@ class RewindStory(Story):
         return {"snapshotId": str(told[way.named])}
 
     def _compare(self, cold: RestoreRecord, proving: float, *ways: list[RestoreRecord]) -> None:
-        """Until full speed, with the same proof: every block is read and has the snapshot's SHA-256."""
+        """Until full speed; of the new volume until every block is read as well, and has its SHA-256."""
         records = [cold, *(record for way in ways for record in way)]
         if any(record.full_speed_seconds is None for record in records):
             return
@@ -232,8 +232,9 @@ class RewindStory(Story):
             )
         self.view.say(
             "AWS's snapshot of the volume as it was is pending for a time that grows with what has changed. "
-            "The undo log needs none, but every block of the volume is read. A new volume's time grows with "
-            "all of its data."
+            "The undo log needs none, but the rewind reads every block of the volume. Where nobody has "
+            "written since, undoing reads and writes just the blocks that the rewind had written. A new "
+            "volume's time grows with all of its data."
         )
 
     def _row(self, name: str, seconds: float, how: str) -> None:

@@ -10,6 +10,7 @@ from local.soak.audit.rewinds import RewindAudit
 from local.soak.lab.agent import Trouble
 from local.soak.lab.applying import APPLY
 from local.soak.lab.lab import FastLab
+from local.soak.lab.undoing import overlaid
 from local.soak.trouble.copy_paths import PATHS
 
 SEED = 4
@@ -49,6 +50,41 @@ def test_a_way_back_that_is_gone_is_found() -> None:
         for one in shown:
             lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": one["SnapshotId"]})
         assert any("calls" in one and "the way back" in one for one in findings(lab, restore_id))
+
+
+def test_a_way_back_that_has_something_else_is_found() -> None:
+    with FastLab(SEED) as lab:
+        (restore_id,) = PATHS["rewind"].play(lab).restore_ids
+        volume = lab.data_plane.volume(rewound(lab))
+        volume.befores[restore_id] = overlaid(volume.befores[restore_id], {7: "another"})
+        (found,) = findings(lab, restore_id)
+        assert f"is not what {volume.volume_id} was before" in found
+        volume.used.add(7)
+        assert findings(lab, restore_id) == [], "somebody wrote that while the agent was away"
+
+
+def test_a_whole_volume_that_is_called_mixed_is_found() -> None:
+    with FastLab(SEED) as lab:
+        (restore_id,) = PATHS["rewind"].play(lab).restore_ids
+        (found,) = findings(lab, restore_id, f"{rewound(lab)} is mixed: 180 blocks")
+        assert "is called mixed" in found
+        assert "is whole" in found
+
+
+def test_a_volume_that_is_held_and_a_snapshot_that_nobody_was_told_of_are_found() -> None:
+    with FastLab(SEED) as lab:
+        (restore_id,) = PATHS["rewind"].play(lab).restore_ids
+        volume_id = rewound(lab)
+        lab.data_plane.volume(volume_id).reader = object()
+        tags = [{"Key": "rewarm:evidence", "Value": "snap-1"}]
+        snapshot = {"ResourceType": "snapshot", "Tags": tags}
+        made = lab.region.call(
+            "ec2", "CreateSnapshot", {"VolumeId": volume_id, "TagSpecifications": [snapshot]}
+        )
+        assert findings(lab, restore_id) == [
+            f"{volume_id} is still held",
+            f"nobody was told of {made['SnapshotId']}",
+        ]
 
 
 def rewound(lab: FastLab) -> str:

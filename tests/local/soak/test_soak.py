@@ -9,7 +9,6 @@ import pytest
 from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer as KeyStore
 
 from local.soak import __main__ as command
-from local.soak import runner as run
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
@@ -30,6 +29,7 @@ from rewarm.steps.volume.extras import Lowering
 SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 41))]
 """Some seventy restores."""
 FLEET_SEED = 23
+UNDONE_SEED = 14
 
 
 class Deaf(NoInterference):
@@ -113,6 +113,14 @@ def test_a_fleet_that_is_stopped_and_redriven_is_whole():
     assert any("a fleet of" in one and "redriven" in one for one in found.told), found.told
     assert (found.leaks, found.wrong, found.stuck) == ([], [], []), (found.endings, found.told)
     assert found.endings.count("ready") == 2
+
+
+def test_a_rewind_is_undone_and_that_is_undone_too():
+    found = scenario(UNDONE_SEED, rewinds=True)
+    assert [one for one in found.told if " undoes " in one], found.told
+    assert found.endings == ["ready", "ready", "ready"]
+    assert found.good, (found.leaks, found.wrong, found.stuck)
+    assert scenario(UNDONE_SEED, rewinds=True).to_json() == found.to_json()
 
 
 def test_a_scenario_follows_from_its_seed():
@@ -310,14 +318,14 @@ class TestCommand:
         assert message in capsys.readouterr().err
 
     def test_it_goes_on_until_so_many_restores_are_made(self, monkeypatch, capsys):
-        monkeypatch.setattr(run, "scenario", outcome)
+        monkeypatch.setattr(command, "scenario", outcome)
         assert command.main(["--restores", "5", "--seed", "7", "--json"]) == 0
         told = json.loads(capsys.readouterr().out.splitlines()[-1])
         assert (told["restores"], told["firstSeed"], told["lastSeed"]) == (6, 7, 9)
         assert (told["leaks"], told["wrongVerdicts"], told["stuckExecutions"]) == (0, 0, 0)
 
     def test_a_failure_names_its_seed_and_how_to_see_it_again(self, monkeypatch, capsys):
-        monkeypatch.setattr(run, "scenario", lambda seed: outcome(seed, leaks=["volume vol-1 stays"]))
+        monkeypatch.setattr(command, "scenario", lambda seed: outcome(seed, leaks=["volume vol-1 stays"]))
         assert command.main(["--restores", "2", "--seed", "11"]) == 1
         out = capsys.readouterr().out
         assert 'again: make soak ARGS="--only 11"' in out

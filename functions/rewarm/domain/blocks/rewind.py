@@ -66,7 +66,8 @@ def rewind(facts: RewindFacts, book: PriceBook, way: RewindManner) -> RewindEsti
     parts, most_parts = (_parts(facts, way, load, book) for load in (expected, most))
     first = 0 if way.reads_device else expected.first_blocks
     month = book.snapshot_usd_per_gib_month if way.waits else cost.PACKS_USD_PER_GIB_MONTH
-    kept = round_usd(gib((expected.blocks - first) * BLOCK_BYTES) * month)
+    blocks = 0 if facts.is_equal and way.waits else expected.blocks - first
+    kept = round_usd(gib(blocks * BLOCK_BYTES) * month)
     times = phases(facts, way, expected, most)
     return RewindEstimate(way, expected, most, times, parts, cost.total(most_parts), kept)
 
@@ -99,8 +100,9 @@ def _parts(
     if way.reads_device:
         fetched = max(0, facts.written_blocks - facts.logged)
         changed = [_requests(LIST_CHANGED, planned, book)] if planned else []
-        listed = _requests(cost.LIST_BLOCKS, pages(facts.written_blocks), book)
-        return (*changed, listed, cost.fetched_blocks(fetched, each), cost.packs(fetched))
+        whole = pages(facts.written_blocks)
+        listed = [] if facts.alone else [_requests(cost.LIST_BLOCKS, whole, book)]
+        return (*changed, *listed, cost.fetched_blocks(fetched, each), cost.packs(fetched))
     samples = max(0, min(SAMPLES, facts.written_blocks - load.fetched))
     changed = [_requests(LIST_CHANGED, planned + pages(load.first_blocks) + pages(load.blocks), book)]
     looks = [_requests(cost.LIST_BLOCKS, -(-samples // SAMPLES_OF_A_LOOK), book)] if samples else []

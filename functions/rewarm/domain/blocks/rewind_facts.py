@@ -66,6 +66,10 @@ class RewindFacts:
     """Blocks that differ at least, by what is known of an earlier rewind of the volume."""
     logged: int = 0
     """Blocks that an undo log has in place of the snapshot."""
+    alone: bool = False
+    """Nothing is read but what differs: the list of it, or an undo log, is at hand."""
+    is_equal: bool = False
+    """A snapshot has what is on the volume: it is the way back, and none is made."""
     max_mib_s: float = math.inf
     """What the request allows the agent."""
     timings: Timings = PRIORS

@@ -20,7 +20,7 @@ Phases = tuple[tuple[str, Quantiles], ...]
 class _Day:
     """What is to be moved, and how fast everything is: as expected, or on a bad day."""
 
-    volume_blocks: int
+    compared_blocks: int
     fetched_blocks: int
     load: RewindLoad
     mib_s: float
@@ -47,16 +47,18 @@ def phases(facts: RewindFacts, way: RewindManner, expected: RewindLoad, most: Re
 def _days(facts: RewindFacts, expected: RewindLoad, most: RewindLoad) -> tuple[_Day, _Day]:
     """Volume, instance and the request limit the agent; EBS and S3 limit what is fetched and kept."""
     timings, limits = facts.timings, facts.instance_limits
-    share, start, evidence = timings.warm_up_share, timings.copy_start_seconds, timings.evidence_seconds
+    share, start = timings.warm_up_share, timings.copy_start_seconds
+    evidence = Quantiles(0.0, 0.0) if facts.is_equal else timings.evidence_seconds
     maximum = instance_mib_s(limits.maximum_throughput_mib_s, limits.maximum_iops)
     baseline = instance_mib_s(limits.baseline_throughput_mib_s, limits.baseline_iops)
     burst = min(facts.speed.burst_mib_s, maximum, facts.max_mib_s)
     sustained = min(facts.speed.sustained_mib_s, baseline, facts.max_mib_s)
-    volume, fetched = facts.volume_blocks, max(0, facts.written_blocks - facts.logged)
+    fetched = max(0, facts.written_blocks - facts.logged)
+    usually, mostly = (load.blocks if facts.alone else facts.volume_blocks for load in (expected, most))
     fetching = BLOCKS_PER_SECOND * FETCH_SHARE.p50, BLOCKS_PER_SECOND * FETCH_SHARE.p90
     return (
         _Day(
-            volume,
+            usually,
             fetched,
             expected,
             share.p50 * burst,
@@ -66,7 +68,7 @@ def _days(facts: RewindFacts, expected: RewindLoad, most: RewindLoad) -> tuple[_
             evidence.p50,
         ),
         _Day(
-            volume,
+            mostly,
             fetched,
             most,
             share.p90 * sustained,
@@ -107,7 +109,7 @@ def _compared(day: _Day, way: RewindManner) -> dict[str, float]:
     once, fetched = day.moving(day.load.blocks), day.copy_start + day.fetched_blocks / day.fetched_a_second
     upload = day.load.blocks * BLOCK_BYTES / MIB / day.upload_mib_s
     begins = max(waited, day.copy_start)
-    found = max(begins + day.moving(day.volume_blocks), fetched)
+    found = max(begins + day.moving(day.compared_blocks), fetched)
     return {
         **({"evidence": waited} if way.waits else {}),
         "copy": begins - waited,

@@ -1,7 +1,8 @@
 """An undo log: packs of what blocks had before a rewind wrote them, which undo it.
 
 Each attempt of a rewind has packs of its own. Between two attempts somebody may have written to the volume,
-and a block may be in the packs of both: what it had before the rewind is in the pack of the earlier one.
+and a block may be in the packs of both: what it had before the rewind is in the pack of the earlier one. That
+is what undoing writes, as the other blocks are of that time too. What the later pack has stays in the log.
 """
 
 from __future__ import annotations
@@ -51,6 +52,14 @@ def shares(packs: Iterable[LogPack]) -> Iterator[LogShare]:
         taken.update(own)
         if own:
             yield LogShare(pack, own)
+
+
+def changed_between(packs: Iterable[LogPack]) -> int:
+    """Blocks of which a later attempt has kept other bytes: the write before was torn, or somebody wrote."""
+    kept: dict[int, set[str]] = {}
+    for block in (block for pack in packs for block in pack.index.blocks):
+        kept.setdefault(block.index, set()).add(block.sha256)
+    return sum(len(found) > 1 for found in kept.values())
 
 
 def expires_at(written_at: datetime, days: int) -> datetime:

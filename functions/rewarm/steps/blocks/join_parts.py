@@ -51,6 +51,7 @@ def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> JoinPartsResult:
         blocks=listed.blocks,
         zeros=listed.zeros,
         logged=listed.logged,
+        relogged=listed.relogged,
         samples=listed.samples,
         packs=packs,
         packed_bytes=packed_bytes,

@@ -37,13 +37,13 @@ from rewarm.domain.blocks.shards import (
     unchanged,
     without,
 )
-from rewarm.domain.blocks.undo import LogShare
+from rewarm.domain.blocks.undo import LogShare, changed_between, shares
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.domain.volume.extents import Runs, runs_of
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, PackStore
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.blocks.undo_log import log_lines, log_shares, with_undo
+from rewarm.steps.blocks.undo_log import log_lines, log_packs, with_undo
 from rewarm.steps.record.bucket import (
     block_list_key,
     copy_results_prefix,
@@ -75,6 +75,7 @@ class _Lists:
     log: list[LogShare] = field(default_factory=list)
     logged: Runs = field(default_factory=Runs)
     """The blocks of the undo log."""
+    relogged: int = 0
     shards: int = 0
     samples: int = 0
 
@@ -99,6 +100,7 @@ def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksRes
         blocks=total,
         zeros=zeros,
         logged=logged,
+        relogged=lists.relogged,
         blocks_total=blocks_total,
         samples=lists.samples,
         list_calls=lists.own.requests + lists.earlier.requests,
@@ -110,7 +112,8 @@ def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksRes
 def _lines(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> Iterator[str]:
     delta = event.delta
     if delta.log is not None:
-        lists.log = log_shares(delta.log, ports.packs)
+        found_packs = log_packs(delta.log, ports.packs)
+        lists.log, lists.relogged = list(shares(found_packs)), changed_between(found_packs)
         lists.logged = runs_of(sorted(index for share in lists.log for index in share.indices))
     if delta.log is None or delta.whole:
         rounds = ROUNDS if delta.whole else 1

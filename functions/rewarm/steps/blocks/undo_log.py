@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rewarm.contracts.copying import Delta, UndoLogId
 from rewarm.domain.blocks.packs import Line, pack_line
-from rewarm.domain.blocks.undo import LogPack, LogShare, shares
+from rewarm.domain.blocks.undo import LogPack, LogShare
 from rewarm.domain.errors import BlockDamagedError
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import PackStore
@@ -19,8 +19,8 @@ from rewarm.steps.record.bucket import (
 )
 
 
-def log_shares(log: UndoLogId, packs: PackStore) -> list[LogShare]:
-    """The packs of a log, each with the blocks that undo the rewind.
+def log_packs(log: UndoLogId, packs: PackStore) -> list[LogPack]:
+    """The packs of a log.
 
     Raises BlockDamagedError, also where S3 or somebody has deleted packs since the log was chosen.
     """
@@ -32,7 +32,7 @@ def log_shares(log: UndoLogId, packs: PackStore) -> list[LogShare]:
             "are deleted"
         )
     found = zip(attempts.items(), packs.indices(attempts), strict=True)
-    return list(shares(LogPack(key, attempt, index) for (key, attempt), index in found))
+    return [LogPack(key, attempt, index) for (key, attempt), index in found]
 
 
 def log_lines(found: Iterable[LogShare], artifacts: Artifacts) -> Iterator[Line]:

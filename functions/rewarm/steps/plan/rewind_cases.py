@@ -10,7 +10,7 @@ from datetime import datetime
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.blocks.changed import ChangedCount, count_changed
-from rewarm.domain.blocks.rewind import with_evidence
+from rewarm.domain.blocks.rewind import pages, with_evidence
 from rewarm.domain.blocks.rewind_facts import RewindFacts, WrittenSince
 from rewarm.domain.blocks.rewindable import (
     attached_to,
@@ -24,12 +24,14 @@ from rewarm.domain.model import BLOCK_BYTES, GIB, Snapshot, Volume
 from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.volume.leftovers import EVIDENCE_TAG
 from rewarm.domain.volume.volume_types import speed
+from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import SnapshotBlocks
 from rewarm.ports.instances import Instances
 from rewarm.ports.performance import Metrics
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.record.bucket import rewound_key
 from rewarm.steps.select.rewound import refusal_on
 
 MOST_BLOCKS_OF_A_PACK = 512
@@ -72,6 +74,10 @@ class RewindCase:
     facts: RewindFacts
     unlisted: str | None
     """Why EBS cannot list it."""
+    rewound: JsonObject | None = None
+    """What the volume's last rewind has left, where that makes this one sooner."""
+    sooner: RewindFacts | None = None
+    """If nothing was written since then; None where nobody knows how many blocks differ."""
 
 
 def is_named(request: RestoreRequest) -> bool:
@@ -109,8 +115,11 @@ def rewind_case(
         timings=with_evidence(PRIORS, pending),
     )
     case = RewindCase(volume, good, None, pending, facts, lineage_refusal(volume, good))
+    rewound = _rewound(volume, ports.artifacts)
     if assigned.undo_index is not None:
-        return _undoing(case, assigned.undo_packs or 0)
+        return _undoing(case, request.source.undo_of, assigned, rewound)
+    if rewound.get("snapshotId") not in {None, good.snapshot_id}:
+        case = replace(case, rewound=rewound)
     newest = newest_of_lineage([*others, good], volume.volume_id) or good
     return case if case.unlisted else _listed(case, newest, ports, patience)
 
@@ -130,15 +139,43 @@ def _listed(case: RewindCase, newest: Snapshot, ports: RewindFactsPorts, patienc
         since=_written(case.volume, newest, ports.metrics, patience.now),
         least=_undone(good, newest, ports, patience),
     )
-    return replace(case, newest=newest, facts=facts)
+    sooner, least = None, facts.least
+    if least and case.rewound is not None and case.rewound["snapshotId"] == good.tags.get(EVIDENCE_TAG):
+        sooner = _listed_alone(facts, least)
+    return replace(case, newest=newest, facts=facts, sooner=sooner)
 
 
-def _undoing(case: RewindCase, packs: int) -> RewindCase:
-    """The blocks of the log differ; a pack has one block at least."""
-    since = WrittenSince(packs * (MOST_BLOCKS_OF_A_PACK - 1), packs * BLOCK_BYTES)
-    facts = replace(case.facts, since=since, least=packs, logged=packs)
+def _undoing(
+    case: RewindCase, undone_id: str | None, assigned: VolumeAssignment, rewound: JsonObject
+) -> RewindCase:
+    """The blocks of the log differ. Where they are not counted, a pack has one block at least."""
+    packs, blocks = assigned.undo_packs or 0, assigned.undo_blocks
+    ops = packs * (MOST_BLOCKS_OF_A_PACK - 1) if blocks is None else 0
+    known = packs if blocks is None else blocks
+    since = WrittenSince(ops, known * BLOCK_BYTES)
+    facts = replace(case.facts, since=since, least=known, logged=known)
+    alone = replace(facts, alone=True, written_blocks=0)
     why = "an undo log is laid over the snapshot, and EBS has no list for that"
-    return replace(case, facts=facts, unlisted=why)
+    if assigned.undo_alone:
+        return replace(case, facts=alone, unlisted=why)
+    case = replace(case, facts=facts, unlisted=why)
+    if (rewound.get("restoreId"), rewound.get("index")) != (undone_id, assigned.undo_index):
+        return case
+    return replace(case, rewound=rewound, sooner=replace(alone, is_equal=True))
+
+
+def _listed_alone(facts: RewindFacts, blocks: int) -> RewindFacts:
+    """Just so many blocks differ from the snapshot that has what is on the volume."""
+    listed, since = ChangedCount(0, requests=pages(blocks)), WrittenSince(0, blocks * BLOCK_BYTES)
+    return replace(facts, changed=listed, since=since, written_blocks=blocks, alone=True, is_equal=True)
+
+
+def _rewound(volume: Volume, artifacts: Artifacts) -> JsonObject:
+    """How the last rewind of the volume ended; a plan does not fail without it."""
+    try:
+        return artifacts.get_json(rewound_key(volume.volume_id)) or {}
+    except RestoreError:
+        return {}
 
 
 def _changed(good: Snapshot, newest: Snapshot, blocks: SnapshotBlocks, patience: Patience) -> ChangedCount:

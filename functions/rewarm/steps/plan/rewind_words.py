@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rewarm.contracts.plans import RewindWay
 from rewarm.domain.blocks.rewind import RewindEstimate
 from rewarm.domain.blocks.rewind_facts import WAYS
-from rewarm.domain.units import clock_text, duration_text, usd_text
+from rewarm.domain.units import clock_text, count_text, duration_text, usd_text
 from rewarm.ports import JsonObject
 from rewarm.steps.plan.rewind_cases import RewindCase
 
@@ -42,8 +42,8 @@ def _sentence(way: RewindWay) -> str:
     return f"Another one is {words}: {times}, {usd_text(way.cost_usd)}."
 
 
-def uncertain(case: RewindCase, chosen: RewindEstimate, rewound: JsonObject | None) -> list[str]:
-    """What is not certain of the figures, and what may be sooner."""
+def uncertain(case: RewindCase, chosen: RewindEstimate, sooner: RewindEstimate | None) -> list[str]:
+    """What is not certain of the figures, and how much sooner it is if nothing was written since."""
     found, facts = [], case.facts
     if case.newest is not None and facts.changed.listed_share < 1:
         found.append(
@@ -59,10 +59,25 @@ def uncertain(case: RewindCase, chosen: RewindEstimate, rewound: JsonObject | No
         found.append("Nobody knows before how many blocks differ, so at most the whole volume does.")
     if chosen.way.waits and not case.pending:
         found.append("How long the snapshot that is made first is pending is a guess: no earlier one says.")
-    if rewound is not None and rewound.get("snapshotId") is not None:
-        found.append(
-            f"It is sooner if nothing was written to {case.volume.volume_id} since its last rewind ended, at "
-            f"{rewound.get('at')}: then {rewound['snapshotId']} has what is on it. Only the agent can "
-            "say so, and the times are those of the safe way."
-        )
+    if facts.logged and chosen.expected != chosen.most:
+        found.append("Nobody has counted the blocks of the undo log: a pack has between 1 and 512.")
+    if case.rewound is not None:
+        found.append(_if_unwritten(case.volume.volume_id, case.rewound, sooner))
     return found
+
+
+def _if_unwritten(volume_id: str, rewound: JsonObject, sooner: RewindEstimate | None) -> str:
+    """The other branch, which only the agent can choose."""
+    takes = "it is sooner"
+    if sooner is not None:
+        times, usd = sooner.seconds, usd_text(sooner.usd)
+        blocks = count_text(sooner.expected.blocks, "block")
+        takes = (
+            f"just {blocks} are read and written: {duration_text(times.p50)} (P90 "
+            f"{duration_text(times.p90)}), {usd}"
+        )
+    return (
+        f"If nothing was written to {volume_id} since its last rewind ended, at {rewound.get('at')}, "
+        f"{takes}. Then {rewound.get('snapshotId')} has what is on it. Only the agent can say so, and the "
+        "times are those of the safe way."
+    )

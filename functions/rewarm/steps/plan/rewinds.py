@@ -21,15 +21,12 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     VolumeNotFoundError,
 )
-from rewarm.domain.model import BLOCK_BYTES, PriceBook, PriceFigure, Strategy, Volume
+from rewarm.domain.model import BLOCK_BYTES, PriceBook, PriceFigure, Strategy
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, count_text, duration_text, usd_text
-from rewarm.ports import JsonObject
-from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.plan import schedule
 from rewarm.steps.plan.rewind_cases import Patience, RewindCase, RewindFactsPorts, rewind_case
 from rewarm.steps.plan.rewind_words import uncertain, way_back, why_this_way
-from rewarm.steps.record.bucket import rewound_key
 
 MOST_REQUESTS, MOST_REQUESTS_WHERE_ASKED = 16, 80
 """Of ListChangedBlocks for all volumes: half a second each (measured by others). Somebody waits for a plan;
@@ -54,7 +51,7 @@ class _Found:
     plan: RewindPlan
     case: RewindCase | None = None
     estimates: tuple[RewindEstimate, ...] = ()
-    rewound: JsonObject | None = None
+    book: PriceBook | None = None
 
 
 def rewinds_of(
@@ -214,12 +211,10 @@ def _found(
         case = str(error)
     if isinstance(case, str):
         return _Found(plan.model_copy(update={"reason": case}))
-    return _estimated(request, plan, case, book, ports.artifacts)
+    return _estimated(request, plan, case, book)
 
 
-def _estimated(
-    request: RestoreRequest, plan: RewindPlan, case: RewindCase, book: PriceBook, artifacts: Artifacts
-) -> _Found:
+def _estimated(request: RestoreRequest, plan: RewindPlan, case: RewindCase, book: PriceBook) -> _Found:
     """The ways that are possible and asked for; the plan has all of them."""
     estimates = {way: rewind(case.facts, book, way) for way in WAYS if way.reads_device or not case.unlisted}
     ways = [_way(way, estimates.get(way), case.unlisted) for way in WAYS]
@@ -228,20 +223,12 @@ def _estimated(
         return _Found(plan.model_copy(update={"reason": case.unlisted}))
     newest = None if case.newest is None else case.newest.snapshot_id
     update = {"possible": True, "compared_with": newest, "ways": ways}
-    return _Found(plan.model_copy(update=update), case, wanted, _rewound(case.volume, artifacts))
+    return _Found(plan.model_copy(update=update), case, wanted, book)
 
 
 def _is_wanted(way: RewindManner, request: RestoreRequest) -> bool:
     target = request.target
     return target.evidence in {None, "auto", way.evidence} and target.compare in {None, "auto", way.compare}
-
-
-def _rewound(volume: Volume, artifacts: Artifacts) -> JsonObject | None:
-    """How the last rewind of the volume ended; a plan does not fail without it."""
-    try:
-        return artifacts.get_json(rewound_key(volume.volume_id))
-    except RestoreError:
-        return None
 
 
 def _way(way: RewindManner, estimate: RewindEstimate | None, reason: str | None) -> RewindWay:
@@ -270,9 +257,10 @@ def _figures_of(estimate: RewindEstimate) -> dict[str, object]:
 
 def _told(found: _Found, chosen: RewindEstimate | None) -> RewindPlan:
     """The plan with the figures of the chosen way."""
-    plan, case = found.plan, found.case
-    if chosen is None or case is None:
+    plan, case, book = found.plan, found.case, found.book
+    if chosen is None or case is None or book is None:
         return plan
+    sooner = None if case.sooner is None else rewind(case.sooner, book, chosen.way)
     way = chosen.way
     ways = [
         one.model_copy(update={"chosen": (one.evidence, one.compare) == (way.evidence, way.compare)})
@@ -285,6 +273,6 @@ def _told(found: _Found, chosen: RewindEstimate | None) -> RewindPlan:
         "ways": ways,
         "why": why_this_way(ways),
         "evidence": way_back(plan.volume_id, chosen),
-        "notes": uncertain(case, chosen, found.rewound),
+        "notes": uncertain(case, chosen, sooner),
     }
     return plan.model_copy(update=update)

@@ -6,7 +6,8 @@ before it is copied. Nothing is written before it is completed: only then the ga
 what else differs is copied. Whatever is written is the good snapshot's content.
 
 Where the plan says so, the agent compares the whole device instead, and it may keep what it overwrites in an
-undo log (ways.py): then no snapshot is made, and the gate is opened once the agent has the volume.
+undo log (ways.py): then no snapshot is made, and the gate is opened once the agent has the volume. None is
+made either where nobody has written to the volume since it was put back to a snapshot: that is the evidence.
 
 Until then everything can be cancelled. Where the agent is interrupted, somebody may have written to the
 volume: so the agent takes it again, and another snapshot says what still differs.
@@ -162,8 +163,11 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
         return waits
     if event.is_direct:
         return _copying(event, pending.model_copy(update={"phase": "write"}), against=None, is_last=True)
+    if (writer.account or {}).get("unwrittenSince") is True:
+        equal_id = snapshot_on_it(event, ports.artifacts, ports.snapshots)
+        pending = pending.model_copy(update={"equal_id": equal_id})
     if keeps_log(event):
-        return _logging(event, pending, writer, ports)
+        return _logging(event, pending, ports)
     made = _snapshot(event, pending, ports)
     if made is None:
         if event.now - since > EVIDENCE_PATIENCE:
@@ -171,8 +175,9 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
                 f"EC2 shows no snapshot of {event.volume.rewinds}, though it was asked to make one"
             )
         return waits
-    compares = compares_device(event)
-    newest = _newest_before(event, made, ports) if pending.attempt == 0 and not compares else None
+    is_known = pending.equal_id is not None
+    compares = compares_device(event) and not is_known
+    newest = None if is_known or compares or pending.attempt else _newest_before(event, made, ports)
     taken = pending.model_copy(
         update={
             "phase": "wait",
@@ -188,15 +193,12 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
     return _copying(event, taken, against=newest, is_last=compares)
 
 
-def _logging(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
+def _logging(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
     """The agent keeps what it overwrites, so it may begin: blocks are written while others are copied."""
     begin_log(event, stack_name=ports.stack_name, artifacts=ports.artifacts, table=ports.table)
-    opened = open_gate(event, pending, ports)
     armed = {"phase": "write", "armed_at": pending.armed_at or event.now}
-    unwritten = (writer.account or {}).get("unwrittenSince") is True
-    against = snapshot_on_it(event, ports.artifacts, ports.snapshots) if unwritten else None
-    begun = opened.model_copy(update=armed)
-    return _copying(event, begun, against=against, is_last=True, unwritten=unwritten)
+    begun = open_gate(event, pending, ports).model_copy(update=armed)
+    return _copying(event, begun, against=pending.equal_id, is_last=True)
 
 
 def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
@@ -217,7 +219,7 @@ def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
         return told.model_copy(update={"wait_seconds": FIRST_WAIT_SECONDS})
     opened = open_gate(event, pending, ports)
     evident = opened.model_copy(update={"phase": "write", "evident_at": event.now})
-    if compares_device(event):
+    if compares_device(event) and pending.equal_id is None:
         return _with_progress_now(event, evident)
     return _copying(event, evident, against=made.snapshot_id, is_last=True)
 
@@ -284,15 +286,17 @@ def _until_next_look(since: datetime, now: datetime) -> int:
 
 
 def _copying(
-    event: RewindEvent, pending: RewindResult, *, against: str | None, is_last: bool, unwritten: bool = False
+    event: RewindEvent, pending: RewindResult, *, against: str | None, is_last: bool
 ) -> RewindResult:
     """What is to be copied now."""
-    wanted = delta(event, pending, against=against, is_last=is_last, unwritten=unwritten)
+    wanted = delta(event, pending, against=against, is_last=is_last)
     return pending.model_copy(update={"delta": wanted, "wait_seconds": FIRST_WAIT_SECONDS})
 
 
 def _snapshot(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Snapshot | None:
-    """Of this attempt."""
+    """Of this attempt; none is made where another one has what is on the volume."""
+    if pending.equal_id is not None:
+        return ports.snapshots.get(pending.equal_id)
     volume, volume_id = event.volume, event.written_id
     wanted = Wanted(
         event.restore_id,

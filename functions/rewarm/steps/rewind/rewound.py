@@ -60,11 +60,12 @@ def rewound_before(event: RewindEvent, artifacts: Artifacts) -> JsonObject | Non
 def snapshot_on_it(event: RewindEvent, artifacts: Artifacts, snapshots: SnapshotCatalog) -> str | None:
     """The snapshot that the volume equals, where nobody has written since; None where EBS cannot compare it.
 
-    Only completed snapshots of the volume itself are compared with each other.
+    Only completed snapshots of the volume itself are compared with each other. A log is laid over the
+    snapshot itself, so nothing is compared.
     """
     found = rewound_before(event, artifacts)
     if found is None or undone_log(event) is not None:
-        return None
+        return found.get("snapshotId") if found else None
     of_volume = snapshots.of_volume(event.written_id)
     usable = {one.snapshot_id for one in of_volume if not one.is_copy and not unusable(one)}
     known = str(found["snapshotId"])

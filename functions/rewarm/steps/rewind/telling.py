@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal
 
 from rewarm.contracts import CostPart, Plan, PollInitializationResult
@@ -19,13 +20,13 @@ from rewarm.steps.record.records import (
     initialization_record,
     rewind_attribute,
 )
-from rewarm.steps.rewind.accounts import so_far
+from rewarm.steps.rewind.accounts import in_all, so_far
 from rewarm.steps.rewind.gate import PREPARING, READY, unmark
 from rewarm.steps.rewind.needs import RewindPorts
 from rewarm.steps.rewind.rewound import note_rewound
 from rewarm.steps.rewind.undo_logs import complete_log
 from rewarm.steps.rewind.way_back import way_back
-from rewarm.steps.rewind.ways import compares_device, keeps_log, target_in_words
+from rewarm.steps.rewind.ways import compares_device, keeps_log, target_in_words, undone_log
 from rewarm.steps.rewind.writer import Writer
 
 FIRST_WAIT_SECONDS = 1
@@ -37,7 +38,9 @@ def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewin
     if not event.is_direct:
         note_rewound(event, writer.account or {}, ports.artifacts)
         if keeps_log(event):
-            complete_log(event, ports)
+            written = in_all(pending, writer)
+            is_counted = written.is_exact and not pending.attempt
+            complete_log(event, written.blocks if is_counted else None, ports)
         stays = unmark(event.written_id, ports.volumes)
         reasons.append(way_back(event, pending, ports))
         if stays is not None:
@@ -54,13 +57,29 @@ def _written(event: RewindEvent, pending: RewindResult, writer: Writer) -> str:
     account, compares = writer.account, compares_device(event)
     blocks = agent_output.whole_number(account, "blocksWritten" if compares else "blocksDone") or 0
     blocks += pending.written.blocks
-    samples = agent_output.whole_number(account, "samples") or 0
-    others = f"; {samples:,} of the others are the same there" if samples else ""
-    if compares:
-        equal = agent_output.whole_number(account, "blocksEqual") or 0
-        others = f"; the other {equal:,} were compared, and are the same there"
     amount = f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)})"
-    return f"{amount} of {target_in_words(event)} are written and read back{others}"
+    written = f"{amount} of {target_in_words(event)} are written and read back"
+    return "; ".join([written, *_rest(event, pending, account)])
+
+
+def _rest(event: RewindEvent, pending: RewindResult, account: JsonObject | None) -> Iterator[str]:
+    """What is known of the blocks that were not written. Only a whole comparison has read all of them."""
+    log, relogged = undone_log(event), pending.counts.relogged
+    samples = agent_output.whole_number(account, "samples") or 0
+    if samples:
+        yield f"{samples:,} of the others are the same there"
+    if pending.equal_id is not None:
+        yield "the others were not read, as nobody had written to the volume since its last rewind"
+    elif event.volume.undo_alone:
+        yield "the others were not read, and stay as they were"
+    elif compares_device(event):
+        equal = agent_output.whole_number(account, "blocksEqual") or 0
+        yield f"the other {equal:,} were compared, and are the same there"
+    if log is not None and relogged:
+        yield (
+            f"{relogged:,} of its blocks had changed again before the agent of {log.restore_id} took "
+            "the volume once more: what they had then is left in its undo log"
+        )
 
 
 def progress(

@@ -75,8 +75,8 @@ def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, tabl
     table.update_volume(event.restore_id, index, {name: {**record, "undoLog": known}})
 
 
-def complete_log(event: RewindEvent, ports: UndoLogPorts) -> None:
-    """Says in the head that the rewind has ended well, and how many packs undo it.
+def complete_log(event: RewindEvent, blocks: int | None, ports: UndoLogPorts) -> None:
+    """Says in the head that the rewind has ended well, and how many packs and blocks undo it.
 
     A log without these words is of a rewind that stopped halfway: other blocks of the volume are not those
     of the snapshot. No lack of a permission fails a rewind that is done. Raises only what passes.
@@ -87,7 +87,8 @@ def complete_log(event: RewindEvent, ports: UndoLogPorts) -> None:
         if head is not None:
             found = ports.logs.objects(undo_prefix(event.restore_id, event.volume.index))
             packs = sum(undo_pack_attempt(one.key) is not None for one in found)
-            ports.artifacts.put_json(key, {**head, "completedAt": iso(event.now), "packs": packs})
+            ended = {"completedAt": iso(event.now), "packs": packs, "blocks": blocks}
+            ports.artifacts.put_json(key, {**head, **ended})
     except TEMPORARY:
         raise
     except RestoreError:
@@ -159,6 +160,8 @@ def _logs(objects: Iterable[LogObject], ports: UndoLogPorts) -> Iterator[UndoLog
             snapshot_id=head.get("snapshotId"),
             started_at=head.get("startedAt"),
             packs=sum(undo_pack_attempt(one.key) is not None for one in found),
+            blocks=head.get("blocks"),
+            completed_at=head.get("completedAt"),
             bytes=size,
             usd_per_month=round_usd(gib(size) * PACKS_USD_PER_GIB_MONTH),
             expires_at=min(expires_at(one.written_at, ports.undo_log_days) for one in found),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
-from rewarm.domain.errors import TEMPORARY, RestoreError
+from rewarm.domain.errors import TEMPORARY, RestoreError, SnapshotNotFoundError
 from rewarm.steps.record.records import attribute, rewind_attribute
 from rewarm.steps.rewind.needs import RewindPorts
 from rewarm.steps.rewind.undo_logs import in_words, undo_log
@@ -23,11 +23,13 @@ def way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> s
     record = attribute(ports.table, event.restore_id, index, name)
     ports.table.update_volume(event.restore_id, index, {name: {**record, "evidenceState": state}})
     if state == "completed":
+        if evidence_id == pending.equal_id:
+            volume_id += ", to which nobody had written since its last rewind,"
         return f"{evidence_id} has {volume_id} as it was: a rewind to it undoes this one"
     if state == "unknown":
         return f"nobody could look whether {evidence_id} still has {volume_id} as it was"
     is_gone = state == "gone"
-    why = "is gone, or has lost its tags" if is_gone else f"is in the state {state}"
+    why = "is gone" if is_gone else f"is in the state {state}"
     return f"there is no way back: {evidence_id}, which had {volume_id} as it was, {why}"
 
 
@@ -52,10 +54,14 @@ def _by_log(event: RewindEvent, ports: RewindPorts) -> str:
 
 
 def _state(event: RewindEvent, evidence_id: str | None, ports: RewindPorts) -> str:
+    """Of a snapshot that this restore has made, or of one that the volume still equalled."""
     try:
         found = ports.evidence.of_restore(event.restore_id, event.volume.index)
+        made = next((one.state for one in found if one.snapshot_id == evidence_id), None)
+        return made or ports.snapshots.get(evidence_id or "").state
     except TEMPORARY:
         raise
+    except SnapshotNotFoundError:
+        return "gone"
     except RestoreError:
         return "unknown"
-    return next((one.state for one in found if one.snapshot_id == evidence_id), "gone")

@@ -39,24 +39,22 @@ def target_in_words(event: RewindEvent) -> str:
     return event.volume.snapshot_id if log is None else f"what {event.written_id} had before {log.restore_id}"
 
 
-def delta(
-    event: RewindEvent, pending: RewindResult, *, against: str | None, is_last: bool, unwritten: bool = False
-) -> Delta:
-    """What is to be copied now; `unwritten` where the volume still is what its last rewind has left.
+def delta(event: RewindEvent, pending: RewindResult, *, against: str | None, is_last: bool) -> Delta:
+    """What is to be copied now.
 
-    Then the log alone undoes that; and another snapshot is compared with `against`, to which it was put back.
-    The log alone undoes a rewind that stopped halfway, too: the other blocks are not those of the snapshot.
+    Where the volume still is what its last rewind has left, the log alone undoes that; and another snapshot
+    is compared with the one to which it was put back. The log alone undoes a rewind that stopped halfway,
+    too: the other blocks are not those of the snapshot.
     """
     compares, log = compares_device(event), undone_log(event)
-    by_log = log is not None and (unwritten or event.volume.undo_alone)
-    is_known = by_log or (unwritten and against is not None)
+    is_known = pending.equal_id is not None or (log is not None and event.volume.undo_alone)
     return Delta(
         snapshot_id=event.volume.snapshot_id,
         volume_id=event.written_id,
         volume_bytes=event.volume.snapshot_size_gib * GIB,
         index=event.volume.index,
         region=event.volume.copy_of.region if event.volume.copy_of else None,
-        against=against if is_known or not compares else None,
+        against=None if log is not None else against,
         without=[pending.newest_id] if is_last and pending.newest_id else [],
         first_part=pending.next_part,
         goes_on=not is_last,

@@ -384,7 +384,8 @@ def _asked(request: RestoreRequest, choice: Chosen) -> dict[str, bool | int]:
 
 def _undone(choice: Chosen) -> dict[str, bool | int | None]:
     """Fields of the assignment that say which undo log is written back."""
-    return {name: getattr(choice, name) for name in ("undo_index", "undo_packs", "undo_alone")}
+    names = "undo_index", "undo_packs", "undo_blocks", "undo_alone"
+    return {name: getattr(choice, name) for name in names}
 
 
 def _copy_of(request: RestoreRequest, choice: Chosen) -> CopiedSnapshot | None:

@@ -48,6 +48,8 @@ class Chosen:
     """Its place in the restore that is undone."""
     undo_packs: int | None = None
     """Of its log."""
+    undo_blocks: int | None = None
+    """Of its log; None where nobody has counted them."""
     undo_alone: bool = False
     """Only the blocks of its log are written."""
 

@@ -41,7 +41,8 @@ def _undone(
     """What its head says of a log; None where the rewind did not get as far as to overwrite a block."""
     volume_id, completed = str(head["volumeId"]), head.get("completedAt") is not None
     keys = artifacts.written(undo_prefix(restore_id, index), most=MOST_COUNTED)
-    found = sum(undo_pack_attempt(key) is not None for key in keys)
+    attempts = [attempt for key in keys if (attempt := undo_pack_attempt(key)) is not None]
+    found = len(attempts)
     packs = int(head.get("packs") or 0)
     if completed and found < min(packs, MOST_COUNTED - 1):
         raise InvalidRequestError(
@@ -62,11 +63,17 @@ def _undone(
             f"{restore_id} has undone {head['undoOf']} on {volume_id}; only the blocks that it has "
             "overwritten are written, and the others stay as they are"
         )
+    if len(set(attempts)) > 1:
+        because += (
+            "; its agent had to take the volume again, and each block becomes what it had before the first "
+            "write to it, also where somebody has written in between"
+        )
     return Chosen(
         named_snapshot(snapshots, str(head["snapshotId"]), FIELD),
         because,
         volume_id=volume_id,
         undo_index=index,
         undo_packs=found,
+        undo_blocks=head.get("blocks"),
         undo_alone=not completed or head.get("undoOf") is not None,
     )

@@ -45,6 +45,7 @@ def test_both_ways_and_their_undoing_are_said_and_how_often_each_is_in_the_cold_
     assert "undo 15 s USD 0.001 with an undo log" in said
     assert "took 2.0 times as long as the rewind with a snapshot" in said
     assert "took 3.0 times as long as the rewind with an undo log" in said
+    assert "undoing reads and writes just the blocks that the rewind had written" in said
 
 
 def test_every_block_that_the_snapshot_has_is_in_one_piece(tmp_path: Path) -> None:

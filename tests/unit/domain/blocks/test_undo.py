@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarm.domain.blocks.packs import PackedBlock, PackFacts, PackIndex
-from rewarm.domain.blocks.undo import LogPack, shares
+from rewarm.domain.blocks.undo import LogPack, changed_between, shares
 
 
 def pack(attempt: int, *indices: int) -> LogPack:
     blocks = [PackedBlock(index, 524_288, "ab" * 32, b"") for index in indices]
     return LogPack(f"{attempt}/{indices}", attempt, PackIndex(blocks, [], PackFacts(0, len(blocks), "")))
+
+
+def test_blocks_that_were_written_between_two_attempts_are_counted() -> None:
+    first, same, other = pack(0, 1, 2, 3), pack(1, 2, 7), pack(2, 3, 1)
+    changed = [replace(block, sha256="cd" * 32) for block in other.index.blocks]
+    assert changed_between([first, same, other]) == 0
+    assert changed_between([first, same, replace(other, index=replace(other.index, blocks=changed))]) == 2
 
 
 def test_a_pack_that_is_wholly_in_earlier_ones_is_left_out() -> None:

@@ -261,13 +261,13 @@ class TestWays:
         at = "2026-11-26T10:00:00Z"
         world.artifacts.objects[f"rewound/{SOURCE_VOLUME_ID}.json"] = {"snapshotId": NEWEST_ID, "at": at}
         note = rewind_of(world).notes[-1]
-        assert note.startswith(f"It is sooner if nothing was written to {SOURCE_VOLUME_ID}")
-        assert f"ended, at {at}: then {NEWEST_ID} has what is on it" in note
+        assert note.startswith(f"If nothing was written to {SOURCE_VOLUME_ID} since its last rewind ended")
+        assert f"at {at}, it is sooner. Then {NEWEST_ID} has what is on it" in note
 
     def test_of_an_undone_rewind_it_names_no_snapshot_that_has_what_is_on_the_volume(self, world):
         told = {"snapshotId": None, "at": "2026-11-26T10:00:00Z"}
         world.artifacts.objects[f"rewound/{SOURCE_VOLUME_ID}.json"] = told
-        assert "It is sooner if nothing was written" not in " ".join(rewind_of(world).notes)
+        assert "If nothing was written" not in " ".join(rewind_of(world).notes)
 
 
 class TestUndo:
@@ -281,6 +281,18 @@ class TestUndo:
         world.blocks.differing[SNAPSHOT_ID, evidence.snapshot_id] = list(range(166))
         found = rewind_of(world, {**REWIND, "source": {"snapshotId": evidence.snapshot_id}})
         assert found.blocks == 166
+
+    def test_the_plan_says_what_it_takes_if_nobody_has_written_since(self, world):
+        evidence = snapshot(
+            "snap-0aaaaaaaaaaaaaaa1", started_at=NOW, completed_at=NOW, tags={"rewarm:evidence": SNAPSHOT_ID}
+        )
+        world.snapshots.add(evidence)
+        world.blocks.differing[SNAPSHOT_ID, evidence.snapshot_id] = list(range(166))
+        world.artifacts.objects[f"rewound/{SOURCE_VOLUME_ID}.json"] = {"snapshotId": SNAPSHOT_ID, "at": "x"}
+        asked = {**REWIND["target"], "evidence": "snapshot", "compare": "snapshots"}
+        found = rewind_of(world, {**REWIND, "source": {"snapshotId": evidence.snapshot_id}, "target": asked})
+        assert "just 166 blocks are read and written: 27 s (P90" in found.notes[-1]
+        assert found.seconds_p50 > 500, "the safe way waits for a snapshot"
 
 
 CLONE_ID = "vol-0c10c10c10c10c100"
@@ -334,6 +346,32 @@ class TestUndoLog:
         assert (found.volume_id, found.ways[0].compare) == (SOURCE_VOLUME_ID, "device")
         # Between a block and 512 of each of three packs.
         assert (found.blocks, found.most_blocks) == (68, 1_536)
+
+    def test_the_whole_device_is_the_safe_way_and_the_note_has_the_log_alone(self, world):
+        self.log(world, blocks=900)
+        told = {"restoreId": "restore-1", "index": 2, "snapshotId": SNAPSHOT_ID, "at": "x"}
+        world.artifacts.objects[f"rewound/{SOURCE_VOLUME_ID}.json"] = told
+        found = rewind_of(world, self.UNDO)
+        assert (found.blocks, found.most_blocks) == (900, 900)
+        assert found.seconds_p50 > 600
+        assert found.cost_usd > Decimal("0.1")
+        assert "just 900 blocks are read and written: 45 s (P90" in found.notes[-1]
+
+    def test_another_log_than_that_of_the_last_rewind_is_never_written_alone(self, world):
+        self.log(world, blocks=900)
+        told = {"restoreId": "restore-7", "index": 2, "snapshotId": SNAPSHOT_ID, "at": "x"}
+        world.artifacts.objects[f"rewound/{SOURCE_VOLUME_ID}.json"] = told
+        assert "If nothing was written" not in " ".join(rewind_of(world, self.UNDO).notes)
+
+    def test_a_log_that_is_always_written_alone_is_priced_and_timed_as_such(self, world):
+        self.log(world, blocks=900, undoOf="restore-0")
+        found = rewind_of(world, self.UNDO)
+        assert (found.blocks, found.cost_usd) == (900, Decimal(0))
+        assert found.seconds_p50 < 60
+        self.log(world, completedAt=None)
+        found = rewind_of(world, self.UNDO)
+        assert (found.blocks, found.most_blocks, found.cost_usd) == (68, 1_536, Decimal(0))
+        assert "Nobody has counted the blocks of the undo log" in " ".join(found.notes)
 
     def test_the_assignment_names_the_log(self, world):
         self.log(world)

@@ -53,6 +53,8 @@ def test_they_are_listed_with_their_volume_size_price_and_end(ports: DeleteUndoL
         "snapshotId": assignment().snapshot_id,
         "startedAt": "2026-11-21T03:10:00Z",
         "packs": 2,
+        "blocks": None,
+        "completedAt": None,
         "bytes": 128 * MIB + 300,
         "usdPerMonth": "0.002875",
         "expiresAt": "2026-12-22T00:00:00Z",

@@ -5,11 +5,17 @@ from __future__ import annotations
 import pytest
 
 from rewarm.contracts.rewinding import RewindResult
-from rewarm.domain.errors import AccessDeniedError, RewindIncompleteError, VolumeInUseError
+from rewarm.domain.errors import (
+    AccessDeniedError,
+    RewindIncompleteError,
+    SnapshotNotFoundError,
+    VolumeInUseError,
+)
 from rewarm.domain.model import MIB
+from rewarm.domain.ready.agent_exit import AgentExit
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.steps.record.bucket import rewound_key
-from tests.support.builders import RESTORE_ID
+from tests.support.builders import RESTORE_ID, SNAPSHOT_ID
 from tests.support.replacing import OLD
 from tests.support.rewinding import COPIED, NEWEST, Rewinding, completed, with_newest
 
@@ -134,7 +140,8 @@ def test_the_head_of_the_log_says_at_the_end_how_many_packs_undo_the_rewind(logg
     assert "completedAt" not in head
     finished(logging)
     told = logging.artifacts.objects[f"undo/{RESTORE_ID}/0/log.json"]
-    assert (told["packs"], told["startedAt"], told["undoOf"]) == (1, head["startedAt"], None)
+    assert (told["packs"], told["blocks"]) == (1, 3)
+    assert (told["startedAt"], told["undoOf"]) == (head["startedAt"], None)
     assert told["completedAt"]
 
 
@@ -196,6 +203,53 @@ class TestUnwritten:
         assert delta is not None
         assert (delta.against, delta.whole, delta.undo_attempt) == (NEWEST, False, 0)
 
+    @pytest.mark.parametrize("compared", ["snapshots", "device"])
+    def test_no_snapshot_is_made_and_the_one_that_the_volume_equals_is_the_way_back(
+        self, again: Rewinding, compared: str
+    ) -> None:
+        again.kept, again.compared = "snapshot", compared
+        again.go()
+        again.report({"event": "armed", "unwrittenSince": True})
+        taken = again.go()
+        assert (taken.phase, taken.evidence_id, taken.delta) == ("wait", NEWEST, None)
+        assert again.table.get_volume(RESTORE_ID, 0)["rewind0"]["evidence"] == NEWEST, "before a write"
+        delta = again.go().delta
+        assert again.gate_is_open
+        assert not again.evidence.made
+        assert delta is not None
+        assert (delta.against, delta.whole, delta.undo_attempt, delta.without) == (NEWEST, False, None, [])
+        done = finished(again)
+        assert done.initialization is not None
+        assert f"{NEWEST} has {OLD}" in done.initialization.reasons[-1]
+        assert again.table.get_volume(RESTORE_ID, 0)["rewind0"]["evidenceState"] == "completed"
+
+    def test_after_a_kill_it_stays_the_way_back_and_a_snapshot_says_what_differs(
+        self, again: Rewinding
+    ) -> None:
+        again.kept, again.compared = "snapshot", "snapshots"
+        again.go()
+        again.report({"event": "armed", "unwrittenSince": True})
+        again.go()
+        again.go()
+        again.go(COPIED)
+        assert again.fails_with(AgentExit.ENDED).attempt == 1
+        again.go()
+        again.report({"event": "armed", "unwrittenSince": False})
+        asked = again.go()
+        (made,) = again.evidence.made
+        assert (asked.evidence_id, asked.compared_id, asked.equal_id) == (NEWEST, made, None)
+        assert again.table.get_volume(RESTORE_ID, 0)["rewind0"]["others"] == [made]
+
+    def test_where_it_is_deleted_meanwhile_nothing_is_written(self, again: Rewinding) -> None:
+        again.kept, again.compared = "snapshot", "snapshots"
+        again.go()
+        again.report({"event": "armed", "unwrittenSince": True})
+        again.go()
+        del again.snapshots.snapshots[NEWEST]
+        with pytest.raises(SnapshotNotFoundError, match="Nothing was written"):
+            again.go()
+        assert not again.gate_is_open
+
     @pytest.mark.parametrize(("unwritten", "left"), [(False, NEWEST), (True, "snap-00000000000000bad")])
     def test_everything_is_compared_where_somebody_has_written_or_ebs_cannot_compare(
         self, again: Rewinding, *, unwritten: bool, left: str
@@ -217,7 +271,7 @@ class TestUndoing:
 
     def has_left(self, world: Rewinding, restore_id: str, index: int) -> None:
         told = {"restoreId": restore_id, "index": index, "bootId": BOOT_ID, "writeCount": COUNT}
-        world.artifacts.objects[rewound_key(OLD)] = told
+        world.artifacts.objects[rewound_key(OLD)] = {**told, "snapshotId": SNAPSHOT_ID}
 
     @pytest.mark.parametrize(("unwritten", "whole"), [(True, False), (False, True)])
     def test_the_log_alone_is_written_where_nothing_was_written_since(
@@ -232,6 +286,16 @@ class TestUndoing:
         assert (delta.log.restore_id, delta.log.index) == ("restore-0", 2)
         assert (delta.whole, delta.undo_attempt) == (whole, 0)
 
+    def test_with_a_snapshot_the_one_below_the_log_is_the_way_back(self, undoing: Rewinding) -> None:
+        undoing.kept = "snapshot"
+        undoing.go()
+        undoing.report({"event": "armed", "unwrittenSince": True})
+        assert undoing.go().evidence_id == SNAPSHOT_ID
+        delta = undoing.go().delta
+        assert delta is not None
+        assert (delta.log is not None, delta.against, delta.whole) == (True, None, False)
+        assert not undoing.evidence.made
+
     def test_the_log_alone_undoes_a_rewind_that_stopped_halfway(self, undoing: Rewinding) -> None:
         undoing.undo_alone = True
         undoing.go()
@@ -240,6 +304,35 @@ class TestUndoing:
         assert delta is not None
         assert delta.log is not None
         assert not delta.whole, "the other blocks are not those of the snapshot"
+
+    @pytest.mark.parametrize(
+        ("unwritten", "alone", "rest"),
+        [
+            (True, False, "the others were not read, as nobody had written to the volume since"),
+            (False, True, "the others were not read, and stay as they were"),
+            (False, False, "the other 37 were compared, and are the same there"),
+        ],
+    )
+    def test_its_end_says_what_was_proven(
+        self, undoing: Rewinding, *, unwritten: bool, alone: bool, rest: str
+    ) -> None:
+        undoing.undo_alone = alone
+        undoing.go()
+        undoing.report({"event": "armed", "unwrittenSince": unwritten})
+        undoing.go()
+        done = finished(undoing)
+        assert done.initialization is not None
+        assert rest in done.initialization.reasons[0]
+
+    def test_its_end_names_blocks_that_changed_again_before_the_agent_took_the_volume_once_more(
+        self, undoing: Rewinding
+    ) -> None:
+        undoing.armed()
+        undoing.go(COPIED.model_copy(update={"relogged": 2}))
+        undoing.end(**COMPARED)
+        done = undoing.go()
+        assert done.initialization is not None
+        assert "2 of its blocks had changed again" in done.initialization.reasons[0]
 
     def test_what_another_rewind_has_left_counts_for_nothing(self, undoing: Rewinding) -> None:
         self.has_left(undoing, "restore-7", 2)
