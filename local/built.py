@@ -6,12 +6,12 @@ import json
 import os
 from pathlib import Path
 
-from local import ROOT, Json, documents, state_machines
+from local import ROOT, Json, dashboard, documents, state_machines
 
 
 def build(root: Path = ROOT) -> None:
-    """Write SSM documents for template.yaml's AWS::Include, and state machines for its DefinitionUri."""
-    _write(root / "documents" / "build", documents.contents(root))
+    """Write what template.yaml includes (AWS::Include), and state machines for its DefinitionUri."""
+    _write(root / "documents" / "build", documents.contents(root) | dashboard.included(root))
     _write(root / "statemachine" / "build", state_machines.definitions(root))
 
 

@@ -18,6 +18,7 @@ import jsonschema
 import pytest
 from moto import mock_aws
 
+from local import dashboard as deployed_dashboard
 from rewarm.adapters.messages import MessageFanOut
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.model import RunningFastRestore
@@ -139,8 +140,7 @@ def values() -> dict[str, str]:
 
 @cache
 def dashboard() -> Json:
-    (properties,) = repository.resources("AWS::CloudWatch::Dashboard").values()
-    return body(properties, values())
+    return body(deployed_dashboard.included()["Dashboard"], values())
 
 
 def wanted() -> list[Wanted]:

@@ -12,7 +12,7 @@ from samtranslator.translator.managed_policy_translator import ManagedPolicyLoad
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
 
-from local import built, documents, state_machines
+from local import built, dashboard, documents, state_machines
 from local.aws.emulator.deploy import included
 from tests.support.tree import BIN, ROOT, complaints, files
 
@@ -22,6 +22,7 @@ QUIET = {"SAM_CLI_TELEMETRY": "0"}
 
 DEPLOYED = [
     ROOT / "template.yaml",
+    ROOT / "dashboard.yaml",
     *files("*.yaml", below="statemachine"),
     *files("*.yaml", "*.sh", "*.ps1", below="documents"),
 ]
@@ -60,6 +61,8 @@ def transformed(monkeypatch):
         properties |= dict.fromkeys(packaged, "s3://bucket/key")
         if resource["Type"] == "AWS::SSM::Document":
             properties["Content"] = documents.contents()[name]
+        if properties.pop("Fn::Transform", None):
+            properties |= dashboard.included()[name]
         if "Fn::Transform" in properties.get("DefinitionBody", {}):
             properties["DefinitionBody"] = included(ROOT, properties["DefinitionBody"])
     return transform(template, {}, ManagedPolicyLoader(None))
@@ -152,7 +155,7 @@ def test_sam_build(tmp_path):
         "CloudFormation knows no anchors and no aliases"
     )
     locations = re.findall(r"Location: (\S+)", built_template)
-    assert len(locations) == len(documents.contents()) + 1, "and the API's definition"
+    assert len(locations) == len(documents.contents()) + 2, "and the API's definition, and the dashboard"
     machines = re.findall(r"DefinitionUri: (\S+)", built_template)
     assert len(machines) == len(state_machines.definitions())
     assert all((build / location).is_file() for location in locations + machines)

@@ -86,8 +86,8 @@ def package(source: Source, upload: Uploader) -> dict[str, Any]:
             properties["DefinitionUri"] = upload.put(definition, ".json")
         elif "Fn::Transform" in properties.get("DefinitionBody", {}):
             properties["DefinitionBody"] = included(source.root, properties["DefinitionBody"])
-        elif resource["Type"] == "AWS::SSM::Document" and "Fn::Transform" in properties["Content"]:
-            file = properties["Content"]["Fn::Transform"]["Parameters"]
+        elif "Fn::Transform" in (including := properties.get("Content", properties)):
+            file = including["Fn::Transform"]["Parameters"]
             file["Location"] = upload.put((source.root / file["Location"]).read_bytes(), ".json")
     return template
 

@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 from samtranslator.yaml_helper import yaml_parse
 
-from local import ROOT, Json, documents, state_machines
+from local import ROOT, Json, dashboard, documents, state_machines
 from local.aws.emulator.deploy import included, zip_folder
 from local.aws.permissions.roles import transformed
 from local.tools.release import versions
@@ -100,17 +100,20 @@ def package(layers: Mapping[str, bytes], root: Path = ROOT) -> Package:
             properties["DefinitionBody"] = included(root, properties["DefinitionBody"])
         elif resource["Type"] == "AWS::SSM::Document":
             properties["Content"] = contents[name]
+        elif properties.pop("Fn::Transform", None):
+            properties |= dashboard.included(root)[name]
     _add_parameters(source, made.name)
     made.template = expanded(source)
     return made
 
 
 def expanded(source: Json, region: str = EXPANDED_IN) -> Json:
-    """What SAM makes of a template, for every partition and without what only `sam build` reads."""
+    """What SAM makes of a template, for every partition and without what only tools read."""
     order = {section: list(source[section]) for section in ("Parameters", "Resources")}
     template = json.loads(json.dumps(transformed(source, region)))
     for resource in template["Resources"].values():
         resource.pop("Metadata", None)
+    template.get("Metadata", {}).pop("cfn-lint", None)
     for section, names in order.items():
         template[section] = _in_order(template[section], names)
     result: Json = _for_every_partition(template)

@@ -21,7 +21,9 @@ from local.aws.permissions import roles
 from local.tools.release import template
 from tests.support.tree import BIN, complaints
 
-SHIPPED = ("functions", "statemachine", "documents", "template.yaml", "api.json", "pyproject.toml")
+SHIPPED = (
+    "functions", "statemachine", "documents", "template.yaml", "dashboard.yaml", "api.json", "pyproject.toml",
+)  # fmt: skip
 PROGRAM = """\
 import sys
 from pathlib import Path
