@@ -52,8 +52,22 @@ def _undone(
         )
     if not completed and not found:
         return None
+    return Chosen(
+        named_snapshot(snapshots, str(head["snapshotId"]), FIELD),
+        _because(restore_id, head, tries=len(set(attempts))),
+        volume_id=volume_id,
+        undo_index=index,
+        undo_packs=found,
+        undo_blocks=head.get("blocks"),
+        undo_alone=not completed or head.get("undoOf") is not None,
+    )
+
+
+def _because(restore_id: str, head: JsonObject, *, tries: int) -> str:
+    """Why the snapshot is the one; `tries` is how many agents have written to the log."""
+    volume_id = head["volumeId"]
     because = f"{restore_id} has put {volume_id} back to it"
-    if not completed:
+    if head.get("completedAt") is None:
         because = (
             f"{restore_id} began to put {volume_id} back to it and did not complete that; only the blocks "
             "that it has overwritten are written, and the others stay as they are"
@@ -63,17 +77,9 @@ def _undone(
             f"{restore_id} has undone {head['undoOf']} on {volume_id}; only the blocks that it has "
             "overwritten are written, and the others stay as they are"
         )
-    if len(set(attempts)) > 1:
+    if tries > 1:
         because += (
             "; its agent had to take the volume again, and each block becomes what it had before the first "
             "write to it, also where somebody has written in between"
         )
-    return Chosen(
-        named_snapshot(snapshots, str(head["snapshotId"]), FIELD),
-        because,
-        volume_id=volume_id,
-        undo_index=index,
-        undo_packs=found,
-        undo_blocks=head.get("blocks"),
-        undo_alone=not completed or head.get("undoOf") is not None,
-    )
+    return because
