@@ -20,7 +20,7 @@ from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
 from rewarm.steps.plan.choose_fallback import choose_fallback
 from rewarm.steps.record.payloads import read_plan
-from rewarm.steps.record.records import settled_attribute
+from rewarm.steps.record.restore import RestoreRecord
 from rewarm.steps.report.report import ReportPorts, report
 from rewarm.steps.request.routes import GetRestorePorts, get_restore
 from tests.support import accounts
@@ -113,7 +113,7 @@ def carry_out(restore: Restore, index: int) -> JsonObject:
             messages=world.messages,
         )
     if index not in FAILED:
-        assert world.table.set_unless_cancelled(RESTORE_ID, settled_attribute(index), True)
+        assert RestoreRecord(world.table, RESTORE_ID).mark_settled(index)
         return {"verdict": "ready", "index": index, "volumeId": volume_id, "readyAt": "2026-11-21T03:07:30Z"}
     clean_up(
         CleanUpEvent(

@@ -14,7 +14,7 @@ from rewarm.adapters.table_items import MOST_ATTEMPTS, MOST_KEYS, to_item
 from rewarm.contracts.answers import STATUS_NAMES
 from rewarm.domain import errors
 from rewarm.ports.restores import LISTED, OVER, RUNBOOK, VOLUME_COUNT, Listed
-from rewarm.steps.record.records import Status, stop_if_cancelled
+from rewarm.steps.record.restore import Status, stop_if_cancelled
 from tests.contract import repository
 from tests.contract.answers import ApiError, Aws
 

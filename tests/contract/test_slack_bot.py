@@ -17,7 +17,7 @@ from rewarm.adapters import slack_bot
 from rewarm.adapters.messages import MessageFanOut
 from rewarm.adapters.slack_bot import SlackBot, SlackPlace, card
 from rewarm.domain import errors
-from rewarm.steps.record.records import FINISHED
+from rewarm.steps.record.restore import FINISHED
 from tests.contract.answers import Aws
 from tests.contract.test_channels import MESSAGE
 from tests.support.builders import RESTORE_ID

@@ -14,7 +14,7 @@ from local import state_machines
 from rewarm.contracts import parse_restore_request
 from rewarm.domain import errors
 from rewarm.domain.words.failures import PLAIN
-from rewarm.steps.record.records import Status
+from rewarm.steps.record.restore import Status
 from tests.lint.test_imports import ROOM_MAY_USE
 from tests.support.tree import ROOT, files
 

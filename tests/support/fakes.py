@@ -55,7 +55,6 @@ from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, Performance, 
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
 from rewarm.ports.messages import LinkedPage
 from rewarm.ports.restores import OVER, RUNBOOK, VOLUME_COUNT, Listed, Standing
-from rewarm.steps.record.records import volume_of
 
 JsonObject = dict[str, Any]
 CANCELLING = timedelta(seconds=20)
@@ -761,6 +760,11 @@ class _FastRestoreClaim:
         )
 
 
+def _volume_of(name: str) -> int | None:
+    concern = name.rstrip("0123456789")
+    return None if concern in (name, "attached", "settled") else int(name.removeprefix(concern))
+
+
 @dataclass
 class FakeTable:
     """Port RestoreTable; to be looked at in one piece."""
@@ -779,22 +783,26 @@ class FakeTable:
         self.records[restore_id] = _copy(record)
         return True
 
+    def put(self, restore_id: str, parts: JsonObject) -> None:
+        """Attributes of the restore and of its volumes, for tests."""
+        self.records.setdefault(restore_id, {}).update(_copy(parts))
+
     def get(self, restore_id: str) -> JsonObject | None:
         whole = self.records.get(restore_id)
-        return whole and _copy({name: value for name, value in whole.items() if volume_of(name) is None})
+        return whole and _copy({name: value for name, value in whole.items() if _volume_of(name) is None})
 
     def get_whole(self, restore_id: str) -> JsonObject | None:
         record = self.records.get(restore_id)
         if record is None:
             return None
-        counted = {volume_of(name) for name in record} - {None}
+        counted = {_volume_of(name) for name in record} - {None}
         is_lost = "request" not in record and VOLUME_COUNT not in record and "status" not in record
         return _copy({**record, VOLUME_COUNT: len(counted)} if counted and is_lost else record)
 
     def lose(self, restore_id: str) -> None:
         """The restore's own item is gone, those of its volumes are there."""
         record = self.records[restore_id]
-        self.records[restore_id] = {name: one for name, one in record.items() if volume_of(name) is not None}
+        self.records[restore_id] = {name: one for name, one in record.items() if _volume_of(name) is not None}
 
     def standing(self, restore_id: str) -> Standing:
         record = self.records.get(restore_id, {})
@@ -808,7 +816,7 @@ class FakeTable:
         }
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
-        assert all(volume_of(name) is None for name in changes), f"of a volume: {sorted(changes)}"
+        assert all(_volume_of(name) is None for name in changes), f"of a volume: {sorted(changes)}"
         self.records.setdefault(restore_id, {}).update(_copy(changes))
 
     def advance(self, restore_id: str, status: str) -> None:
@@ -821,10 +829,10 @@ class FakeTable:
 
     def get_volume(self, restore_id: str, index: int) -> JsonObject:
         whole = self.get_whole(restore_id) or {}
-        return {name: value for name, value in whole.items() if volume_of(name) == index}
+        return {name: value for name, value in whole.items() if _volume_of(name) == index}
 
     def update_volume(self, restore_id: str, index: int, changes: JsonObject) -> None:
-        assert all(volume_of(name) == index for name in changes), f"not of volume {index}: {sorted(changes)}"
+        assert all(_volume_of(name) == index for name in changes), f"not of volume {index}: {sorted(changes)}"
         self.records.setdefault(restore_id, {}).update(_copy(changes))
 
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:

@@ -19,7 +19,7 @@ from rewarm.adapters.table_items import from_item
 from rewarm.domain.volume.leftovers import DRILL_TAG
 from rewarm.domain.volume.performance import Performance
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, place_of
-from rewarm.steps.record.records import FINISHED, Status, settled_attribute
+from rewarm.steps.record.restore import FINISHED, Status
 
 ENDED_BADLY = frozenset({"FAILED", "ABORTED", "TIMED_OUT"})
 _ENTRY, _RUNNING = "restore:", "running#"
@@ -75,7 +75,7 @@ class CollateralDamage:
                 continue
             if self._outside.is_told_out_of_place(volume.volume_id, place.in_words):
                 continue
-            if not record.get(settled_attribute(place.index)):
+            if not record.get(f"settled{place.index}"):
                 yield f"volume {volume.volume_id} was replaced and is not back in its place, {place.in_words}"
 
     def _boosted(self) -> Iterator[str]:

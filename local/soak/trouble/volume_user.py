@@ -14,7 +14,7 @@ from local.aws.machines.dataplane import BLOCK_BYTES
 from local.aws.region import ApiError
 from local.soak.lab.lab import FastLab
 from local.soak.lab.scheduler import Future
-from rewarm.steps.record.records import FINISHED
+from rewarm.steps.record.restore import FINISHED
 
 DEVICE = "/dev/sdu"
 LOOK_SECONDS, PATIENCE_SECONDS = 5.0, 3_600.0

@@ -20,13 +20,13 @@ from rewarm.domain.units import iso
 from rewarm.domain.words.message import Message
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import LinkedPage, Messages, PageLinks
-from rewarm.ports.restores import VOLUME_EVENTS, RestoreTable
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce import approval, ended, fleet, performance, plan, ready, usable
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.payloads import with_plans
-from rewarm.steps.record.records import note, told_attribute, with_volume
+from rewarm.steps.record.restore import Change, KnownRestore, RestoreRecord
 
-Composer = Callable[[AnnounceEvent, JsonObject], tuple[Message, JsonObject]]
+Composer = Callable[[AnnounceEvent, KnownRestore], tuple[Message, Change]]
 """From the event and the record to the message and what changes in the record."""
 
 COMPOSERS = MappingProxyType[str, Composer](
@@ -120,20 +120,20 @@ def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) ->
     """
     message: Message | None = None
     try:
-        index = _index(event)
-        record = _record(event, index, table)
+        index, restore = _index(event), RestoreRecord(table, event.restore_id)
+        record = _record(event, index, restore)
         if _is_sent(event, index, record):
             return None
-        message, changes = compose(event, record)
+        message, change = compose(event, record)
         message = _of_drill(event, message)
         news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}
-        _append(event.restore_id, index, news, record, table)
-        note(table, event.restore_id, changes)
+        _append(restore, index, news, record)
+        change(restore)
     except RestoreError as error:
         if not _is_sent_unrecorded(event, error):
             raise
         # Where only a write failed, the message says what was read.
-        return message or _of_drill(event, compose(event, {})[0])
+        return message or _of_drill(event, compose(event, KnownRestore())[0])
     return message
 
 
@@ -145,11 +145,11 @@ def _of_drill(event: AnnounceEvent, message: Message) -> Message:
     return replace(message, title=f"Drill: {message.title}", text=text)
 
 
-def _is_sent(event: AnnounceEvent, index: int | None, record: JsonObject) -> bool:
+def _is_sent(event: AnnounceEvent, index: int | None, record: KnownRestore) -> bool:
     """By an earlier try, by the sweeper, or before the execution was redriven."""
     if event.event not in MUST_ARRIVE:
         return False
-    return bool(record.get("toldAt" if index is None else told_attribute(index)))
+    return (record.told_at if index is None else record.volume(index).told) is not None
 
 
 def _is_sent_unrecorded(event: AnnounceEvent, error: RestoreError) -> bool:
@@ -166,28 +166,21 @@ def _index(event: AnnounceEvent) -> int | None:
     return VolumeAssignment.model_validate(event.details["volume"]).index
 
 
-def _record(event: AnnounceEvent, index: int | None, table: RestoreTable) -> JsonObject:
+def _record(event: AnnounceEvent, index: int | None, restore: RestoreRecord) -> KnownRestore:
     """As much of the record as the message needs: only the message of a failure needs every volume."""
     if index is not None and event.details["volume"].get("startsInstance"):
-        return with_volume(table, event.restore_id, index)
+        return restore.read_with(index)
     if index is not None:
-        return table.get_volume(event.restore_id, index)
-    whole = event.event == "failed"
-    return (table.get_whole(event.restore_id) if whole else table.get(event.restore_id)) or {}
+        return restore.read_volume(index)
+    return restore.read_whole() if event.event == "failed" else restore.read()
 
 
-def _append(
-    restore_id: str, index: int | None, news: JsonObject, record: JsonObject, table: RestoreTable
-) -> None:
+def _append(restore: RestoreRecord, index: int | None, news: JsonObject, record: KnownRestore) -> None:
     """Adds the news unless they are the latest already, as in a state that is tried again."""
-    name = "events" if index is None else f"{VOLUME_EVENTS}{index}"
-    last = (record.get(name) or [{}])[-1]
+    last = ((record if index is None else record.volume(index)).events or [{}])[-1]
     if (last.get("event"), last.get("text")) == (news["event"], news["text"]):
         return
-    if index is None:
-        table.append_event(restore_id, news)
-    else:
-        table.append_volume_event(restore_id, index, news)
+    (restore if index is None else restore.volume(index)).append_event(news)
 
 
 def _note_sent(event: AnnounceEvent, table: RestoreTable) -> None:
@@ -196,11 +189,12 @@ def _note_sent(event: AnnounceEvent, table: RestoreTable) -> None:
     A note of a volume that cannot be written is let go, as the state goes on and nobody asks for it.
     """
     index = _index(event)
+    restore = RestoreRecord(table, event.restore_id)
     if index is None:
-        table.update(event.restore_id, {"toldAt": iso(event.now)})
+        restore.note_told(event.now)
         return
     with suppress(RestoreError):
-        table.update_volume(event.restore_id, index, {told_attribute(index): {"at": iso(event.now)}})
+        restore.volume(index).note_told(event.now)
 
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:

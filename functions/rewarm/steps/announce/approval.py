@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from rewarm.contracts import AnnounceEvent, ApprovalQuestion, PlanSummary, VolumePlan
-from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.contracts.base import Contract, Instant
 from rewarm.contracts.request import Notify
 from rewarm.domain.words import approval as words
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce.volume_facts import planned_groups, planned_volume
 from rewarm.steps.record.approvals import ask
+from rewarm.steps.record.restore import Change, KnownRestore, nothing
 
 
 class ApprovalDetails(Contract):
@@ -29,7 +30,7 @@ def note_asked(event: AnnounceEvent, table: RestoreTable) -> None:
     ask(event.restore_id, ApprovalDetails.model_validate(event.details).question, table)
 
 
-def approval(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def approval(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message that asks for the approval."""
     details = ApprovalDetails.model_validate(event.details)
     question = details.question
@@ -45,4 +46,4 @@ def approval(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonOb
         volumes_of_fleet=details.volume_count,
         why=details.summary.why,
     )
-    return words.approval(event.restore_id, facts), {}
+    return words.approval(event.restore_id, facts), nothing

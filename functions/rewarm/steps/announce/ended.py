@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from rewarm.contracts import AnnounceEvent, DrillResult, Failure
 from rewarm.contracts.base import Contract, JsonObject
-from rewarm.domain.units import iso
 from rewarm.domain.words import ended as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.leftovers import ending_of
-from rewarm.steps.record.records import REFUSALS, Status
+from rewarm.steps.record.restore import (
+    REFUSALS,
+    Change,
+    KnownRestore,
+    RestoreRecord,
+    Status,
+    nothing,
+)
 
 
 class EndedDetails(Contract):
@@ -24,22 +30,19 @@ class EndedDetails(Contract):
     page_key: str | None = None
 
 
-def failed(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+def failed(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
     """The message of a restore that failed or was cancelled."""
     details = EndedDetails.model_validate(event.details)
     failure = _failure_of_report(record) or details.failure
     why = explain(failure.error, failure.cause)
     ending = ending_of(event.restore_id, details.results, record, at=event.now)
-    changes = {
-        "finishedAt": iso(event.now),
-        "failure": {"state": failure.state, "error": why.error, "cause": why.sentence},
-    }
+    known = Failure(state=failure.state, error=why.error, cause=why.sentence)
     if why.error == "RestoreCancelledError":
-        message = words.cancelled(event.restore_id, ending=ending)
-        return message, {**changes, "status": Status.CANCELLED.value}
-    message = words.failed(event.restore_id, why.sentence, state=failure.state, ending=ending)
-    status = Status.REFUSED if why.error in REFUSALS else Status.FAILED
-    return message, {**changes, "status": status.value}
+        message, status = words.cancelled(event.restore_id, ending=ending), Status.CANCELLED
+    else:
+        message = words.failed(event.restore_id, why.sentence, state=failure.state, ending=ending)
+        status = Status.REFUSED if why.error in REFUSALS else Status.FAILED
+    return message, lambda restore: restore.note_failed(status, known, event.now)
 
 
 class DrilledDetails(Contract):
@@ -49,7 +52,7 @@ class DrilledDetails(Contract):
     page_key: str | None = None
 
 
-def drilled(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def drilled(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a drill whose volumes came to full speed, in time or not."""
     told = DrilledDetails.model_validate(event.details).drill
     outcome = words.DrillEnd(
@@ -58,32 +61,25 @@ def drilled(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObj
         recovery=(told.recovery_seconds or 0, told.recovery_objective_seconds),
         point=(told.point_seconds or 0, told.point_objective_seconds),
     )
-    return words.drilled(event.restore_id, outcome), {}
+    return words.drilled(event.restore_id, outcome), nothing
 
 
-def _failure_of_report(record: JsonObject) -> Failure | None:
+def _failure_of_report(record: KnownRestore) -> Failure | None:
     """The failure that `Report` wrote before its answer was lost: it had read every volume's result."""
-    failure = record.get("failure") or {}
-    if not record.get("reportKey") or "error" not in failure:
-        return None
-    return Failure(state=failure.get("state"), error=failure["error"], cause=failure.get("cause") or "")
+    return record.failure.named if record.report_key else None
 
 
-def unreported(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def unreported(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a restore that is ready without a report; the sweeper writes it (missing_reports.py)."""
     details = EndedDetails.model_validate(event.details)
     why = explain(details.failure.error, details.failure.cause)
-    changes = {
-        "status": Status.READY.value,
-        "finishedAt": iso(event.now),
-        "failure": None,
-        "reportFailure": {"state": details.failure.state, "error": why.error, "cause": why.sentence},
-    }
-    return words.unreported(event.restore_id, why.sentence, volume_count=len(details.results)), changes
+    known = Failure(state=details.failure.state, error=why.error, cause=why.sentence)
+    message = words.unreported(event.restore_id, why.sentence, volume_count=len(details.results))
+    return message, lambda restore: restore.note_unreported(known, event.now)
 
 
 def is_reported(event: AnnounceEvent, table: RestoreTable) -> bool:
     """Whether only the answer of `Report` was lost: then nothing is missing and nobody needs a message."""
     if event.event != "unreported":
         return False
-    return bool((table.get(event.restore_id) or {}).get("reportKey"))
+    return bool(RestoreRecord(table, event.restore_id).read().report_key)

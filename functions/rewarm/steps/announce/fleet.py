@@ -12,6 +12,7 @@ from rewarm.domain.fleets import ENDS, FleetStatus
 from rewarm.domain.units import iso
 from rewarm.domain.words import fleet as words
 from rewarm.domain.words.message import Message
+from rewarm.steps.record.restore import Change, KnownRestore, nothing
 
 
 class FleetPlanDetails(Contract):
@@ -36,7 +37,7 @@ class FleetEndDetails(Contract):
     notify: Notify
 
 
-def planned(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def planned(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message that the restores of a run begin."""
     details = FleetPlanDetails.model_validate(event.details)
     prepared = details.prepared
@@ -48,7 +49,7 @@ def planned(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObj
         deadline_at=prepared.deadline_at,
         price=_price(prepared.plan),
     )
-    return words.planned(event.restore_id, start), {}
+    return words.planned(event.restore_id, start), nothing
 
 
 def _price(plan: PlanSummary | None, billed_usd: Decimal | None = None) -> words.FleetPrice | None:
@@ -57,17 +58,17 @@ def _price(plan: PlanSummary | None, billed_usd: Decimal | None = None) -> words
     return words.FleetPrice(plan.total_cost_usd, plan.ready_p90_at, plan.why, plan.could_save_usd, billed_usd)
 
 
-def progress(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def progress(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of how far a fleet is; the record keeps it, so that the same is not told twice."""
     account = FleetProgressDetails.model_validate(event.details).account
     over = sum(account.counts.get(state, 0) for state in ENDS)
     message = words.progress(
         event.restore_id, counts=account.counts, volumes=account.volume_count, eta=account.eta
     )
-    return message, {"endedTold": over}
+    return message, lambda restore: restore.table.update(restore.restore_id, {"endedTold": over})
 
 
-def ended(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def ended(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a fleet that is over; the record gets its status with it."""
     report = FleetEndDetails.model_validate(event.details).report
     failed = [
@@ -83,7 +84,9 @@ def ended(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObjec
         "pageKey": report.page_key,
         "status": FleetStatus(report.verdict).recorded,
     }
-    return words.ended(event.restore_id, end), changes
+    return words.ended(event.restore_id, end), lambda restore: restore.table.update(
+        restore.restore_id, changes
+    )
 
 
 def _named(snapshot: JsonObject) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewarm.contracts import AnnounceEvent, Failure
-from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.base import Contract
 from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
 from rewarm.contracts.request import Notify
 from rewarm.domain.units import iso
@@ -11,6 +11,7 @@ from rewarm.domain.words import performance as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
 from rewarm.steps.performance.changes import ChangeStatus
+from rewarm.steps.record.restore import Change, KnownRestore
 
 
 class ChangeDetails(Contract):
@@ -34,17 +35,19 @@ class PerformanceFailedDetails(ChangeDetails):
     failure: Failure
 
 
-def changed(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def changed(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message that the new settings are in effect."""
     details = PerformanceChangedDetails.model_validate(event.details)
     check = details.check
     effect = words.Effect(
         check.requested_at, check.requested_from, check.took_effect_at or event.now, check.state, check.reason
     )
-    return words.changed(_change(event, details), effect), {"finishedAt": iso(event.now)}
+    changes = {"finishedAt": iso(event.now)}
+    message = words.changed(_change(event, details), effect)
+    return message, lambda restore: restore.table.update(restore.restore_id, changes)
 
 
-def failed(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def failed(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message that the change failed."""
     details = PerformanceFailedDetails.model_validate(event.details)
     why = explain(details.failure.error, details.failure.cause)
@@ -53,7 +56,8 @@ def failed(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObje
         "finishedAt": iso(event.now),
         "failure": {"state": details.failure.state, "error": why.error, "cause": why.sentence},
     }
-    return words.not_changed(_change(event, details), why.sentence), changes
+    message = words.not_changed(_change(event, details), why.sentence)
+    return message, lambda restore: restore.table.update(restore.restore_id, changes)
 
 
 def _change(event: AnnounceEvent, details: ChangeDetails) -> words.Change:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from rewarm.contracts import AnnounceEvent, Failure, Plan, PlanSummary, Trigger, VolumeAssignment, VolumePlan
-from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.contracts.base import Contract, Instant
 from rewarm.domain.units import clock_text
 from rewarm.domain.words import plan as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
 from rewarm.steps.announce.volume_facts import planned_groups, planned_volume
-from rewarm.steps.record.records import Status, plan_attribute, planned
+from rewarm.steps.record.restore import Change, KnownRestore, nothing
 
 
 class PlanDetails(Contract):
@@ -31,7 +31,7 @@ class FallbackDetails(Contract):
     rejected: tuple[str, ...] = ()
 
 
-def plan(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def plan(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of the plan; the record keeps each volume's plan."""
     details = PlanDetails.model_validate(event.details)
     summary = details.summary
@@ -52,9 +52,8 @@ def plan(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject
         waits=summary.needs_approval is not None,
         notes=summary.notes,
     )
-    plans = {plan_attribute(each.volume.index): planned(each.volume, each.plan) for each in details.plans}
-    changes = {"status": Status.PLANNED.value, "summary": summary.to_json(), **plans}
-    return words.plan(event.restore_id, facts), changes
+    message = words.plan(event.restore_id, facts)
+    return message, lambda restore: restore.note_planned(summary, details.plans)
 
 
 def _started_by(trigger: Trigger) -> str:
@@ -67,8 +66,8 @@ def _started_by(trigger: Trigger) -> str:
     return "Requested through the API."
 
 
-def fallback(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def fallback(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message that another plan takes over; `Choose Fallback` has written it to the record."""
     details = FallbackDetails.model_validate(event.details)
     reason = explain(details.failure.error, details.failure.cause).sentence
-    return words.fallback(event.restore_id, planned_volume(details.volume, details.plan), reason), {}
+    return words.fallback(event.restore_id, planned_volume(details.volume, details.plan), reason), nothing

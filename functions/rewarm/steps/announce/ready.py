@@ -20,7 +20,7 @@ from rewarm.contracts import (
     VerifyVolumeResult,
     VolumeAssignment,
 )
-from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.contracts.base import Contract, Instant
 from rewarm.domain.model import Strategy
 from rewarm.domain.ready.reads import Opinion, p99_limit_ms
 from rewarm.domain.volume.extents import Scope, reported
@@ -28,8 +28,8 @@ from rewarm.domain.volume.performance import BoostOutcome, performance_of
 from rewarm.domain.words import ready as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
-from rewarm.steps.announce.volume_facts import planned_volume, replacement_changes
-from rewarm.steps.record.records import clean_up_attribute, settled_attribute
+from rewarm.steps.announce.volume_facts import planned_volume
+from rewarm.steps.record.restore import Change, KnownRestore, RestoreRecord, nothing
 from rewarm.steps.report import phase_times
 
 
@@ -55,7 +55,7 @@ class ReadyDetails(Contract):
     """No Retry comes after this one (announce.py)."""
 
 
-def ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+def ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
     """The message; the record learns what `Release` could not give back, and of the replaced volume."""
     details = ReadyDetails.model_validate(event.details)
     ready_at = details.ready_at or event.now
@@ -75,10 +75,16 @@ def ready(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject
         unreleased=unreleased,
         left=[*_left(details.volume.index, record), *(details.released.left if details.released else ())],
     )
-    changes = replacement_changes(details.volume, record)
-    if unreleased is not None:
-        changes |= _unreleased_changes(details.volume.index, [*facts.left, unreleased.reason])
-    return words.ready(event.restore_id, facts), changes
+    index = details.volume.index
+    replaced = record.volume(index).replaced if details.volume.replaces is not None else None
+
+    def change(restore: RestoreRecord) -> None:
+        if unreleased is not None:
+            restore.note_unreleased(index, [*facts.left, unreleased.reason], replaced)
+        elif replaced is not None:
+            restore.volume(index).note_replaced(replaced)
+
+    return words.ready(event.restore_id, facts), change
 
 
 def _reasons(details: ReadyDetails) -> list[str]:
@@ -94,7 +100,7 @@ class ConfirmedDetails(Contract):
     page_key: str | None = None
 
 
-def confirmed(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def confirmed(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """What VolumeReadOps, the second witness, says of all volumes."""
     details = ConfirmedDetails.model_validate(event.details)
     opinions = [
@@ -103,7 +109,7 @@ def confirmed(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonO
         )
         for confirmation in details.confirmations
     ]
-    return words.confirmed(event.restore_id, opinions), {}
+    return words.confirmed(event.restore_id, opinions), nothing
 
 
 def _used_only(details: ReadyDetails) -> bool:
@@ -175,15 +181,7 @@ def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
     return words.Unreleased(reason, boost=outcome)
 
 
-def _left(index: int, record: JsonObject) -> list[str]:
+def _left(index: int, record: KnownRestore) -> list[str]:
     """What the clean-up of an earlier plan could not remove: nothing else tells of it."""
-    account = record.get(clean_up_attribute(index)) or {}
-    return [str(item) for item in account.get("kept") or ()] if account.get("goesOn") else []
-
-
-def _unreleased_changes(index: int, kept: list[str]) -> JsonObject:
-    """Settled: no sweep takes the volume for a failed one. Unfinished: a sweep gives back what is left."""
-    return {
-        settled_attribute(index): True,
-        clean_up_attribute(index): {"removed": [], "kept": kept, "unfinished": True},
-    }
+    account = record.volume(index).clean_up
+    return account.kept if account is not None and account.goes_on else []

@@ -13,8 +13,8 @@ from rewarm.domain.units import iso
 from rewarm.domain.words import usable as words
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.announce.volume_facts import planned_volume, replacement_changes
-from rewarm.steps.record.records import ENDED, Status, attached_attribute
+from rewarm.steps.announce.volume_facts import planned_volume
+from rewarm.steps.record.restore import ENDED, Change, KnownRestore, RestoreRecord, Status
 
 USABLE = frozenset({"attached", "available"})
 
@@ -48,11 +48,11 @@ def note_usable(event: AnnounceEvent, table: RestoreTable) -> None:
         if details.mount_points:
             place["mountPoints"] = details.mount_points
     mark = {"volumeId": details.volume_id, **place, "at": iso(event.now)}
-    if not table.set_unless_cancelled(event.restore_id, attached_attribute(details.volume.index), mark):
+    if not RestoreRecord(table, event.restore_id).mark_attached(details.volume.index, mark):
         raise RestoreCancelledError(ENDED)
 
 
-def attached(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
+def attached(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
     """The message of a volume that is attached to its instance."""
     details = AttachedDetails.model_validate(event.details)
     message = words.attached(
@@ -66,13 +66,19 @@ def attached(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObj
             online_problem=details.online_problem,
         ),
     )
-    changes = replacement_changes(details.volume, record)
-    return message, {"status": Status.INITIALIZING.value, **changes}
+
+    def change(restore: RestoreRecord) -> None:
+        index = details.volume.index
+        if details.volume.replaces is not None:
+            restore.volume(index).note_replaced(record.volume(index).replaced)
+        restore.advance(Status.INITIALIZING)
+
+    return message, change
 
 
-def available(event: AnnounceEvent, _record: JsonObject) -> tuple[Message, JsonObject]:
+def available(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a volume that was restored to a zone."""
     details = AvailableDetails.model_validate(event.details)
     zone, planned = details.volume.availability_zone, planned_volume(details.volume, details.plan)
     message = words.available(event.restore_id, details.volume_id, zone, planned)
-    return message, {"status": Status.INITIALIZING.value}
+    return message, lambda restore: restore.advance(Status.INITIALIZING)

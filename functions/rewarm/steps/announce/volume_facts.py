@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from rewarm.contracts import Plan, PlanSummary, VolumeAssignment
-from rewarm.contracts.base import JsonObject
 from rewarm.contracts.values import ScheduleLine
 from rewarm.domain.volume.performance import performance_of
 from rewarm.domain.words.message import AnnouncedVolume, DetachedVolume, StartedInstance
 from rewarm.domain.words.schedule import PlannedGroup
-from rewarm.steps.record.records import INSTANCE, parsed_time, replaced_attribute
+from rewarm.steps.record.restore import KnownRestore
 
 
-def planned_volume(volume: VolumeAssignment, plan: Plan, record: JsonObject | None = None) -> AnnouncedVolume:
+def planned_volume(
+    volume: VolumeAssignment, plan: Plan, record: KnownRestore | None = None
+) -> AnnouncedVolume:
     """The volume and its plan. With the record, also the volume that it has replaced."""
     where = f"{volume.place} on {volume.instance_id}" if volume.instance_id else volume.availability_zone
     return AnnouncedVolume(
@@ -60,26 +61,15 @@ def _how(plan: Plan | ScheduleLine) -> str:
     return f"{plan.strategy}{rate}{boost}"
 
 
-def _started(volume: VolumeAssignment, record: JsonObject) -> StartedInstance | None:
-    noted = record.get(INSTANCE) or {}
-    started_at, up_at = parsed_time(noted.get("startedAt")), parsed_time(noted.get("upAt"))
-    if not volume.starts_instance or started_at is None or up_at is None:
+def _started(volume: VolumeAssignment, record: KnownRestore) -> StartedInstance | None:
+    noted = record.instance
+    if not volume.starts_instance or noted.started_at is None or noted.up_at is None:
         return None
-    return StartedInstance(
-        str(noted.get("instanceId")), started_at, up_at, parsed_time(noted.get("checkedAt"))
-    )
+    return StartedInstance(str(noted.instance_id), noted.started_at, noted.up_at, noted.checked_at)
 
 
-def _replaced(volume: VolumeAssignment, record: JsonObject) -> DetachedVolume | None:
+def _replaced(volume: VolumeAssignment, record: KnownRestore) -> DetachedVolume | None:
     if volume.replaces is None:
         return None
-    mount_points = (record.get(replaced_attribute(volume.index)) or {}).get("unmounted") or []
+    mount_points = record.volume(volume.index).replaced.unmounted
     return DetachedVolume(volume.replaces.volume_id, volume.replaces.size_gib, mount_points)
-
-
-def replacement_changes(volume: VolumeAssignment, record: JsonObject) -> JsonObject:
-    """What the record says of the replaced volume once the new one is there; empty where there is none."""
-    if volume.replaces is None:
-        return {}
-    name = replaced_attribute(volume.index)
-    return {name: {**(record.get(name) or {}), "state": "replaced"}}

@@ -35,25 +35,13 @@ from rewarm.domain.volume.leftovers import (
 )
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.words.failures import explain
-from rewarm.ports import JsonObject
 from rewarm.ports.instances import Commands
 from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains, joined
-from rewarm.steps.record.records import (
-    attribute,
-    boost_attribute,
-    clean_up_attribute,
-    command_attribute,
-    knows_volumes,
-    made_volumes,
-    measurement_attribute,
-    rewind_attribute,
-    sending_attribute,
-    story_attribute,
-)
+from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains
+from rewarm.steps.record.volume import CleanedUp, KnownVolume, Rewinding, Sending, VolumeRecord
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
 from rewarm.steps.replace.swap_root import may_be_root
@@ -123,9 +111,8 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
     """Idempotent. One thing that cannot be removed never keeps another one from being removed."""
     account = CleanUpAccount()
     noted = _noted(remains, ports.table, account)
-    record = noted or {}
-    earlier = record.get(clean_up_attribute(remains.index)) or {}
-    account.kept_volumes |= {str(volume_id) for volume_id in earlier.get("keptVolumes") or ()}
+    record = noted or KnownVolume()
+    account.kept_volumes.update(record.clean_up.kept_volumes if record.clean_up else ())
     _cancel_commands(remains, record, ports, account)
     undone = _stop_instance(remains, ports.started)
     if undone.state == "pending":
@@ -135,40 +122,36 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
         _exchange(remains, noted, ports, account, now)
     _release(remains, ports.fast_restores, ports.table, account)
     _delete_copies(remains, ports, account)
-    account.kept += _rewound(record.get(rewind_attribute(remains.index)) or {})
+    account.kept += _rewound(record.rewind or Rewinding())
     return _settle(remains, account, ports.table)
 
 
-def _rewound(record: JsonObject) -> list[str]:
+def _rewound(rewind: Rewinding) -> list[str]:
     """What a rewind leaves. Nothing of it is ever removed."""
-    evidence, volume_id = record.get("evidence"), record.get("volumeId")
-    if log := record.get("undoLog"):
+    evidence, volume_id, state = rewind.evidence, rewind.volume_id, rewind.evidence_state
+    became, is_open = _became(rewind), rewind.state == "writing"
+    if rewind.undo_log is not None:
         kept = f"it has what {volume_id} had before the rewind, where that has overwritten it"
-        return [f"undo log of {log['restoreId']} ({kept}; {_became(record)})"]
+        return [f"undo log of {rewind.undo_log.restore_id} ({kept}; {became})"]
     if not evidence:
-        told = f"volume {volume_id} ({_became(record)}; there is no way back that is known)"
-        return [told] if record.get("state") == "writing" else []
-    others = [f"snapshot {one} (it compared {volume_id} once more)" for one in record.get("others") or []]
-    became = _became(record)
-    state = record.get("evidenceState", "completed")
+        return [f"volume {volume_id} ({became}; there is no way back that is known)"] if is_open else []
+    others = [f"snapshot {one} (it compared {volume_id} once more)" for one in rewind.others]
     if state in ("completed", "unknown"):
         return [f"snapshot {evidence} (it has {volume_id} as it was before the rewind; {became})", *others]
     if state == "gone":
         told = f"volume {volume_id} ({became}; there is no way back: {evidence} is gone)"
-        return [told, *others] if record.get("state") == "writing" else others
+        return [told, *others] if is_open else others
     return [f"snapshot {evidence} ({volume_id} as it was, in the state {state}; {became})", *others]
 
 
-def _became(record: JsonObject) -> str:
+def _became(rewind: Rewinding) -> str:
     """What became of the volume. An execution that was stopped has left no last word."""
-    volume_id = record.get("volumeId")
-    if record.get("state") == "done":
+    volume_id = rewind.volume_id
+    if rewind.state == "done":
         return "it is whole"
-    if record.get("state") != "writing":
+    if rewind.state != "writing":
         return f"{volume_id} is unchanged"
-    found = (
-        record.get("found") or f"{volume_id} may be mixed: its rewind ended while blocks were being written"
-    )
+    found = rewind.found or f"{volume_id} may be mixed: its rewind ended while blocks were being written"
     return f"{found}; it is tagged {REWINDING_TAG}"
 
 
@@ -184,12 +167,12 @@ def _stop_instance(remains: Remains, ports: StartedPorts | None) -> Undone:
 
 
 def _exchange(
-    remains: Remains, noted: JsonObject | None, ports: CleanUpPorts, account: CleanUpAccount, now: datetime
+    remains: Remains, noted: KnownVolume | None, ports: CleanUpPorts, account: CleanUpAccount, now: datetime
 ) -> None:
     """The volumes that were made go, and the one whose place they were to take comes back."""
     for volume in _volumes_made(remains, noted, ports, account):
         if not _remove_volume(remains, volume, ports.volumes, account):
-            _lower_boost(volume, _boost_target(volume, noted or {}, remains.index), ports, account)
+            _lower_boost(volume, _boost_target(volume, noted or KnownVolume()), ports, account)
     _put_back(remains, ports.put_back, account, now)
 
 
@@ -200,12 +183,12 @@ def _failed_by(event: CleanUpEvent) -> str:
     return f" ({reason.error}: {reason.sentence})"
 
 
-def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> JsonObject | None:
+def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> KnownVolume | None:
     """Of this volume. None where it cannot be read: what the execution itself knows of is ended all the
     same, and that a volume was kept before its tag says, too.
     """
     try:
-        return table.get_volume(remains.restore_id, remains.index)
+        return VolumeRecord(table, remains.restore_id, remains.index).read()
     except RestoreError as error:
         (account.busy if isinstance(error, TEMPORARY) else account.left).append(f"commands: {error}")
         return None
@@ -218,8 +201,7 @@ def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None
     """
     try:
         if event.story:
-            index = event.volume.index
-            table.update_volume(event.restore_id, index, {story_attribute(index): event.story})
+            VolumeRecord(table, event.restore_id, event.volume.index).note_story(event.story)
     except RestoreError as error:
         return error
     return None
@@ -236,15 +218,15 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: CleanUpAcco
 
 
 def _cancel_commands(
-    remains: Remains, record: JsonObject, ports: CleanUpPorts, account: CleanUpAccount
+    remains: Remains, record: KnownVolume, ports: CleanUpPorts, account: CleanUpAccount
 ) -> None:
     """The warm-up, and what measures: the record knows both, also where their answer never arrived."""
-    sent = (record.get(command_attribute(remains.index)) or {}).get("dispatch") or {}
-    measuring = record.get(measurement_attribute(remains.index)) or {}
     noted = {
-        (str(command["commandId"]), str(command["instanceId"])) for command in (sent, measuring) if command
+        (command.command_id, command.instance_id)
+        for command in (record.command.dispatch, record.measurement)
+        if command and command.command_id and command.instance_id
     }
-    _cancel_unnoted(record.get(sending_attribute(remains.index)), ports, account)
+    _cancel_unnoted(record.sending, ports, account)
     for command_id, instance_id in sorted(noted | remains.commands):
         try:
             ports.commands.cancel(command_id, instance_id)
@@ -254,7 +236,7 @@ def _cancel_commands(
             account.left.append(f"command {command_id}: {error}")
 
 
-def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: CleanUpAccount) -> None:
+def _cancel_unnoted(sending: Sending, ports: CleanUpPorts, account: CleanUpAccount) -> None:
     """One that was sent by a function which ended before it could say so."""
     try:
         sent_before(sending, None, ports.commands)
@@ -265,15 +247,15 @@ def _cancel_unnoted(sending: JsonObject | None, ports: CleanUpPorts, account: Cl
 
 
 def _volumes_made(
-    event: Remains, noted: JsonObject | None, ports: CleanUpPorts, account: CleanUpAccount
+    event: Remains, noted: KnownVolume | None, ports: CleanUpPorts, account: CleanUpAccount
 ) -> list[Volume]:
     """The volumes that the record names, and those that only their tags show: their calls' answers were lost.
 
     Without the stack's tag nobody here may change a volume, and without the record no tag proves that a
     volume is ours: such volumes are kept, and named.
     """
-    record = noted or {}
-    made = made_volumes(record, event.index)
+    record = noted or KnownVolume()
+    made = record.made_volumes
     known = {*made.values()} | ({event.volume_id} if event.volume_id is not None else set())
     found: dict[str, Volume] = {}
     try:
@@ -292,10 +274,10 @@ def _volumes_made(
         is_known = volume.volume_id in known
         if volume.state in GONE or not (is_tagged or is_known):
             continue
-        if is_tagged and (is_known or knows_volumes(record, event.index)):
+        if is_tagged and (is_known or record.was_never_lost):
             ours.append(volume)
         else:
-            why = _out_of_reach(volume, record, event.index) if is_known else UNPROVEN
+            why = _out_of_reach(volume, record) if is_known else UNPROVEN
             account.keep(volume, why, tagged=True)
     return ours
 
@@ -307,9 +289,9 @@ def _existing(volume_id: str, volumes: VolumeStore) -> dict[str, Volume]:
         return {}
 
 
-def _out_of_reach(volume: Volume, record: JsonObject, index: int) -> str:
+def _out_of_reach(volume: Volume, record: KnownVolume) -> str:
     """Why a volume without the stack's tag stays, and what it still costs."""
-    target = _boost_target(volume, record, index)
+    target = _boost_target(volume, record)
     is_lowered = target is None or parse_performance(target).fits(volume.settings)
     boost = "" if is_lowered else f", and it has its boost: {performance_of(volume.settings).in_words}"
     return f"its tag {STACK_TAG} is gone, without which Rewarm may not change it{boost}"
@@ -371,12 +353,10 @@ def _delete_volume(volume: Volume, volumes: VolumeStore, account: CleanUpAccount
     account.removed.append(f"volume {name}")
 
 
-def _boost_target(volume: Volume, record: JsonObject, index: int) -> str | None:
+def _boost_target(volume: Volume, record: KnownVolume) -> str | None:
     """What the volume goes back to: by its tag, or by the record where somebody has removed the tag."""
-    boost = record.get(boost_attribute(index)) or {}
-    is_noted = boost.get("volumeId") == volume.volume_id and boost.get("state") == "boosted"
-    noted = boost.get("targetSettings") if is_noted else None
-    return volume.settings.tags.get(BOOST_TAG) or noted
+    is_noted = record.boost.volume_id == volume.volume_id and record.boost.state == "boosted"
+    return volume.settings.tags.get(BOOST_TAG) or (record.boost.target_settings if is_noted else None)
 
 
 def _lower_boost(volume: Volume, target: str | None, ports: CleanUpPorts, account: CleanUpAccount) -> None:
@@ -439,18 +419,20 @@ def _delete_copies(event: Remains, ports: CleanUpPorts, account: CleanUpAccount)
 
 
 def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> CleanUpResult:
-    """Records the account first, so that the failure message has it even if this state fails."""
-    name = clean_up_attribute(event.index)
-    earlier = attribute(table, event.restore_id, event.index, name)
-    removed = joined(earlier.get("removed"), account.removed)
+    """Records the account first, so that the failure message has it even if this state fails.
+
+    What an earlier try removed, this one cannot see.
+    """
+    record = VolumeRecord(table, event.restore_id, event.index)
+    earlier = record.read().clean_up or CleanedUp()
+    removed = list(dict.fromkeys([*earlier.removed, *account.removed]))
     unfinished = [*account.left, *account.busy]
     kept = [] if event.in_place else account.kept_in_words
     stays = [] if event.in_place else account.marked
     told = {"removed": removed, "kept": [*kept, *(f"{item} ({SWEPT_LATER})" for item in unfinished)]}
     goes_on = {"goesOn": True} if event.fallback else {}
     volumes = {"keptVolumes": sorted(account.kept_volumes)} if account.kept_volumes else {}
-    noted = {**told, **goes_on, **volumes, "stays": stays, "unfinished": bool(unfinished)}
-    table.update_volume(event.restore_id, event.index, {name: noted})
+    record.note_cleaned_up({**told, **goes_on, **volumes, "stays": stays, "unfinished": bool(unfinished)})
     if account.busy:
         raise ServiceUnavailableError(f"clean-up is not finished: {'; '.join(unfinished)}")
     if account.left:

@@ -107,9 +107,3 @@ class Remains:
     """The snapshot's copy stays: the restore goes on with it, or the request wants it."""
     in_place: bool = False
     """The restore continues with this volume: the volume that it replaced does not go back."""
-
-
-def joined(earlier: object, now: list[str]) -> list[str]:
-    """Returns what was removed so far: what an earlier try removed, this one cannot see."""
-    before = [str(item) for item in earlier] if isinstance(earlier, list) else []
-    return list(dict.fromkeys([*before, *now]))

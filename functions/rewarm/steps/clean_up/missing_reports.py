@@ -11,24 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import Failure, ReportEvent, ReportResult, RestoreRequest, Trigger
+from rewarm.contracts import Failure, ReportEvent, ReportResult
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import PageLinks
-from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import plans_key, result_key
 from rewarm.steps.record.payloads import LARGEST_BYTES
-from rewarm.steps.record.records import (
-    Status,
-    indexes,
-    parsed_time,
-    report_attribute,
-    settled_attribute,
-    volume_attribute,
-)
+from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
 from rewarm.steps.report.report import ReportPorts, report
 
 LATE_REPORTS = "reports"
@@ -46,14 +37,14 @@ class PagePorts(ReportPorts):
     """Told of a report that was written late: its deadline and its costs are figures, too."""
 
 
-def results_of(restore_id: str, record: JsonObject, failure: Failure, ports: PagePorts) -> list[JsonObject]:
+def results_of(restore_id: str, record: KnownRestore, failure: Failure, ports: PagePorts) -> list[JsonObject]:
     """One for each volume: ready where it came to full speed, else failed for the restore's end."""
-    return [_result(restore_id, record, index, failure, ports) for index in indexes(record)]
+    return [_result(restore_id, record, index, failure, ports) for index in record.indexes]
 
 
 def report_end(
     restore_id: str,
-    record: JsonObject,
+    record: KnownRestore,
     *,
     now: datetime,
     failure: Failure,
@@ -61,9 +52,9 @@ def report_end(
     ports: PagePorts,
 ) -> str | None:
     """Returns the key of the restore's page; None without one. The message is sent in both cases."""
-    if isinstance(record.get("pageKey"), str):
+    if record.page_key is not None:
         # It had failed and was reported, and was stopped before it could say so.
-        return str(record["pageKey"])
+        return record.page_key
     try:
         plans = plans_key(restore_id) if _read(plans_key(restore_id), ports.artifacts) else None
         event = _event(restore_id, record, now, failure, results).model_copy(update={"plans_key": plans})
@@ -74,9 +65,9 @@ def report_end(
     return told.page_key
 
 
-def report_ready(restore_id: str, record: JsonObject, *, finished_at: datetime, ports: PagePorts) -> None:
+def report_ready(restore_id: str, record: KnownRestore, *, finished_at: datetime, ports: PagePorts) -> None:
     """Of a restore whose volumes are all at full speed. Raises RestoreError, ValueError and LookupError."""
-    results = [_ready(restore_id, record, index, ports) for index in indexes(record)]
+    results = [_ready(restore_id, record, index, ports) for index in record.indexes]
     event = _event(restore_id, record, finished_at, None, results)
     event = event.model_copy(update={"plans_key": plans_key(restore_id)})
     told = report(event, ports)
@@ -85,7 +76,7 @@ def report_ready(restore_id: str, record: JsonObject, *, finished_at: datetime, 
 
 def write_late_report(
     restore_id: str,
-    record: JsonObject,
+    record: KnownRestore,
     ending: ExecutionEnd,
     *,
     now: datetime,
@@ -94,54 +85,52 @@ def write_late_report(
     """Returns `ending` where the next sweep tries again; None where nothing is missing or it is too late."""
     if not is_owed(record, ending):
         return None
-    finished_at = _finish(restore_id, record, now, ports.table)
+    restore = RestoreRecord(ports.table, restore_id)
+    finished_at = _finish(restore, record, now)
     try:
         report_ready(restore_id, record, finished_at=finished_at, ports=ports)
     except (RestoreError, ValueError, LookupError) as error:
         if now - finished_at > PATIENCE:
             return None
         return SweptResource(LATE_REPORTS, restore_id, "ending", f"its report cannot be written yet: {error}")
-    ports.table.update(restore_id, {"reportFailure": None})
+    restore.note_late_report()
     return SweptResource(LATE_REPORTS, restore_id, "ended", "its report was missing, and is written")
 
 
-def _finish(restore_id: str, record: JsonObject, now: datetime, table: RestoreTable) -> datetime:
+def _finish(restore: RestoreRecord, record: KnownRestore, now: datetime) -> datetime:
     """When it was ready, as far as anybody knows: noted once, also where nobody could be told.
 
     From then on its devices are free, whatever becomes of the report.
     """
-    known = parsed_time(record.get("finishedAt"))
-    if known is None or record.get("status") != Status.READY:
-        table.update(restore_id, {"status": Status.READY.value, "finishedAt": iso(known or now)})
+    known = record.finished_at
+    if known is None or record.status != Status.READY:
+        restore.note_ready(known or now)
     return known or now
 
 
-def is_owed(record: JsonObject, ending: ExecutionEnd) -> bool:
+def is_owed(record: KnownRestore, ending: ExecutionEnd) -> bool:
     """A restore with volumes succeeds only where all of them are ready; a dry run has none to report on."""
-    dry_run = (record.get("request") or {}).get("dryRun")
-    return (
-        ending.status == "SUCCEEDED" and bool(indexes(record)) and not dry_run and not record.get("reportKey")
-    )
+    has_volumes = record.volume_count > 0 and not record.request.dry_run
+    return ending.status == "SUCCEEDED" and has_volumes and not record.report_key
 
 
-def _ready(restore_id: str, record: JsonObject, index: int, ports: PagePorts) -> JsonObject:
+def _ready(restore_id: str, record: KnownRestore, index: int, ports: PagePorts) -> JsonObject:
     known = kept_result(restore_id, record, index, ports)
     found = known if known.get("verdict") == "ready" else {}
-    made = record.get(volume_attribute(index)) or {}
-    return {"volumeId": made.get("volumeId"), **found, "index": index, "verdict": "ready"}
+    made = record.volume(index).made.volume_id
+    return {"volumeId": made, **found, "index": index, "verdict": "ready"}
 
 
 def _event(
-    restore_id: str, record: JsonObject, now: datetime, failure: Failure | None, results: list[JsonObject]
+    restore_id: str, record: KnownRestore, now: datetime, failure: Failure | None, results: list[JsonObject]
 ) -> ReportEvent:
-    trigger = record.get("trigger")
     return ReportEvent(
         restore_id=restore_id,
         now=now,
-        started_at=parsed_time(record.get("startedAt")) or now,
-        deadline_at=parsed_time(record.get("deadlineAt")),
-        request=RestoreRequest.model_validate(record.get("request")),
-        trigger=Trigger.model_validate(trigger) if trigger else None,
+        started_at=record.started_at or now,
+        deadline_at=record.deadline_at,
+        request=record.whole_request(),
+        trigger=record.trigger,
         results=results,
         failure=failure,
         volume_count=len(results),
@@ -149,25 +138,24 @@ def _event(
 
 
 def _result(
-    restore_id: str, record: JsonObject, index: int, failure: Failure, ports: PagePorts
+    restore_id: str, record: KnownRestore, index: int, failure: Failure, ports: PagePorts
 ) -> JsonObject:
-    if record.get(settled_attribute(index)):
+    if record.settled(index):
         return _ready(restore_id, record, index, ports)
     known = kept_result(restore_id, record, index, ports)
     if known.get("verdict") == "failed":
         return known
-    made = record.get(volume_attribute(index)) or {}
-    ended = {"error": failure.error, "cause": failure.cause}
-    return {"index": index, "verdict": "failed", "volumeId": made.get("volumeId"), **ended}
+    made, ended = record.volume(index).made.volume_id, {"error": failure.error, "cause": failure.cause}
+    return {"index": index, "verdict": "failed", "volumeId": made, **ended}
 
 
-def kept_result(restore_id: str, record: JsonObject, index: int, ports: PagePorts) -> JsonObject:
+def kept_result(restore_id: str, record: KnownRestore, index: int, ports: PagePorts) -> JsonObject:
     """A volume's result as `Keep Result` wrote it, or from the volume's own report; empty without both."""
     try:
         found = _read(result_key(restore_id, index), ports.artifacts)
         if not found:
-            own = (record.get(report_attribute(index)) or {}).get("reportKey")
-            account = _read(own, ports.artifacts) if isinstance(own, str) else {}
+            own = record.volume(index).report.report_key
+            account = _read(own, ports.artifacts) if own is not None else {}
             found = next(iter(account.get("results") or []), {})
     except (RestoreError, ValueError):
         return {}

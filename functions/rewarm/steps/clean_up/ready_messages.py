@@ -16,14 +16,7 @@ from rewarm.ports.messages import Messages
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.missing_reports import PagePorts, kept_result
 from rewarm.steps.record.payloads import read_plan
-from rewarm.steps.record.records import (
-    indexes,
-    last_volume,
-    parsed_time,
-    report_attribute,
-    settled_attribute,
-    told_attribute,
-)
+from rewarm.steps.record.restore import KnownRestore
 
 DETAILS = (
     "plan", "preparation", "dispatch", "timeline", "initialization", "before", "after", "released", "readyAt",
@@ -32,38 +25,37 @@ DETAILS = (
 """What the message takes from the volume's result; where that was lost, it says less."""
 
 
-def untold_volumes(record: JsonObject, ending: ExecutionEnd) -> list[int]:
+def untold_volumes(record: KnownRestore, ending: ExecutionEnd) -> list[int]:
     """The volumes at full speed of a restore that is over, of which nobody was told.
 
     A restore with volumes succeeds only where all of them are ready.
     """
-    if (record.get("request") or {}).get("dryRun"):
+    if record.request.dry_run:
         return []
     return [
         index
-        for index in indexes(record)
-        if not record.get(told_attribute(index))
-        and (ending.status == "SUCCEEDED" or record.get(settled_attribute(index)))
+        for index in record.indexes
+        if record.volume(index).told is None and (ending.status == "SUCCEEDED" or record.settled(index))
     ]
 
 
 def send_ready(
-    restore_id: str, record: JsonObject, index: int, *, now: datetime, messages: Messages, pages: PagePorts
+    restore_id: str, record: KnownRestore, index: int, *, now: datetime, messages: Messages, pages: PagePorts
 ) -> None:
     """Sends it and notes that. Raises RestoreError where it could not be sent; the next sweep tries again."""
     plan = read_plan(restore_id, index, pages.artifacts)
     known = kept_result(restore_id, record, index, pages)
     result = known if known.get("verdict") == "ready" else {}
-    ready_at = parsed_time(record.get("finishedAt")) or now
+    ready_at = record.finished_at or now
     details: JsonObject = {
         "plan": plan.plan.to_json(),
         "readyAt": iso(ready_at),
         **{name: result[name] for name in DETAILS if result.get(name) is not None},
         "volume": plan.volume.to_json(),
-        "volumeId": result.get("volumeId") or last_volume(record, index),
-        "startedAt": record.get("startedAt") or iso(ready_at),
-        "deadlineAt": record.get("deadlineAt"),
-        "pageKey": (record.get(report_attribute(index)) or {}).get("pageKey") or record.get("pageKey"),
+        "volumeId": result.get("volumeId") or record.last_volume(index),
+        "startedAt": iso(record.started_at or ready_at),
+        "deadlineAt": record.deadline_at and iso(record.deadline_at),
+        "pageKey": record.volume(index).report.page_key or record.page_key,
     }
     event = AnnounceEvent(
         restore_id=restore_id, now=now, event="ready", request=request_of(record), details=details
@@ -71,9 +63,9 @@ def send_ready(
     announce(event, table=pages.table, messages=messages, artifacts=pages.artifacts, links=pages.links)
 
 
-def request_of(record: JsonObject) -> RestoreRequest | None:
+def request_of(record: KnownRestore) -> RestoreRequest | None:
     """For whom the message is; one of another version goes to everybody."""
     try:
-        return RestoreRequest.model_validate(record.get("request"))
+        return record.whole_request()
     except ValueError:
         return None

@@ -32,7 +32,6 @@ from rewarm.domain.volume.leftovers import (
 )
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
-from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN
 from rewarm.steps.clean_up.lost_claims import holders
@@ -40,16 +39,8 @@ from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep_calibrations import CALIBRATIONS, sweep_calibrations
 from rewarm.steps.clean_up.sweep_fleets import FLEETS, sweep_fleets
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
-from rewarm.steps.record.records import (
-    FINISHED,
-    attached_attribute,
-    boost_attribute,
-    clean_up_attribute,
-    knows_volumes,
-    made_volumes,
-    settled_attribute,
-    volume_attribute,
-)
+from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
+from rewarm.steps.record.volume import CleanedUp, KnownVolume, VolumeRecord
 from rewarm.steps.volume.extras import Lowering, lower, release_fast_restore
 
 __all__ = ["SWEEPS", "SweepPorts", "SweptResource", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
@@ -114,12 +105,12 @@ def _ended_lately(ports: SweepPorts) -> set[str]:
 def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
     """Volumes of restores that are over, which are neither what was ordered nor kept on purpose."""
     found: dict[str, set[int]] = {}
-    records: dict[str, JsonObject | None] = {}
+    records: dict[str, KnownRestore] = {}
     for (restore_id, index), volumes in _by_restore(ports.volumes.of_stack(ports.stack_name)).items():
         if not ports.has_time():
             break
         if restore_id not in records:
-            records[restore_id] = ports.table.get_whole(restore_id)
+            records[restore_id] = RestoreRecord(ports.table, restore_id).read_whole()
         try:
             if _has_leftover(volumes, index, records[restore_id]):
                 found.setdefault(restore_id, set()).add(index)
@@ -128,10 +119,10 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
     yield from _end(found, ports)
 
 
-def _has_leftover(volumes: Iterable[Volume], index: int, record: JsonObject | None) -> bool:
-    if record is None or "status" not in record:
+def _has_leftover(volumes: Iterable[Volume], index: int, record: KnownRestore) -> bool:
+    if record.status is None:
         return False
-    own = own_volumes(volumes, made_volumes(record, index))
+    own = own_volumes(volumes, record.volume(index).made_volumes)
     return any(_is_leftover(volume, index, record) for volume in own)
 
 
@@ -145,20 +136,17 @@ def _by_restore(volumes: Iterable[Volume]) -> dict[tuple[str, int], list[Volume]
     return found
 
 
-def _is_leftover(volume: Volume, index: int, record: JsonObject) -> bool:
-    if (record.get(clean_up_attribute(index)) or {}).get("unfinished"):
+def _is_leftover(volume: Volume, index: int, record: KnownRestore) -> bool:
+    account = record.volume(index).clean_up or CleanedUp()
+    if account.unfinished:
         return True
-    if untouchable(volume.settings.tags) is not None:
+    if untouchable(volume.settings.tags) is not None or volume.volume_id in account.kept_volumes:
         return False
-    if volume.volume_id in ((record.get(clean_up_attribute(index)) or {}).get("keptVolumes") or ()):
-        return False
-    if record.get("status") not in FINISHED:
+    if not record.is_finished:
         return True
-    known = [record.get(attribute(index)) or {} for attribute in (volume_attribute, attached_attribute)]
-    ready = record.get("status") == "ready" or bool(record.get(f"settled{index}"))
-    announced = known[1].get("volumeId") == volume.volume_id
-    if ready:
-        return not announced and known[0].get("volumeId") != volume.volume_id
+    if record.status == Status.READY or record.settled(index):
+        known = record.attached(index).volume_id, record.volume(index).made.volume_id
+        return volume.volume_id not in known
     # It stays, and says by its tag that it came to nothing: whoever ended its execution kept that from it.
     return True
 
@@ -170,8 +158,8 @@ def sweep_replaced(ports: SweepPorts) -> Iterator[SweptResource]:
         restore_id, place = old.settings.tags.get(REPLACED_TAG), place_of(old.settings.tags)
         if restore_id is None or place is None:
             continue
-        record = ports.table.get(restore_id) or {}
-        if record.get("status") != "ready" and not record.get(settled_attribute(place.index)):
+        record = RestoreRecord(ports.table, restore_id).read()
+        if record.status != Status.READY and not record.settled(place.index):
             found.setdefault(restore_id, set()).add(place.index)
     return _end(found, ports)
 
@@ -285,14 +273,15 @@ def _lower_own(
 ) -> Iterator[SweptResource]:
     """Nothing for a volume to which somebody has copied the tags of ours."""
     restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
-    record = ports.table.get_volume(restore_id, index) if restore_id is not None else {}
+    known = KnownVolume()
     if restore_id is None:
         own = [volume] if is_made_by_us(volume) else []
     else:
-        own = own_volumes(alike[restore_id, index], made_volumes(record, index))
+        known = VolumeRecord(ports.table, restore_id, index).read()
+        own = own_volumes(alike[restore_id, index], known.made_volumes)
     if volume not in own:
         return
-    if restore_id is None or knows_volumes(record, index):
+    if restore_id is None or known.was_never_lost:
         yield _lower(volume, ports)
     elif not _is_lowered(volume):
         yield SweptResource("boosts", volume.volume_id, "left", UNPROVEN)
@@ -330,8 +319,7 @@ def _tell(volume: Volume, outcome: Lowering, ports: SweepPorts) -> None:
         "reason": outcome.reason or "by the sweeper: the restore ended without doing it",
         "at": iso(ports.now),
     }
-    index = _index(volume)
-    ports.table.update_volume(restore_id, index, {boost_attribute(index): told})
+    VolumeRecord(ports.table, restore_id, _index(volume)).note_boost(told)
 
 
 def _in_words(target: str) -> str:

@@ -21,9 +21,9 @@ from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from rewarm.steps.fleet.progress import account_of, kept_volumes, notify_of, progress
 from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet
-from rewarm.steps.record.records import parsed_time
+from rewarm.steps.record.restore import RestoreRecord, parsed_time
 from rewarm.steps.request.listing import FIRST, LAST
-from rewarm.steps.request.routes import mark_cancelled, wake_waiting
+from rewarm.steps.request.routes import wake_waiting
 
 FLEETS = "fleets"
 MOST_FLEETS = 100
@@ -96,9 +96,9 @@ def _cancel(restore_ids: tuple[str, ...], ports: SweepPorts) -> int:
     """How many had not ended."""
     for restore_id in restore_ids:
         with suppress(RestoreError):
-            if ports.has_time() and mark_cancelled(restore_id, ports.table):
-                record = ports.table.get(restore_id) or {}
-                wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
+            record = RestoreRecord(ports.table, restore_id)
+            if ports.has_time() and record.cancel():
+                wake_waiting(restore_id, record.read(), waiters=ports.waiters, tasks=ports.tasks)
     return len(restore_ids)
 
 

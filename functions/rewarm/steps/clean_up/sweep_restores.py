@@ -17,7 +17,6 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
     ThrottledError,
 )
-from rewarm.domain.model import OnFailure
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
@@ -36,24 +35,9 @@ from rewarm.steps.clean_up.missing_reports import (
     write_late_report,
 )
 from rewarm.steps.clean_up.ready_messages import request_of, send_ready, untold_volumes
-from rewarm.steps.record.lost_records import RECOVERED, is_lost, recovered
-from rewarm.steps.record.records import (
-    FINISHED,
-    Status,
-    attached_attribute,
-    clean_up_attribute,
-    indexes,
-    initialization_attribute,
-    last_volume,
-    parsed_time,
-    preparation_attribute,
-    replaced_attribute,
-    rewind_attribute,
-    settled_attribute,
-    volume_attribute,
-)
-from rewarm.steps.replace.swap_root import is_swapped
-from rewarm.steps.request.routes import mark_cancelled, wake_waiting
+from rewarm.steps.record.lost_records import is_lost, recovered
+from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
+from rewarm.steps.request.routes import wake_waiting
 from rewarm.steps.select.admission import give_back
 
 ABORTED = "ExecutionAborted"
@@ -100,24 +84,24 @@ def end_restore(
     record = _record(restore_id, ending, ports)
     if _only_starts(restore_id, record, ending, ports):
         return None
-    if record is None or "status" not in record:
+    if record.status is None:
         # Nobody knows whether its volumes were announced.
         _give_back(restore_id, ports)
         return None
-    running = [index for index in indexes(record) if ports.executions.volume_runs(restore_id, index)]
+    running = [index for index in record.indexes if ports.executions.volume_runs(restore_id, index)]
     if running:
         return _stop_volumes(restore_id, record, ports)
     untold = ending.without_account and _is_untold(record)
-    todo = _todo(record, ending, also) | (set(indexes(record)) if untold else set())
+    todo = _todo(record, ending, also) | (set(record.indexes) if untold else set())
     if not todo and not untold:
         return _leave(restore_id, record, ending, ports)
-    asked_before = bool(record.get("cancelRequested")) and "sweptAt" not in record
+    asked_before = record.cancel_requested and record.swept_at is None
     if untold:
         _prepare_to_tell(restore_id, record, ports)
     swept = _remove_all(restore_id, sorted(todo), ports)
     if swept.state == "ending" and not last_try:
         return swept
-    cancelled = asked_before or bool(record.get("cancelAsked"))
+    cancelled = asked_before or record.cancel_asked
     if untold and not _tell(restore_id, ending, ports, cancelled=cancelled):
         swept = replace(swept, state="ending", reason=OTHER_TELLS) if swept.state == "ended" else swept
     elif swept.state != "ending":
@@ -125,11 +109,11 @@ def end_restore(
     return swept
 
 
-def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> JsonObject | None:
+def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> KnownRestore:
     """The whole record. Where it is lost it is made again, if the restore came to nothing, or succeeded and
     is still noted as running (state `Release Target`).
     """
-    record = ports.table.get_whole(restore_id)
+    record = RestoreRecord(ports.table, restore_id).read_whole()
     if not is_lost(record):
         return record
     owes_messages = ending.status == "SUCCEEDED" and ports.holds.entry(restore_id) is not None
@@ -145,26 +129,25 @@ def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> JsonObj
     )
 
 
-def _todo(record: JsonObject, ending: ExecutionEnd, also: Collection[int]) -> set[int]:
+def _todo(record: KnownRestore, ending: ExecutionEnd, also: Collection[int]) -> set[int]:
     """Where every volume is ready and only the record does not say so, none of them is a leftover."""
-    only_owed = is_owed(record, ending) and record.get("status") not in FINISHED
+    only_owed = is_owed(record, ending) and not record.is_finished
     return (set() if only_owed else set(also)) | _unfinished(record) | _neglected(record)
 
 
-def _prepare_to_tell(restore_id: str, record: JsonObject, ports: SweepPorts) -> None:
+def _prepare_to_tell(restore_id: str, record: KnownRestore, ports: SweepPorts) -> None:
     """Notes the restore as running, so that sweeps find it until its message is sent, and marks it cancelled.
 
     A refused restore was never noted as running, and its event comes only once.
     """
-    since = parsed_time(record.get("startedAt")) or ports.now
-    target = (record.get("request") or {}).get("target") or {}
-    ports.holds.enter(restore_id, instance_id=target.get("instanceId"), now=since)
-    if record.get("status") not in FINISHED:
+    since = record.started_at or ports.now
+    ports.holds.enter(restore_id, instance_id=record.request.target.instance_id, now=since)
+    if not record.is_finished:
         _mark(restore_id, record, ports)
 
 
 def _leave(
-    restore_id: str, record: JsonObject, ending: ExecutionEnd, ports: SweepPorts
+    restore_id: str, record: KnownRestore, ending: ExecutionEnd, ports: SweepPorts
 ) -> SweptResource | None:
     """What is not given back is found again by the next sweep."""
     for index in untold_volumes(record, ending):
@@ -177,43 +160,38 @@ def _leave(
     return late
 
 
-def _only_starts(restore_id: str, record: JsonObject | None, ending: ExecutionEnd, ports: SweepPorts) -> bool:
+def _only_starts(restore_id: str, record: KnownRestore, ending: ExecutionEnd, ports: SweepPorts) -> bool:
     """It is noted before its execution starts: first that it runs, then its record."""
     if ending.status != "GONE":
         return False
     entry = ports.holds.entry(restore_id)
-    times = [parsed_time((record or {}).get("startedAt")), entry.since if entry else None]
+    times = [record.started_at, entry.since if entry else None]
     return any(time is not None and ports.now - time < START_GRACE for time in times)
 
 
-def _is_untold(record: JsonObject) -> bool:
+def _is_untold(record: KnownRestore) -> bool:
     """Also where it had failed, and was stopped between the report and the message, or during the message."""
-    if (record.get("request") or {}).get("dryRun"):
+    if record.request.dry_run:
         return False
-    status = record.get("status")
-    return status not in FINISHED or (status in TOLD and "toldAt" not in record)
+    return not record.is_finished or (record.status in TOLD and record.told_at is None)
 
 
-def _unfinished(record: JsonObject) -> set[int]:
-    accounts = {index: record.get(clean_up_attribute(index)) or {} for index in indexes(record)}
-    return {index for index, account in accounts.items() if account.get("unfinished")}
+def _unfinished(record: KnownRestore) -> set[int]:
+    accounts = {index: record.volume(index).clean_up for index in record.indexes}
+    return {index for index, account in accounts.items() if account is not None and account.unfinished}
 
 
-def _neglected(record: JsonObject) -> set[int]:
+def _neglected(record: KnownRestore) -> set[int]:
     """Volumes whose executions were stopped: the restore reported its failure, but nobody cleaned up."""
-    if record.get("status") not in FAILURES:
+    if record.status not in FAILURES:
         return set()
-    accounts = {index: record.get(clean_up_attribute(index)) for index in indexes(record)}
-    done = {index for index, account in accounts.items() if account and not account.get("goesOn")}
-    settled = {index for index in indexes(record) if record.get(settled_attribute(index))}
-    return set(indexes(record)) - done - (set() if _is_drill(record) else settled)
+    accounts = {index: record.volume(index).clean_up for index in record.indexes}
+    done = {index for index, account in accounts.items() if account is not None and not account.goes_on}
+    settled = {index for index in record.indexes if record.settled(index)}
+    return set(record.indexes) - done - (set() if record.is_drill else settled)
 
 
-def _is_drill(record: JsonObject) -> bool:
-    return bool(((record.get("request") or {}).get("drill") or {}).get("runbook"))
-
-
-def _stop_volumes(restore_id: str, record: JsonObject, ports: SweepPorts) -> SweptResource:
+def _stop_volumes(restore_id: str, record: KnownRestore, ports: SweepPorts) -> SweptResource:
     """Step Functions stops the child of a parent that is stopped, or tries to: this one lives, and cleans up
     by itself.
     """
@@ -224,16 +202,15 @@ def _stop_volumes(restore_id: str, record: JsonObject, ports: SweepPorts) -> Swe
     )
 
 
-def _mark(restore_id: str, record: JsonObject, ports: SweepPorts) -> None:
-    table = ports.table
-    if "sweptAt" not in record:
-        noted = {"sweptAt": ports.now.isoformat(), "cancelAsked": bool(record.get("cancelRequested"))}
-        table.update(restore_id, noted)
-    mark_cancelled(restore_id, table)
+def _mark(restore_id: str, record: KnownRestore, ports: SweepPorts) -> None:
+    restore = RestoreRecord(ports.table, restore_id)
+    if record.swept_at is None:
+        restore.note_swept(ports.now, was_asked=record.cancel_requested)
+    restore.cancel()
 
 
 def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> SweptResource:
-    record = ports.table.get_whole(restore_id) or {}
+    record = RestoreRecord(ports.table, restore_id).read_whole()
     busy, left = [], []
     for index in todo:
         try:
@@ -246,34 +223,29 @@ def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> Sw
     return SweptResource("restores", restore_id, "left" if left else "ending" if busy else "ended", reason)
 
 
-def remains_of(restore_id: str, record: JsonObject, index: int) -> Remains:
+def remains_of(restore_id: str, record: KnownRestore, index: int) -> Remains:
     """Of one volume, as the record knows it."""
-    made = record.get(volume_attribute(index)) or {}
-    prepared = record.get(preparation_attribute(index)) or {}
-    told = bool(record.get(attached_attribute(index)))
-    drill = _is_drill(record)
-    settled = bool(record.get(settled_attribute(index))) and not drill
-    request = record.get("request") or {}
+    volume, request, drill = record.volume(index), record.request, record.is_drill
+    settled = record.settled(index) and not drill
     # Where its mark could not be written the execution went on: it is shown as usable all the same. One that
     # becomes a root volume is warmed up before anybody may use it.
-    reboots = bool((request.get("target") or {}).get("reboot"))
-    shown = not reboots and record.get(initialization_attribute(index))
-    told = told or (reboots and is_swapped(record.get(replaced_attribute(index)) or {}))
-    known = prepared if prepared.get("snapshotId") else made
-    place = known.get("snapshotId"), known.get("availabilityZone")
+    shown = volume.replaced.is_swapped if request.target.reboot else volume.initialization is not None
+    told = shown or record.attached(index).volume_id is not None
+    known = volume.fast_restore if volume.fast_restore.snapshot_id else volume.made
+    place = known.snapshot_id, known.availability_zone
     return Remains(
         restore_id=restore_id,
         index=index,
         # A volume that goes back to its snapshot is its owner's, and was there before the restore.
-        volume_id=None if rewind_attribute(index) in record else last_volume(record, index),
-        instance_id=made.get("instanceId") or (request.get("target") or {}).get("instanceId"),
+        volume_id=None if volume.rewind is not None else record.last_volume(index),
+        instance_id=volume.made.instance_id or request.target.instance_id,
         place=(str(place[0]), str(place[1])) if all(place) else None,
-        announced=not drill and (told or bool(shown) or settled or bool(record.get(RECOVERED))),
-        on_failure=OnFailure(request.get("onFailure", OnFailure.CLEAN_UP)),
+        announced=not drill and (told or settled or record.recovered),
+        on_failure=request.on_failure,
         fallback=settled,
-        starts_instance=bool((request.get("target") or {}).get("start")),
+        starts_instance=request.target.start,
         in_place=settled,
-        keeps_copy=bool((request.get("source") or {}).get("keepCopy")),
+        keeps_copy=request.source.keep_copy,
     )
 
 
@@ -282,10 +254,10 @@ def _tell(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled
 
     False where another sweeper is sending it. That may still fail, so the restore must stay findable.
     """
-    table = ports.table
-    record = table.get_whole(restore_id) or {}
-    if record.get("toldAt"):
-        table.update(restore_id, {"status": Status.CANCELLED if cancelled else Status.FAILED})
+    restore = RestoreRecord(ports.table, restore_id)
+    record = restore.read_whole()
+    if record.told_at is not None:
+        restore.note_end(Status.CANCELLED if cancelled else Status.FAILED)
         return True
     if not _is_ours_to_tell(restore_id, ports):
         return False
@@ -299,16 +271,13 @@ def _tell(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled
         restore_id=restore_id, now=ports.now, event="failed", request=request_of(record), details=details
     )
     pages = ports.pages
-    announce(event, table=table, messages=ports.messages, artifacts=pages.artifacts, links=pages.links)
+    announce(event, table=ports.table, messages=ports.messages, artifacts=pages.artifacts, links=pages.links)
     return True
 
 
-def _failure(record: JsonObject, ending: ExecutionEnd, *, cancelled: bool) -> Failure:
+def _failure(record: KnownRestore, ending: ExecutionEnd, *, cancelled: bool) -> Failure:
     """What it had failed with, where it was stopped only after that."""
-    known = record.get("failure") or {}
-    if "error" in known:
-        return Failure(state=known.get("state"), error=known["error"], cause=known.get("cause") or "")
-    return Failure(
+    return record.failure.named or Failure(
         error="RestoreCancelledError" if cancelled else ABORTED,
         cause=f"The restore did not come to its end: {ending.in_words}.",
     )

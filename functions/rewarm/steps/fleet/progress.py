@@ -26,12 +26,11 @@ from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import fleet_request_key, fleet_volumes_key
-from rewarm.steps.record.records import FINISHED, parsed_time, settled_attribute
+from rewarm.steps.record.restore import FINISHED, billed_of_restores, standings
 
 MOST_BYTES = 100 * 1024 * 1024
 """Ten thousand volumes have some megabytes."""
 ENDED = frozenset(str(status) for status in FINISHED)
-_NAMES = ("status", "startedAt", "failure")
 
 
 def keep_volumes(fleet_id: str, run: int, volumes: Sequence[FleetVolume], artifacts: Artifacts) -> None:
@@ -81,24 +80,14 @@ def states_of(volumes: Sequence[FleetVolume], table: RestoreTable) -> list[tuple
 
 def billed_usd(restore_ids: Iterable[str], table: RestoreTable) -> Decimal | None:
     """What these restores have come to; None where it is not known of one that began."""
-    found = table.get_each(list(restore_ids), ("billedUsd",)).values()
-    sums = [None if record.get("billedUsd") is None else Decimal(record["billedUsd"]) for record in found]
+    sums = billed_of_restores(list(restore_ids), table)
     return None if None in sums else sum((usd for usd in sums if usd is not None), Decimal(0))
 
 
 def _standings(volumes: Sequence[FleetVolume], table: RestoreTable) -> dict[str, RestoreStanding]:
     restore_ids = list(dict.fromkeys(volume.restore_id for volume in volumes))
     most = 1 + max((volume.index for volume in volumes), default=0)
-    marks = {settled_attribute(index): index for index in range(most)}
-    return {
-        restore_id: RestoreStanding(
-            status=record.get("status"),
-            started_at=parsed_time(record.get("startedAt")),
-            cause=(record.get("failure") or {}).get("cause"),
-            settled=frozenset(index for name, index in marks.items() if record.get(name)),
-        )
-        for restore_id, record in table.get_each(restore_ids, (*_NAMES, *marks)).items()
-    }
+    return standings(restore_ids, most, table)
 
 
 def account_of(found: FleetProgress, *, most: int | None = MOST_SHOWN) -> FleetAccount:

@@ -35,7 +35,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.steps.fleet.progress import account_of, kept_volumes, progress
 from rewarm.steps.fleet.requests import listed_items, parse_fleet_request, restores_of, source_of
 from rewarm.steps.record.bucket import ANSWER_SECONDS, fleet_request_key, page_url
-from rewarm.steps.record.records import parsed_time
+from rewarm.steps.record.restore import parsed_time
 
 STOPPED = "The fleet was cancelled."
 

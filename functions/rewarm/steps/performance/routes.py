@@ -31,7 +31,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.executions import Executions
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.performance.changes import ChangeStatus, PerformancePorts, known_slots, requested_at
-from rewarm.steps.record.records import parsed_time
+from rewarm.steps.record.restore import parsed_time
 
 VOLUME_ID = re.compile(r"vol-([0-9a-f]{8}|[0-9a-f]{17})")
 

@@ -22,7 +22,7 @@ from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import iso, round_usd
 from rewarm.ports.holds import Pace
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.records import fallback_attribute
+from rewarm.steps.record.volume import VolumeRecord
 
 
 def choose_fallback(
@@ -42,8 +42,7 @@ def choose_fallback(
         "why": result.why,
         "rejected": result.rejected,
     }
-    index = event.volume.index
-    table.update_volume(event.restore_id, index, {fallback_attribute(index): noted})
+    VolumeRecord(table, event.restore_id, event.volume.index).note_fallback(noted)
     return result
 
 

@@ -7,6 +7,7 @@
 - leftovers: what a failed restore removed and what it leaves behind, in words
 - lost_records: makes the record of a restore again whose item in the table is lost
 - payloads: volumes, plans and results, which are too large for a payload of Step Functions
-- records: the attributes of a restore in the table
+- restore: what the record of a restore says, and each change of it
 - samples: the progress of an initialization, one object for each volume
+- volume: what the record of one volume says, and each change of it
 """

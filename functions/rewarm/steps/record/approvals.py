@@ -10,17 +10,29 @@ from rewarm.contracts import Approval, ApprovalQuestion
 from rewarm.domain.fleets import FleetStatus, is_fleet
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.records import Status
+from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
 
-APPROVAL = "approval"
+_APPROVAL = "approval"
 """Attribute of a restore or fleet that waits for an approval, or waited for it."""
 _AWAITING = (Status.AWAITING_APPROVAL, FleetStatus.AWAITING_APPROVAL.recorded)
 
 
-def approval_of(record: JsonObject | None) -> Approval | None:
+def approval_of(record: KnownRestore) -> Approval | None:
     """None where the restore never waited for an approval."""
-    found = (record or {}).get(APPROVAL)
+    found = record.raw.get(_APPROVAL)
     return Approval.model_validate(found) if isinstance(found, dict) else None
+
+
+def approval_json(record: KnownRestore) -> JsonObject | None:
+    """As the record has it."""
+    found: JsonObject | None = record.raw.get(_APPROVAL)
+    return found
+
+
+def is_unapproved(record: KnownRestore) -> bool:
+    """It waited for an approval, and nobody has given one."""
+    found = approval_json(record)
+    return bool(found) and not (found or {}).get("approvedAt")
 
 
 def ask(restore_id: str, question: ApprovalQuestion, table: RestoreTable) -> Approval:
@@ -28,12 +40,13 @@ def ask(restore_id: str, question: ApprovalQuestion, table: RestoreTable) -> App
 
     Asking again changes nothing. A question that is lost with its record is asked again.
     """
-    record = table.get(restore_id) or {}
+    restore = RestoreRecord(table, restore_id)
+    record = restore.read()
     known = approval_of(record)
     if known is None or known.asked_at != question.asked_at:
-        table.replace_value(restore_id, APPROVAL, question.to_json(), was=record.get(APPROVAL))
-        known = approval_of(table.get(restore_id)) or Approval.model_validate(question)
-    if known.is_open and record.get("status") not in _AWAITING:
+        table.replace_value(restore_id, _APPROVAL, question.to_json(), was=record.raw.get(_APPROVAL))
+        known = approval_of(restore.read()) or Approval.model_validate(question)
+    if known.is_open and record.status not in _AWAITING:
         _set_status(restore_id, Status.AWAITING_APPROVAL, FleetStatus.AWAITING_APPROVAL, table)
     return known
 
@@ -51,9 +64,9 @@ def _set_status(restore_id: str, status: Status, of_fleet: FleetStatus, table: R
         table.advance(restore_id, status.value)
 
 
-def answer(restore_id: str, record: JsonObject, changes: JsonObject, table: RestoreTable) -> bool:
+def answer(restore_id: str, record: KnownRestore, changes: JsonObject, table: RestoreTable) -> bool:
     """Adds the answer to the question of the record; returns False where another answer came first, or where
     the restore was cancelled.
     """
-    asked = record[APPROVAL]
-    return table.replace_value(restore_id, APPROVAL, {**asked, **changes}, was=asked)
+    asked = record.raw[_APPROVAL]
+    return table.replace_value(restore_id, _APPROVAL, {**asked, **changes}, was=asked)

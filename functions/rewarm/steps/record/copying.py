@@ -16,7 +16,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import part_key, parts_prefix
-from rewarm.steps.record.records import copying_attribute
+from rewarm.steps.record.volume import VolumeRecord
 
 MOST_PARTS = 20_000
 """So many are looked at, a thousand by a request: those of 5 TiB."""
@@ -24,7 +24,6 @@ MOST_PARTS = 20_000
 
 def note_listed(event: ListBlocksEvent, listed: ListBlocksResult, table: RestoreTable) -> None:
     """In the volume's record. Copying needs it for nothing."""
-    index = event.delta.index
     told = {
         "firstPart": event.delta.first_shard_part,
         "shards": listed.shards,
@@ -32,7 +31,7 @@ def note_listed(event: ListBlocksEvent, listed: ListBlocksResult, table: Restore
         "startedAt": iso(event.now),
     }
     with suppress(RestoreError):
-        table.update_volume(event.restore_id, index, {copying_attribute(index): told})
+        VolumeRecord(table, event.restore_id, event.delta.index).note_copying(told)
 
 
 def copying_progress(restore_id: str, index: int, listed: JsonObject, artifacts: Artifacts) -> JsonObject:

@@ -16,31 +16,29 @@ from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.holds import Holds
 from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
-from rewarm.steps.record.records import FINISHED, Status, settled_attribute
+from rewarm.steps.record.restore import FINISHED, KnownRestore, RestoreRecord, Status, marks_of_settled
 
-RECOVERED = "recovered"
-"""Attribute of a restore whose record was made again."""
 _WITHOUT_REQUEST = FINISHED - {Status.READY}
 
 
-def is_lost(record: JsonObject | None) -> bool:
-    """Whether the record, as `get_whole` returns it, does not know what the restore was asked for.
+def is_lost(record: KnownRestore) -> bool:
+    """Whether the whole record does not know what the restore was asked for.
 
     A function that writes to a lost item makes it again, with what it writes alone. `Announce Unreported`
     writes the status `ready`; the other ends may be those of requests that nobody could read.
     """
-    return record is None or ("request" not in record and record.get("status") not in _WITHOUT_REQUEST)
+    return not record.was_asked and record.status not in _WITHOUT_REQUEST
 
 
 def recovered(
     restore_id: str,
-    record: JsonObject | None,
+    record: KnownRestore,
     *,
     table: RestoreTable,
     executions: RestoreExecutions,
     holds: Holds,
     also_ready: bool = False,
-) -> JsonObject | None:
+) -> KnownRestore:
     """Writes the record again and returns all of it; the given one where no execution tells more.
 
     `also_ready`: also of a restore that succeeded, with the number of volumes for which executions began.
@@ -51,7 +49,7 @@ def recovered(
     is_ready = begun is not None and begun.status == "SUCCEEDED"
     if begun is None or (is_ready and not also_ready):
         return record
-    known = dict(record or {})
+    known = dict(record.raw)
     trigger = begun.input.get("trigger")
     has_record = isinstance(trigger, dict) and trigger.get("kind") == "api"
     if begun.runs and not has_record and VOLUME_COUNT not in known:
@@ -60,9 +58,7 @@ def recovered(
     volumes = _volumes_begun(restore_id, executions)
     if is_ready:
         known.setdefault(VOLUME_COUNT, len(volumes))
-    settled = {
-        settled_attribute(index): True for index, one in enumerate(volumes) if one.status == "SUCCEEDED"
-    }
+    settled = [index for index, one in enumerate(volumes) if one.status == "SUCCEEDED"]
     was_ready = 0 < len(volumes) == len(settled) and holds.entry(restore_id) is None
     told = {
         "status": (Status.READY if was_ready else Status.RESTORING).value,
@@ -70,12 +66,11 @@ def recovered(
         "request": begun.input.get("request") or _request_of(volumes),
         **({"trigger": trigger} if isinstance(trigger, dict) else {}),
         **({VOLUME_COUNT: known[VOLUME_COUNT]} if VOLUME_COUNT in known else {}),
-        **settled,
+        **marks_of_settled(settled),
     }
-    own = table.get(restore_id) or {}
-    missing = {name: value for name, value in told.items() if name not in own}
-    table.update(restore_id, {**missing, RECOVERED: True})
-    return table.get_whole(restore_id)
+    again = RestoreRecord(table, restore_id)
+    again.note_recovered(told)
+    return again.read_whole()
 
 
 def _volumes_begun(restore_id: str, executions: RestoreExecutions) -> list[ExecutionStart]:

@@ -32,17 +32,10 @@ from rewarm.domain.volume.replacing import (
     place_of,
 )
 from rewarm.domain.volume.targets import device_slot
-from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.records import (
-    INSTANCE,
-    attribute,
-    made_volumes,
-    parsed_time,
-    replaced_attribute,
-    settled_attribute,
-)
+from rewarm.steps.record.restore import KnownRestore, RestoreRecord
+from rewarm.steps.record.volume import VolumeRecord
 from rewarm.steps.replace.device_look import Look, LookPorts, answer, ask
 
 State = Literal["back", "stays-out", "pending", "left"]
@@ -83,10 +76,10 @@ def put_back(restore_id: str, index: int, ports: PutBackPorts, *, now: datetime)
 
 def _told_before(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
     """A volume that is back has no tags of ours any more."""
-    record = attribute(ports.table, restore_id, index, replaced_attribute(index))
+    replaced = VolumeRecord(ports.table, restore_id, index).read().replaced
     states: dict[object, State] = {"back": "back", "stays-out": "stays-out"}
-    state = states.get(record.get("state"))
-    return [] if state is None else [PutBack(str(record["volumeId"]), state, str(record.get("reason")))]
+    state = states.get(replaced.state)
+    return [] if state is None else [PutBack(str(replaced.volume_id), state, str(replaced.reason))]
 
 
 def _all(
@@ -96,7 +89,7 @@ def _all(
         place = place_of(old.settings.tags)
         if place is None or place.index != index:
             continue
-        record = ports.table.get(restore_id) or {}
+        record = RestoreRecord(ports.table, restore_id).read()
         case = _Case(restore_id, old, place, _Wishes.of(record, index), ports, now)
         try:
             done = case.next_step()
@@ -104,15 +97,13 @@ def _all(
             done = PutBack(old.volume_id, "pending", str(error))
         except RestoreError as error:
             done = PutBack(old.volume_id, "left", str(error))
-        case.note(
-            {
-                "volumeId": done.volume_id,
-                "instanceId": place.instance_id,
-                "device": place.device,
-                "state": done.state,
-                "reason": done.reason,
-                "at": iso(now),
-            }
+        case.record.note_place(
+            done.state,
+            volumeId=done.volume_id,
+            instanceId=place.instance_id,
+            device=place.device,
+            reason=done.reason,
+            at=iso(now),
         )
         yield done
 
@@ -130,14 +121,13 @@ class _Wishes:
     """The instance was started with its new volumes, and works with them."""
 
     @staticmethod
-    def of(record: JsonObject, index: int) -> _Wishes:
+    def of(record: KnownRestore, index: int) -> _Wishes:
         """As the restore was asked for, and as it ended."""
-        request = record.get("request") or {}
         return _Wishes(
-            settled=bool(record.get(settled_attribute(index))),
-            keep_new=request.get("onFailure") == OnFailure.KEEP,
-            unmount=bool((request.get("target") or {}).get("unmount")),
-            is_up=(record.get(INSTANCE) or {}).get("state") == "up",
+            settled=record.settled(index),
+            keep_new=record.request.on_failure is OnFailure.KEEP,
+            unmount=record.request.target.unmount,
+            is_up=record.instance.state == "up",
         )
 
 
@@ -206,11 +196,11 @@ class _Case:
 
     def _made(self) -> list[Volume]:
         """The volumes that the restore made for this place."""
-        index = self.place.index
-        record = self.ports.table.get_volume(self.restore_id, index)
+        known = self.record.read()
         tagged = self.ports.volumes.created_by(self.restore_id)
-        of_index = [volume for volume in tagged if volume.settings.tags.get(INDEX_TAG) == str(index)]
-        return own_volumes(of_index, made_volumes(record, index))
+        index = str(self.place.index)
+        of_index = [volume for volume in tagged if volume.settings.tags.get(INDEX_TAG) == index]
+        return own_volumes(of_index, known.made_volumes)
 
     def _is_place(self, attachment: Attachment) -> bool:
         """/dev/sdf and xvdf are one place."""
@@ -291,27 +281,21 @@ class _Case:
 
     def _look(self, volume_id: str) -> Look | None:
         """The question that an earlier call has sent."""
-        index = self.place.index
-        look = attribute(self.ports.table, self.restore_id, index, replaced_attribute(index)).get("look")
-        asked_at = parsed_time(look.get("askedAt")) if isinstance(look, dict) else None
-        if not isinstance(look, dict) or asked_at is None or look.get("volumeId") != volume_id:
+        look = self.record.read().replaced.look
+        if look.asked_at is None or look.volume_id != volume_id:
             return None
-        return Look(str(look["commandId"]), self.place.instance_id, volume_id, asked_at)
+        return Look(look.command_id, self.place.instance_id, volume_id, look.asked_at)
 
     def _keep(self, look: Look | None) -> None:
-        told = look and {
-            "volumeId": look.volume_id,
-            "commandId": look.command_id,
-            "askedAt": iso(look.asked_at),
-        }
-        self.note({"look": told})
+        if look is None:
+            self.record.note_look(None, None, None)
+        else:
+            self.record.note_look(look.volume_id, look.command_id, look.asked_at)
 
-    def note(self, told: JsonObject) -> None:
-        """In the restore's record."""
-        table, index = self.ports.table, self.place.index
-        name = replaced_attribute(index)
-        record = attribute(table, self.restore_id, index, name)
-        table.update_volume(self.restore_id, index, {name: {**record, **told}})
+    @property
+    def record(self) -> VolumeRecord:
+        """The item of the new volume."""
+        return VolumeRecord(self.ports.table, self.restore_id, self.place.index)
 
     def _is(self, state: State, reason: str) -> PutBack:
         return PutBack(self.old.volume_id, state, reason)

@@ -7,7 +7,7 @@ Before the volume is detached, tags on it say where it belongs.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from rewarm.contracts import ReplacedVolume, ReplaceEvent, ReplaceResult
 from rewarm.domain.errors import (
@@ -30,13 +30,8 @@ from rewarm.domain.volume.replacing import (
     place_on_stopped,
 )
 from rewarm.domain.volume.targets import check_instance, check_stopped
-from rewarm.steps.record.records import (
-    FINISHED,
-    attribute,
-    parsed_time,
-    replaced_attribute,
-    stop_if_cancelled,
-)
+from rewarm.steps.record.restore import FINISHED, stop_if_cancelled
+from rewarm.steps.record.volume import VolumeRecord
 from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, answer, ask
 from rewarm.steps.replace.put_back import put_back
 from rewarm.steps.replace.swap_root import ReplacePorts, is_asked, swap_root
@@ -141,9 +136,7 @@ def _is_leaving(old: Volume, event: ReplaceEvent) -> bool:
 def _left(event: ReplaceEvent, old: Volume, ports: ReplacePorts) -> ReplaceResult:
     if not living(old):
         return _result(event, "detached")
-    index = event.volume.index
-    record = attribute(ports.table, event.restore_id, index, replaced_attribute(index))
-    since: datetime | None = parsed_time(record.get("detachedAt"))
+    since = VolumeRecord(ports.table, event.restore_id, event.volume.index).read().replaced.detached_at
     if since is not None and event.now - since > PATIENCE:
         raise VolumeFailedError(
             f"{old.volume_id} is still {living(old)[0].state} at {event.volume.device} of "
@@ -247,7 +240,7 @@ def _detach(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts)
         "detachedAt": iso(event.now),
         "state": "out",
     }
-    ports.table.update_volume(event.restore_id, place.index, {replaced_attribute(place.index): told})
+    VolumeRecord(ports.table, event.restore_id, place.index).note_out_of_place(told)
     ports.volumes.tag(old.volume_id, place.tags(event.restore_id, ports.stack_name))
     try:
         ports.volumes.detach(old.volume_id, place.instance_id)

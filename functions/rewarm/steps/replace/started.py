@@ -1,8 +1,8 @@
-"""What the restore's record says of an instance that is started with new volumes, and how that is undone.
+"""How the start of an instance with its new volumes is undone.
 
-The attribute `instance` has `instanceId`, `state` and times. It is `started`, and then either `up` or
-`given-up`, whichever is written first. Until it is `up`, whatever fails stops the instance and puts its old
-volumes back; from then on nothing is taken from it.
+In the restore's record it is `started`, and then either `up` or `given-up`, whichever is written first. Until
+it is `up`, whatever fails stops the instance and puts its old volumes back; from then on nothing is taken
+from it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Instance
 from rewarm.domain.volume.replacing import STARTED_TAG
-from rewarm.ports import JsonObject
 from rewarm.ports.instances import Instances, InstanceStates
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.records import INSTANCE
+from rewarm.steps.record.restore import RestoreRecord
 
 
 @dataclass(frozen=True)
@@ -41,12 +40,6 @@ class Undone:
     reason: str = ""
 
 
-def started(table: RestoreTable, restore_id: str) -> JsonObject:
-    """What is noted of the instance; empty before anybody asked EC2 to start it."""
-    noted = (table.get(restore_id) or {}).get(INSTANCE)
-    return noted if isinstance(noted, dict) else {}
-
-
 def untag(instance: Instance, states: InstanceStates) -> None:
     """Takes the tag off where it is; without it IAM lets nobody of the stack change the instance's tags."""
     if STARTED_TAG in instance.tags:
@@ -58,16 +51,17 @@ def stop_again(restore_id: str, instance_id: str, why: str, ports: StartedPorts)
 
     `why` is for the executions of the restore's other volumes. Raises nothing that AWS says.
     """
-    noted = started(ports.table, restore_id)
-    if noted.get("state") in {None, "started"}:
+    record = RestoreRecord(ports.table, restore_id)
+    noted = record.read().instance
+    if noted.state in {None, "started"}:
         # Not where it is cancelled: then nothing else is written, and the other executions see that.
-        given_up = {**noted, "instanceId": instance_id, "state": "given-up", "reason": why}
-        ports.table.replace_value(restore_id, INSTANCE, given_up, was=noted or None)
-        noted = started(ports.table, restore_id)
-    is_up = noted.get("state") == "up"
+        given_up = {"instanceId": instance_id, "state": "given-up", "reason": why}
+        record.replace_instance(given_up, noted)
+        noted = record.read().instance
+    is_up = noted.state == "up"
     try:
         instance = ports.instances.get(instance_id)
-        if "startedAt" not in noted:
+        if noted.started_at is None:
             untag(instance, ports.states)  # it was started, and the record is lost
             return Undone("down")
         return _undone(instance, is_up=is_up, states=ports.states)

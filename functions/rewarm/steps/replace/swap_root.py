@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts import ReplaceEvent, ReplaceResult
-from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import (
     AccessDeniedError,
     RequestRefusedError,
@@ -34,7 +33,8 @@ from rewarm.domain.volume.targets import device_slot
 from rewarm.ports.instances import RootVolumes
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.records import ENDED, attached_attribute, attribute, parsed_time, replaced_attribute
+from rewarm.steps.record.restore import ENDED, RestoreRecord
+from rewarm.steps.record.volume import ReplacedVolume, VolumeRecord
 from rewarm.steps.replace.device_look import Look, LookPorts, answer, ask
 
 WAIT_SECONDS = 5
@@ -61,21 +61,16 @@ class ReplacePorts:
 
 def is_asked(restore_id: str, index: int, volume_id: str | None, table: RestoreTable) -> bool:
     """Whether the restore may ask EC2 to swap this volume in, and cannot be cancelled any more."""
-    mark: JsonObject = (table.get(restore_id) or {}).get(attached_attribute(index)) or {}
-    return volume_id is not None and mark.get("volumeId") == volume_id
+    mark = RestoreRecord(table, restore_id).read().attached(index)
+    return volume_id is not None and mark.volume_id == volume_id
 
 
 def may_be_root(restore_id: str, index: int, volume_id: str | None, table: RestoreTable) -> bool:
     """Whether EC2 was asked, by any of the two items: then nobody deletes it, whatever became of that."""
-    noted = attribute(table, restore_id, index, replaced_attribute(index))
+    noted = VolumeRecord(table, restore_id, index).read().replaced
     return is_asked(restore_id, index, volume_id, table) or (
-        volume_id is not None and noted.get("newVolumeId") == volume_id and is_swapped(noted)
+        volume_id is not None and noted.new_volume_id == volume_id and noted.is_swapped
     )
-
-
-def is_swapped(noted: JsonObject) -> bool:
-    """Whether the record of the replaced volume says that EC2 was asked."""
-    return noted.get("state") not in {None, "in-place"}
 
 
 def swap_root(
@@ -92,12 +87,13 @@ def swap_root(
         if leaving is not None:
             return leaving
         _begin(event, old, place, ports)
-    noted = attribute(ports.table, event.restore_id, place.index, replaced_attribute(place.index))
-    asked_at = parsed_time(noted.get("askedAt")) or parsed_time(noted.get("startedAt")) or event.now
-    if noted.get("taskId") is None:
+    record = _record(event, place, ports)
+    noted = record.read().replaced
+    asked_at = noted.asked_at or noted.started_at or event.now
+    if noted.task_id is None:
         task = _ask_ec2(event, new, place, noted, ports)
         if task is not None:
-            _note(event, place, {"taskId": task, "askedAt": iso(event.now)}, ports)
+            record.note_swap_task(task, event.now)
         return _result(event, "swapping", asked_at)
     if not _is_in_place(event, old, place, noted, ports):
         _stop_if_late(event, old, place, asked_at, ports)
@@ -146,7 +142,7 @@ def _look(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -> R
     if not use.is_free:
         why = f"{new}, which was to become the root volume of {place.instance_id}, is {use.in_words}"
         # Somebody works with it, so it is not deleted.
-        _note(event, place, {"newVolumeId": new, "state": "left", "reason": why}, ports)
+        _record(event, place, ports).note_place("left", newVolumeId=new, reason=why)
         raise VolumeInUseError(f"{why}. It is kept", field="target.reboot")
     ports.volumes.detach(new, place.instance_id)
     return _result(event, "detaching", event.now)
@@ -169,15 +165,16 @@ def _begin(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> 
         "tasksBefore": sorted(tasks),
         "state": "swapping",
     }
-    _note(event, place, swap, ports)
+    record = _record(event, place, ports)
+    record.note_swap(swap)
     mark = {"volumeId": event.volume_id, "device": place.device, "at": iso(event.now)}
-    if not ports.table.set_unless_cancelled(event.restore_id, attached_attribute(place.index), mark):
-        _note(event, place, {"state": "in-place"}, ports)
+    if not RestoreRecord(ports.table, event.restore_id).mark_attached(place.index, mark):
+        record.note_place("in-place")
         raise RestoreCancelledError(ENDED)
 
 
 def _ask_ec2(
-    event: ReplaceEvent, new: str, place: Place, noted: JsonObject, ports: ReplacePorts
+    event: ReplaceEvent, new: str, place: Place, noted: ReplacedVolume, ports: ReplacePorts
 ) -> str | None:
     """The task's id; None where EC2 refuses it for now. The same token makes no second task."""
     token = hashlib.sha256(f"{event.restore_id}/{place.index}/root".encode()).hexdigest()
@@ -185,20 +182,21 @@ def _ask_ec2(
         return ports.roots.begin_swap(place.instance_id, new, client_token=token)
     except (AccessDeniedError, RequestRefusedError, TargetNotFoundError) as error:
         # A call whose answer was lost may have begun it.
-        known = noted.get("tasksBefore") or []
-        begun = [task for task in ports.roots.swaps(place.instance_id) if task not in known]
+        begun = [task for task in ports.roots.swaps(place.instance_id) if task not in noted.tasks_before]
         if begun:
             return begun[0]
-        started_at = parsed_time(noted.get("startedAt")) or event.now
+        started_at = noted.started_at or event.now
         if isinstance(error, RequestRefusedError) and event.now - started_at <= REFUSAL_PATIENCE:
             return None
         _not_begun(event, place, ports)
         raise
 
 
-def _is_in_place(event: ReplaceEvent, old: str, place: Place, noted: JsonObject, ports: ReplacePorts) -> bool:
+def _is_in_place(
+    event: ReplaceEvent, old: str, place: Place, noted: ReplacedVolume, ports: ReplacePorts
+) -> bool:
     """Whether EC2 has swapped it in, and the instance has booted from it."""
-    new, task = event.volume_id or "", str(noted["taskId"])
+    new, task = event.volume_id or "", str(noted.task_id)
     state = ports.roots.swaps(place.instance_id).get(task, "pending")
     if state == "failed":
         _not_begun(event, place, ports)
@@ -210,7 +208,7 @@ def _is_in_place(event: ReplaceEvent, old: str, place: Place, noted: JsonObject,
         why = (
             f"{place.instance_id} has no root volume: EC2 has taken {old} out, and {new} is not in its place"
         )
-        _note(event, place, {"state": "left", "reason": why}, ports)
+        _record(event, place, ports).note_place("left", reason=why)
         _tag(event, old, ports)
         attach = (
             f"aws ec2 attach-volume --instance-id {place.instance_id} --device {place.device} --volume-id"
@@ -221,15 +219,14 @@ def _is_in_place(event: ReplaceEvent, old: str, place: Place, noted: JsonObject,
         )
     if state != "succeeded" or not _is_root(new, place, ports.volumes):
         return False
-    if noted.get("state") != "swapped":
+    if noted.state != "swapped":
         _tag(event, old, ports)
         ports.volumes.set_delete_on_termination(
             place.instance_id, place.device, delete=place.delete_on_termination
         )
-        _note(event, place, {"state": "swapped"}, ports)
+        _record(event, place, ports).note_place("swapped")
     instance = ports.look.instances.get(place.instance_id)
-    asked_at = parsed_time(noted.get("askedAt"))
-    return instance.heard_at is not None and (asked_at is None or instance.heard_at >= asked_at)
+    return instance.heard_at is not None and (noted.asked_at is None or instance.heard_at >= noted.asked_at)
 
 
 def _is_root(new: str, place: Place, volumes: VolumeStore) -> bool:
@@ -248,8 +245,7 @@ def _stop_if_late(
         return
     _tag(event, old, ports)
     new, long = event.volume_id, duration_text(waited.total_seconds())
-    noted = attribute(ports.table, event.restore_id, place.index, replaced_attribute(place.index))
-    if noted.get("state") == "swapped":
+    if _record(event, place, ports).read().replaced.state == "swapped":
         back = f"aws ec2 create-replace-root-volume-task --instance-id {place.instance_id} --volume-id {old}"
         raise VolumeFailedError(
             f"{new} is the root volume of {place.instance_id}, from which Systems Manager has heard "
@@ -274,14 +270,12 @@ def _tag(event: ReplaceEvent, old: str, ports: ReplacePorts) -> None:
 
 def _not_begun(event: ReplaceEvent, place: Place, ports: ReplacePorts) -> None:
     """The old volume is where it was, so that the new one is deleted as that of any restore that fails."""
-    _note(event, place, {"state": "in-place"}, ports)
-    ports.table.set_unless_cancelled(event.restore_id, attached_attribute(place.index), None)
+    _record(event, place, ports).note_place("in-place")
+    RestoreRecord(ports.table, event.restore_id).mark_attached(place.index, None)
 
 
-def _note(event: ReplaceEvent, place: Place, changes: JsonObject, ports: ReplacePorts) -> None:
-    name = replaced_attribute(place.index)
-    noted = attribute(ports.table, event.restore_id, place.index, name)
-    ports.table.update_volume(event.restore_id, place.index, {name: {**noted, **changes}})
+def _record(event: ReplaceEvent, place: Place, ports: ReplacePorts) -> VolumeRecord:
+    return VolumeRecord(ports.table, event.restore_id, place.index)
 
 
 def _result(

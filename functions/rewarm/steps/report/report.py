@@ -15,23 +15,15 @@ from decimal import Decimal
 from rewarm.contracts import Failure, ReportEvent, ReportResult, VolumePlan, VolumeReport
 from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.units import iso
 from rewarm.domain.words.failures import explain
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import History, RestoreTable
 from rewarm.steps.record import samples
-from rewarm.steps.record.approvals import APPROVAL
+from rewarm.steps.record.approvals import approval_json
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept
 from rewarm.steps.record.payloads import is_small, read_plan, read_plans, whole_result
-from rewarm.steps.record.records import (
-    Status,
-    events,
-    measured_attribute,
-    note,
-    report_attribute,
-    with_volume,
-)
+from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
 from rewarm.steps.report import drills, phase_times
 from rewarm.steps.report.volume_reports import result_of, seconds_between, total, volume_report, with_story
 
@@ -46,7 +38,7 @@ class _Facts:
     event: ReportEvent
     plans: list[VolumePlan]
     results: list[JsonObject]
-    record: JsonObject
+    record: KnownRestore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +73,7 @@ def report(
     ports.artifacts.put_json(result.report_key, {**document, "pageKey": result.page_key})
     if page is not None and result.page_key is not None:
         ports.artifacts.put_page(result.page_key, page)
-    note(ports.table, event.restore_id, _changes(event, result))
+    _note(event, result, RestoreRecord(ports.table, event.restore_id))
     if event.volume_index is None:
         _remember(facts, ports.history)
     if result.drill is not None:
@@ -96,11 +88,10 @@ def _facts(event: ReportEvent, artifacts: Artifacts, table: RestoreTable) -> _Fa
     return _Facts(event, plans, [with_story(result_of(plan, results), record) for plan in plans], record)
 
 
-def _record(event: ReportEvent, table: RestoreTable) -> JsonObject:
+def _record(event: ReportEvent, table: RestoreTable) -> KnownRestore:
     """The restore's record; without the other volumes if the report is of one volume."""
-    if event.volume_index is not None:
-        return with_volume(table, event.restore_id, event.volume_index)
-    return table.get_whole(event.restore_id) or {}
+    record = RestoreRecord(table, event.restore_id)
+    return record.read_whole() if event.volume_index is None else record.read_with(event.volume_index)
 
 
 def _plans(event: ReportEvent, artifacts: Artifacts) -> list[VolumePlan]:
@@ -151,24 +142,14 @@ def _index_of_one(event: ReportEvent) -> int | None:
     return None if event.volume_count == 1 else event.volume_index
 
 
-def _changes(event: ReportEvent, result: ReportResult) -> JsonObject:
-    keys = {"reportKey": result.report_key, "pageKey": result.page_key}
+def _note(event: ReportEvent, result: ReportResult, record: RestoreRecord) -> None:
     if event.volume_index is not None:
-        return {report_attribute(event.volume_index): keys}
-    return {
-        **keys,
-        "status": _status(result).value,
-        "finishedAt": iso(event.now),
-        "costUsd": str(result.cost_usd),
-        "billedUsd": None if result.billed_usd is None else str(result.billed_usd),
-        "failure": result.failure.to_json() if result.failure else None,
-        **({"drill": result.drill.to_json()} if result.drill else {}),
-        **_all_measured(result.volumes),
-    }
-
-
-def _all_measured(volumes: list[VolumeReport]) -> JsonObject:
-    return {measured_attribute(volume.index): _measured(volume) for volume in volumes if volume.phases}
+        record.volume(event.volume_index).note_report(result.report_key, result.page_key)
+        return
+    for volume in result.volumes:
+        if volume.phases:
+            record.volume(volume.index).note_measured(_measured(volume))
+    record.note_report(result, _status(result), event.now)
 
 
 def _remember(facts: _Facts, history: History) -> None:
@@ -226,9 +207,9 @@ def _document(facts: _Facts, result: ReportResult) -> JsonObject:
         "trigger": event.trigger.to_json() if event.trigger else None,
         "plans": [plan.to_json() for plan in facts.plans],
         "results": facts.results,
-        "summary": record.get("summary"),
-        "approval": record.get(APPROVAL),
-        "events": events(record),
+        "summary": record.summary,
+        "approval": approval_json(record),
+        "events": record.all_events,
         "removed": removed,
         "kept": kept,
     }

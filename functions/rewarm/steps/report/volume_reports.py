@@ -21,16 +21,8 @@ from rewarm.contracts.base import JsonObject
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.cost import billed
 from rewarm.domain.words.failures import explain
-from rewarm.steps.record.approvals import APPROVAL
-from rewarm.steps.record.records import (
-    attached_attribute,
-    command_attribute,
-    initialization_attribute,
-    parsed_time,
-    replaced_attribute,
-    story_attribute,
-    volume_attribute,
-)
+from rewarm.steps.record.approvals import is_unapproved
+from rewarm.steps.record.restore import KnownRestore, parsed_time
 from rewarm.steps.report import phase_times
 
 BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
@@ -47,26 +39,15 @@ def result_of(plan: VolumePlan, results: list[JsonObject]) -> JsonObject:
     return next((result for result in results if result.get("index") == index), {**NO_RESULT, "index": index})
 
 
-def with_story(result: JsonObject, record: JsonObject) -> JsonObject:
+def with_story(result: JsonObject, record: KnownRestore) -> JsonObject:
     """The result of a failed volume, completed from the record: its execution answers only an error."""
     if result.get("verdict") == "ready":
         return result
-    index = result.get("index", 0)
-    story = record.get(story_attribute(index)) or {}
-    made = record.get(volume_attribute(index)) or {}
-    polled = record.get(initialization_attribute(index))
-    sent = record.get(command_attribute(index)) or {}
-    known = {
-        "volumeId": made.get("volumeId"),
-        "initialization": polled,
-        "dispatch": sent.get("dispatch"),
-        **{name: value for name, value in story.items() if value is not None},
-    }
-    return {**{name: value for name, value in known.items() if value is not None}, **result}
+    return {**record.volume(result.get("index", 0)).story_of_failure, **result}
 
 
 def volume_report(
-    plan: VolumePlan, result: JsonObject, event: ReportEvent, record: JsonObject
+    plan: VolumePlan, result: JsonObject, event: ReportEvent, record: KnownRestore
 ) -> VolumeReport:
     """The account of a volume, from its plan, the result of its execution and the restore's record."""
     ready = result.get("verdict") == "ready"
@@ -102,7 +83,7 @@ def volume_report(
         boost=part_of(result, "released").get("boost"),
         release_failure=_release_failure(carried_out, result),
         replaced=_replaced(plan.volume, record, ready=ready),
-        mount_points=part_of(record, attached_attribute(plan.volume.index)).get("mountPoints") or [],
+        mount_points=record.attached(plan.volume.index).mount_points,
         failure=None if ready else _failure(result),
     )
 
@@ -163,10 +144,9 @@ def _lasted(plan: JsonObject, result: JsonObject) -> float | None:
     return None if since is None or until is None else (until - since).total_seconds()
 
 
-def _cost(plan: JsonObject, record: JsonObject, *, ready: bool) -> Decimal:
+def _cost(plan: JsonObject, record: KnownRestore, *, ready: bool) -> Decimal:
     """USD by the plan that was carried out, without earlier plans; AWS's bill comes a day later."""
-    approval = part_of(record, APPROVAL)
-    if approval and not approval.get("approvedAt"):  # nothing was made while it waited
+    if is_unapproved(record):  # nothing was made while it waited
         return Decimal(0)
     if ready or Strategy(plan["strategy"]) in BILLED_EVEN_IF_FAILED:
         return Decimal(str(plan["costUsd"]))
@@ -192,16 +172,16 @@ def _release_failure(plan: JsonObject, result: JsonObject) -> Failure | None:
     return Failure(state=found.get("state"), error=why.error, cause=why.sentence)
 
 
-def _replaced(volume: VolumeAssignment, record: JsonObject, *, ready: bool) -> Replacement | None:
+def _replaced(volume: VolumeAssignment, record: KnownRestore, *, ready: bool) -> Replacement | None:
     """The volume that was to leave its place; None where there is none."""
     old = volume.replaces
     if old is None or volume.place is None:
         return None
-    noted = record.get(replaced_attribute(volume.index)) or {}
+    noted = record.volume(volume.index).replaced
     # The record of a ready volume is behind where its message could not be written.
-    state = "replaced" if ready else noted.get("state", "in-place")
-    return Replacement(
-        volume_id=old.volume_id, device=volume.place, state=state, reason=noted.get("reason", "")
+    state = "replaced" if ready else noted.state or "in-place"
+    return Replacement.model_validate(
+        {"volumeId": old.volume_id, "device": volume.place, "state": state, "reason": noted.reason or ""}
     )
 
 

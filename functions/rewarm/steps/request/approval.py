@@ -16,7 +16,7 @@ from rewarm.domain.ready.waits import approval_signal
 from rewarm.domain.units import iso, price_text
 from rewarm.ports import JsonObject
 from rewarm.steps.record.approvals import answer, approval_of
-from rewarm.steps.record.records import FINISHED
+from rewarm.steps.record.restore import KnownRestore, RestoreRecord
 from rewarm.steps.request.routes import CancelRestorePorts, found_record
 
 
@@ -43,8 +43,8 @@ def approve_restore(
     if approval.approved_at is None:
         given = {"approvedAt": iso(now), "by": by}
         if answer(restore_id, record, given, ports.table):
-            ports.table.append_event(restore_id, _news(approval, by, now))
-        record = ports.table.get(restore_id) or {}
+            RestoreRecord(ports.table, restore_id).append_event(_news(approval, by, now))
+        record = RestoreRecord(ports.table, restore_id).read()
         approval = _meant(restore_id, record, asked_at)
     if approval.approved_at is None:
         raise NotAwaitingApprovalError(f"{restore_id} is being cancelled")
@@ -53,24 +53,24 @@ def approve_restore(
     return {"restoreId": restore_id, "status": _status(record), "approval": approval.to_json()}
 
 
-def _found(name: str, ports: ApproveRestorePorts) -> JsonObject:
+def _found(name: str, ports: ApproveRestorePorts) -> KnownRestore:
     """The record of the restore, or of the fleet with this id. Raises RestoreNotFoundError."""
-    record = ports.table.get(name)
-    if is_fleet(name) and record is not None and "status" in record:
+    record = RestoreRecord(ports.table, name).read()
+    if is_fleet(name) and record.status is not None:
         return record
     return found_record(name, record, ports)
 
 
-def _status(record: JsonObject) -> str | None:
-    return status_of_fleet(record.get("status")) or record.get("status")
+def _status(record: KnownRestore) -> str | None:
+    return status_of_fleet(record.status) or record.status
 
 
-def _has_ended(record: JsonObject) -> bool:
-    of_fleet = status_of_fleet(record.get("status"))
-    return record.get("status") in FINISHED if of_fleet is None else of_fleet not in FLEETS_RUNNING
+def _has_ended(record: KnownRestore) -> bool:
+    of_fleet = status_of_fleet(record.status)
+    return record.is_finished if of_fleet is None else of_fleet not in FLEETS_RUNNING
 
 
-def _meant(restore_id: str, record: JsonObject, asked_at: datetime | None) -> Approval:
+def _meant(restore_id: str, record: KnownRestore, asked_at: datetime | None) -> Approval:
     """The restore's approval, given or not. Raises RestoreEndedError, NotAwaitingApprovalError."""
     status, approval = _status(record), approval_of(record)
     if _has_ended(record):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
-from rewarm.steps.record.records import parsed_time
+from rewarm.steps.record.restore import KnownRestore, RestoreRecord, parsed_time
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
 from rewarm.steps.request.routes import cancel_restore
 
@@ -55,7 +55,7 @@ def press_button(
     by = f"{str(user.get('username') or user.get('name') or 'somebody')[:_MOST_NAME]} ({user.get('id')})"
     value = _value(action)
     restore_id = str(value.get("restoreId"))
-    if not _is_its_channel(payload, ports.table.get(restore_id) or {}):
+    if not _is_its_channel(payload, RestoreRecord(ports.table, restore_id).read()):
         return Reply("This message is not in the channel of the restore.", is_done=False)
     try:
         if name == CANCEL:
@@ -85,18 +85,19 @@ def _value(action: JsonObject) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _is_its_channel(payload: JsonObject, record: JsonObject) -> bool:
+def _is_its_channel(payload: JsonObject, record: KnownRestore) -> bool:
     """Unknown where Slack's answer to the message was lost."""
-    known = (record.get("slack") or {}).get("channel")
+    known = record.slack.channel
     return known is None or known == (payload.get("channel") or {}).get("id")
 
 
 def _cancel(restore_id: str, by: str, now: datetime, ports: ApproveRestorePorts) -> Reply:
-    asked_before = bool((ports.table.get(restore_id) or {}).get("cancelRequested"))
+    record = RestoreRecord(ports.table, restore_id)
+    asked_before = record.read().cancel_requested
     cancel_restore(restore_id, ports)
     if asked_before:
         return Reply("The restore is being cancelled already.", is_done=False)
     title = f"Cancelled by {by} in Slack"
     news = {"event": "cancel-requested", "at": iso(now), "title": title, "text": f"{title}: it stops soon."}
-    ports.table.append_event(restore_id, news)
+    record.append_event(news)
     return Reply(f"{title}. The restore stops soon.", is_done=True)

@@ -11,7 +11,7 @@ from rewarm.domain.plan.approval import STALE_AFTER
 from rewarm.domain.units import clock_text, iso
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.approvals import answer, approval_of, ask, go_on
-from rewarm.steps.record.records import stop_if_cancelled
+from rewarm.steps.record.restore import RestoreRecord, stop_if_cancelled
 from rewarm.steps.select.admission import seconds_until
 
 LOOK_SECONDS = 900
@@ -50,6 +50,6 @@ def _what(name: str) -> str:
 
 def _ended(restore_id: str, approval: Approval, now: datetime, table: RestoreTable) -> Approval:
     """Of an approval and the end that come at once, the table takes one."""
-    record = table.get(restore_id) or {}
-    answer(restore_id, record, {"endedAt": iso(now)}, table)
-    return approval_of(table.get(restore_id)) or approval
+    record = RestoreRecord(table, restore_id)
+    answer(restore_id, record.read(), {"endedAt": iso(now)}, table)
+    return approval_of(record.read()) or approval

@@ -24,7 +24,7 @@ from rewarm.domain.fleets import FleetStatus, status_of_fleet
 from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RUNBOOK, VOLUME_COUNT, Listed, RestoreTable
-from rewarm.steps.record.records import Status
+from rewarm.steps.record.restore import Status
 
 MOST_LOOKED_AT = 1_000
 """Entries for one page: some hundred milliseconds of DynamoDB."""

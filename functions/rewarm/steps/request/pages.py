@@ -15,7 +15,7 @@ from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.messages import LinkedPage, PageLinks
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
-from rewarm.steps.record.records import FINISHED, Status, report_attribute
+from rewarm.steps.record.restore import KnownRestore, RestoreRecord
 from rewarm.steps.request.routes import GetRestorePorts, get_restore
 
 
@@ -32,24 +32,17 @@ def show_page(token: str, *, now: datetime, links: PageLinks, ports: GetRestoreP
     page = links.page_of(token, now=now)
     if page is None:
         raise RestoreNotFoundError("the link is wrong, or its time is over")
-    record = ports.table.get_whole(page.restore_id) or {}
+    record = RestoreRecord(ports.table, page.restore_id).read_whole()
     url = page_url(_key(page, record), ports.artifacts, seconds=ANSWER_SECONDS)
     if url is not None:
         return ShownPage(url, {})
     account = get_restore(page.restore_id, ports) or {}
-    return ShownPage(None, {**account, "at": iso(now), "running": is_running(record)})
+    return ShownPage(None, {**account, "at": iso(now), "running": record.goes_on})
 
 
-def _key(page: LinkedPage, record: JsonObject) -> object:
+def _key(page: LinkedPage, record: KnownRestore) -> str | None:
     """The key of the page in the bucket; None where it is not written yet."""
     if page.volume_index is not None:
-        return (record.get(report_attribute(page.volume_index)) or {}).get("pageKey")
-    has_ended = is_fleet(page.restore_id) or not is_running(record)
-    return record.get("pageKey") if has_ended else None
-
-
-def is_running(record: JsonObject) -> bool:
-    """Whether the restore goes on; a dry run ends with its plan."""
-    status = record.get("status")
-    is_dry_run = bool((record.get("request") or {}).get("dryRun"))
-    return status not in FINISHED and not (is_dry_run and status == Status.PLANNED)
+        return record.volume(page.volume_index).report.page_key
+    has_ended = is_fleet(page.restore_id) or not record.goes_on
+    return record.page_key if has_ended else None

@@ -15,12 +15,12 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
     TooManyRestoresError,
 )
-from rewarm.domain.units import elapsed_text, iso, shown
+from rewarm.domain.units import elapsed_text, shown
 from rewarm.domain.volume.holds import AlarmStart, Running
 from rewarm.ports import JsonObject
 from rewarm.ports.holds import Pace
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.records import ALARM_HELD_UNTIL, Status, note
+from rewarm.steps.record.restore import RestoreRecord
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
 from rewarm.steps.select.admission import MOST_ROUNDS, Keeper, enter_stack, seconds_until, turn_of_restore
 
@@ -65,14 +65,19 @@ def parse_request(
         earlier = _earlier_run(event, trigger, ports.keeper)
     if earlier is not None:
         return _ignored(event, trigger, earlier, table)
-    begun = _begun(event, trigger, cooldown)
-    request = _request(event, trigger, begun, table)
-    deadline_at = trigger.deadline_at or _deadline(request, event.started_at)
-    _record(event, begun, request, deadline_at, table)
+    record, since = RestoreRecord(table, event.restore_id), event.started_at
+    held_until = event.now + cooldown if trigger.kind == "alarm" else None
+    try:
+        request = _request(event, trigger, table)
+    except (InvalidRequestError, RunbookNotFoundError):
+        record.put_begun(since, trigger, held_until)
+        raise
+    deadline_at = trigger.deadline_at or _deadline(request, since)
+    record.note_begun(since, trigger, held_until, request=request.to_json(), deadline_at=deadline_at)
     try:
         enter_stack(request, restore_id=event.restore_id, now=event.now, keeper=ports.keeper)
     except TooManyRestoresError as error:
-        table.update(event.restore_id, {"waiting": str(error)})
+        record.note_waiting(str(error))
         raise
     turn = trigger.turn_at
     if turn is None:
@@ -94,8 +99,7 @@ def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) 
     went_off = _time_of(event.input)
     if went_off is None or event.started_at - went_off <= OLDEST_ALARM:
         return
-    begun = {"startedAt": iso(event.started_at), "trigger": trigger.to_json()}
-    table.put_new(event.restore_id, {"status": Status.PLANNING.value, **begun})
+    RestoreRecord(table, event.restore_id).put_begun(event.started_at, trigger)
     age, most = (each.total_seconds() for each in (event.started_at - went_off, OLDEST_ALARM))
     raise InvalidRequestError(
         f"the alarm went off {elapsed_text(age)} before its event arrived, and after {elapsed_text(most)} "
@@ -112,26 +116,10 @@ def _time_of(event: JsonObject) -> datetime | None:
     return found if found.tzinfo is not None else None
 
 
-def _begun(event: ParseRequestEvent, trigger: Trigger, cooldown: timedelta) -> JsonObject:
-    """For the record, also of one that goes no further: who started it decides what is to be done then."""
-    begun = {
-        "status": Status.PLANNING.value,
-        "startedAt": iso(event.started_at),
-        "trigger": trigger.to_json(),
-    }
-    return begun | ({ALARM_HELD_UNTIL: iso(event.now + cooldown)} if trigger.kind == "alarm" else {})
-
-
-def _request(
-    event: ParseRequestEvent, trigger: Trigger, begun: JsonObject, table: RestoreTable
-) -> RestoreRequest:
-    try:
-        if trigger.kind == "alarm":
-            return request_of_runbook(trigger.alarm_name or "", table=table)
-        return resolve_request(_body(event.input), table=table)
-    except (InvalidRequestError, RunbookNotFoundError):
-        table.put_new(event.restore_id, begun)
-        raise
+def _request(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) -> RestoreRequest:
+    if trigger.kind == "alarm":
+        return request_of_runbook(trigger.alarm_name or "", table=table)
+    return resolve_request(_body(event.input), table=table)
 
 
 def _earlier_event(
@@ -168,14 +156,9 @@ def _ignored(
     event: ParseRequestEvent, trigger: Trigger, earlier: Earlier, table: RestoreTable
 ) -> ParseRequestResult:
     """A line in the table, so that who looks for the event finds the restore that it belongs to."""
-    record: JsonObject = {
-        "status": earlier.outcome,
-        "startedAt": iso(event.started_at),
-        "trigger": trigger.to_json(),
-        "duplicateOf": earlier.restore_id,
-        "reason": earlier.reason,
-    }
-    table.put_new(event.restore_id, record)
+    RestoreRecord(table, event.restore_id).put_ignored(
+        earlier.outcome, event.started_at, trigger, owner_id=earlier.restore_id, reason=earlier.reason
+    )
     return ParseRequestResult(outcome=earlier.outcome, trigger=trigger, duplicate_of=earlier.restore_id)
 
 
@@ -219,23 +202,6 @@ def _requested_by(execution_input: JsonObject) -> Trigger:
 def _deadline(request: RestoreRequest, started_at: datetime) -> datetime | None:
     minutes = request.objective.ready_within_minutes
     return None if minutes is None else started_at + timedelta(minutes=minutes)
-
-
-def _record(
-    event: ParseRequestEvent,
-    begun: JsonObject,
-    request: RestoreRequest,
-    deadline_at: datetime | None,
-    table: RestoreTable,
-) -> None:
-    record: JsonObject = {
-        **begun,
-        "deadlineAt": iso(deadline_at) if deadline_at else None,
-        "request": request.to_json(),
-        "waiting": None,
-    }
-    if not table.put_new(event.restore_id, record):
-        note(table, event.restore_id, record)
 
 
 @dataclass(frozen=True, slots=True)

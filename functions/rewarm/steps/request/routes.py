@@ -23,7 +23,6 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.fleets import is_fleet
 from rewarm.domain.ready.waits import approval_signal, cancel_signal
-from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import Executions, RestoreExecutions, Tasks, Waiters
@@ -33,25 +32,12 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
 from rewarm.steps.record.copying import copying_progress
 from rewarm.steps.record.lost_records import is_lost, recovered
-from rewarm.steps.record.records import (
-    FINISHED,
-    WRITING,
-    Status,
-    attached_attribute,
-    events,
-    indexes,
-    name_and_index,
-    parsed_time,
-    plans,
-    settled_attribute,
-)
+from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
+from rewarm.steps.record.volume import KnownVolume
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.admission import HoldingPorts, Keeper, assign_and_hold, enter_stack, give_back
 
 TRIGGER: JsonObject = {"kind": "api"}
-
-MOST_AT_ONCE = 100
-"""DynamoDB developer guide, "Constraints": an expression has up to 300 operators."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,31 +58,24 @@ def start_restore(
 
     Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request.
     """
-    table = ports.keeper.table
-    known = table.get(restore_id)
-    if known is not None and known.get("status") == Status.READY:
+    record = RestoreRecord(ports.keeper.table, restore_id)
+    known = record.read()
+    if known.status == Status.READY:
         # Its answer was lost, too, and it was quick.
         return _accepted(restore_id)
-    if known is not None and known.get("status") not in FINISHED and "request" in known:
+    if known.was_asked and not known.is_finished:
         # Its answer was lost: the devices are its own by now, and may be in use by its own volumes.
-        _started(restore_id, known["request"], table, ports.executions)
+        _started(record, known.request.raw, ports.executions)
         return _accepted(restore_id)
-    request = resolve_request(body, table=table)
+    request = resolve_request(body, table=record.table)
     enter_stack(request, restore_id=restore_id, now=now, keeper=ports.keeper)
     with _given_back_after_errors(restore_id, ports.keeper):
         assign_and_hold(request, restore_id=restore_id, now=now, ports=ports)
-    record = {
-        "status": Status.ACCEPTED.value,
-        "startedAt": iso(now),
-        "request": request.to_json(),
-        "trigger": TRIGGER,
-    }
     # Where a service did not answer it may have been started all the same, and then needs what it holds; else
     # its record, which says that it failed, lets others take its place.
     with _given_back_after_errors(restore_id, ports.keeper, but=ServiceUnavailableError):
-        if not table.put_new(restore_id, record):
-            table.update(restore_id, record)
-        _started(restore_id, request.to_json(), table, ports.executions)
+        record.note_accepted(request.to_json(), TRIGGER, now)
+        _started(record, request.to_json(), ports.executions)
     return _accepted(restore_id)
 
 
@@ -115,11 +94,11 @@ def _given_back_after_errors(
         raise
 
 
-def _started(restore_id: str, request: JsonObject, table: RestoreTable, starter: Executions) -> None:
+def _started(record: RestoreRecord, request: JsonObject, starter: Executions) -> None:
     try:
-        starter.start(restore_id, {"request": request, "trigger": TRIGGER})
+        starter.start(record.restore_id, {"request": request, "trigger": TRIGGER})
     except RestoreError as error:
-        table.update(restore_id, {"status": Status.FAILED.value, "failure": {"cause": str(error)}})
+        record.note_not_started(str(error))
         raise
 
 
@@ -142,21 +121,17 @@ def restore_id_of(call: JsonObject, *, table: RestoreTable, now: datetime, windo
     for number in itertools.count():
         text = json.dumps(call, sort_keys=True) + (f" {number}" if number else "")
         restore_id = f"restore-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-        record = table.get(restore_id)
-        if record is None or not _is_used_up(record, now - window):
+        if not _is_used_up(RestoreRecord(table, restore_id).read(), now - window):
             return restore_id
     raise AssertionError("there is always a next number")
 
 
-def _is_used_up(record: JsonObject, since: datetime) -> bool:
-    status, started_at = record.get("status"), parsed_time(record.get("startedAt"))
-    is_dry_run = bool((record.get("request") or {}).get("dryRun"))
-    ended = status in FINISHED or (is_dry_run and status == Status.PLANNED)
-    if not ended:
+def _is_used_up(record: KnownRestore, since: datetime) -> bool:
+    if record.goes_on:
         return False
     # Before a message is sent, the start may have taken effect although its answer was lost.
-    came_to_nothing = status != Status.READY and "toldAt" in record
-    return came_to_nothing or (started_at is not None and started_at < since)
+    came_to_nothing = record.status != Status.READY and record.told_at is not None
+    return came_to_nothing or (record.started_at is not None and record.started_at < since)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,68 +153,48 @@ def get_restore(
 
     With the time it has a link also where the page is drawn at each look. Raises RestoreNotFoundError.
     """
-    record = found_record(restore_id, ports.table.get_whole(restore_id), ports)
-    version = _version(record)
-    if version == known:
+    record = found_record(restore_id, RestoreRecord(ports.table, restore_id).read_whole(), ports)
+    if record.version == known:
         return None
-    answer = _answer(restore_id, version, record, ports)
+    answer = _answer(restore_id, record, ports)
     if answer["reportUrl"] is None and now is not None:
         answer["reportUrl"] = _live_url(restore_id, now, ports.links)
     return answer
 
 
-def _version(record: JsonObject) -> str:
-    """Another one after every write that changed anything."""
-    text = json.dumps(record, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _answer(restore_id: str, version: str, record: JsonObject, ports: GetRestorePorts) -> JsonObject:
-    general: JsonObject = {}
-    volumes: dict[int, JsonObject] = {}
-    for name, value in record.items():
-        concern, index = name_and_index(name)
-        if index is None:
-            general[name] = value
-        elif concern != "plan" and isinstance(value, dict):
-            volumes.setdefault(index, {"index": index})[concern] = value
-    live = record.get("status") not in FINISHED
-    for volume in volumes.values():
-        if live:
-            volume["agent"] = _agent(volume, ports.artifacts)
+def _answer(restore_id: str, record: KnownRestore, ports: GetRestorePorts) -> JsonObject:
+    shown = record.public()
+    for volume in shown["volumes"]:
+        index = volume["index"]
+        if not record.is_finished:
+            volume["agent"] = _agent(record.volume(index), ports.artifacts)
             if "copying" in volume:
-                volume["copying"] = copying_progress(
-                    restore_id, volume["index"], volume["copying"], ports.artifacts
-                )
+                volume["copying"] = copying_progress(restore_id, index, volume["copying"], ports.artifacts)
         if "report" in volume:
-            volume["report"] |= {"reportUrl": _url(volume["report"], ports.artifacts)}
-    return {
-        "restoreId": restore_id,
-        "version": version,
-        **general,
-        "plans": plans(record),
-        "events": events(record),
-        "reportUrl": _url(record, ports.artifacts),
-        "volumes": [volumes[index] for index in sorted(volumes)],
-    }
+            url = _url(record.volume(index).report.page_key, ports.artifacts)
+            volume["report"] = {**volume["report"], "reportUrl": url}
+    shown["volumes"].sort(key=lambda volume: volume["index"])
+    own = {"restoreId": restore_id, "version": record.version}
+    return {**own, **shown, "reportUrl": _url(record.page_key, ports.artifacts)}
 
 
 def found_record(
-    restore_id: str, record: JsonObject | None, ports: GetRestorePorts | CancelRestorePorts
-) -> JsonObject:
+    restore_id: str, record: KnownRestore, ports: GetRestorePorts | CancelRestorePorts
+) -> KnownRestore:
     """The record, made again where it is lost. Raises RestoreNotFoundError."""
+    is_known = record.is_known
     if is_lost(record) and ports.witness is not None:
-        whole = ports.table.get_whole(restore_id)
+        whole = RestoreRecord(ports.table, restore_id).read_whole()
         record = recovered(restore_id, whole, table=ports.table, executions=ports.witness, holds=ports.holds)
-        record = record if record is not None and "status" in record else None
-    if record is None or is_fleet(restore_id):
+        is_known = record.status is not None
+    if not is_known or is_fleet(restore_id):
         raise RestoreNotFoundError(f"there is no restore {restore_id}")
     return record
 
 
-def _url(holder: JsonObject, artifacts: Artifacts) -> str | None:
+def _url(page_key: str | None, artifacts: Artifacts) -> str | None:
     """A fresh link, for an hour at most."""
-    return page_url(holder.get("pageKey"), artifacts, seconds=ANSWER_SECONDS)
+    return page_url(page_key, artifacts, seconds=ANSWER_SECONDS)
 
 
 def _live_url(restore_id: str, now: datetime, links: PageLinks | None) -> str | None:
@@ -249,9 +204,9 @@ def _live_url(restore_id: str, now: datetime, links: PageLinks | None) -> str | 
     return None
 
 
-def _agent(volume: JsonObject, artifacts: Artifacts) -> JsonObject | None:
-    key = volume.get("command", {}).get("dispatch", {}).get("progressKey")
-    return artifacts.get_json(key) if isinstance(key, str) else None
+def _agent(volume: KnownVolume, artifacts: Artifacts) -> JsonObject | None:
+    sent = volume.command.dispatch
+    return artifacts.get_json(sent.progress_key) if sent is not None and sent.progress_key else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,13 +230,14 @@ def cancel_restore(
     A volume that is at full speed is kept. Who comes first, the end of the last volume or this, the table
     decides.
     """
-    record = found_record(restore_id, ports.table.get(restore_id), ports)
-    asked_before = bool(record.get("cancelRequested"))
+    restore = RestoreRecord(ports.table, restore_id)
+    record = found_record(restore_id, restore.read(), ports)
+    asked_before = record.cancel_requested
     if not asked_before:
         _stop_if_ended(restore_id, record)
-    if record.get("status") not in FINISHED:
-        if not mark_cancelled(restore_id, ports.table) and not asked_before:
-            mark, why = _no_way_back(record)
+    if not record.is_finished:
+        if not restore.cancel() and not asked_before:
+            mark, why = record.way_back()
             if mark is not None:
                 raise RestoreEndedError(f"{restore_id} {why}")
             raise RestoreEndedError(
@@ -289,53 +245,17 @@ def cancel_restore(
                 "released; a volume that is not wanted any more is yours to delete"
             )
         wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
-    return {"restoreId": restore_id, "status": record.get("status"), "cancelRequested": True}
+    return {"restoreId": restore_id, "status": record.status, "cancelRequested": True}
 
 
-def _no_way_back(record: JsonObject) -> tuple[str | None, str]:
-    """(the mark of the record after which it cannot be cancelled, why); None where there is none."""
-    target = (record.get("request") or {}).get("target") or {}
-    if target.get("mode") == "rewind":
-        return WRITING, (
-            "writes the blocks of its snapshot, so that a volume would be mixed; wait until it has ended. "
-            "The snapshot that it has made of the volume undoes it"
-        )
-    if target.get("reboot"):
-        return attached_attribute(0), (
-            f"has asked EC2 to swap the root volume of {target.get('instanceId')}; wait until it has ended. "
-            "The old volume is kept, and can be swapped in again"
-        )
-    return None, ""
-
-
-def mark_cancelled(restore_id: str, table: RestoreTable) -> bool:
-    """False where all volumes are at full speed, a rewind writes, or EC2 swaps a root volume.
-
-    Those that are not yet are looked at a part at a time; where all of a part get there in that moment, the
-    next part is asked.
-    """
-    while True:
-        record = table.get(restore_id) or {}
-        mark, _ = _no_way_back(record)
-        if mark is not None:
-            return not record.get(mark) and table.request_cancel(restore_id, unless=[mark])
-        names = [settled_attribute(index) for index in indexes(record)]
-        open_ones = [name for name in names if not record.get(name)]
-        if names and not open_ones:
-            return False
-        if table.request_cancel(restore_id, unless=open_ones[:MOST_AT_ONCE]):
-            return True
-
-
-def wake_waiting(restore_id: str, record: JsonObject, *, waiters: Waiters, tasks: Tasks) -> int:
+def wake_waiting(restore_id: str, record: KnownRestore, *, waiters: Waiters, tasks: Tasks) -> int:
     """How many waited and now look: the restore for its approval, or volumes for an event of AWS."""
-    signals = [approval_signal(restore_id), *(cancel_signal(restore_id, at) for at in indexes(record))]
+    signals = [approval_signal(restore_id), *(cancel_signal(restore_id, at) for at in record.indexes)]
     return sum(tasks.wake(token) for signal in signals for token in waiters.take(signal))
 
 
-def _stop_if_ended(restore_id: str, record: JsonObject) -> None:
-    status = record.get("status")
-    if status in FINISHED:
-        raise RestoreEndedError(f"{restore_id} has ended: it is {status}; nothing is left to cancel")
-    if status == Status.PLANNED and (record.get("request") or {}).get("dryRun"):
+def _stop_if_ended(restore_id: str, record: KnownRestore) -> None:
+    if record.is_finished:
+        raise RestoreEndedError(f"{restore_id} has ended: it is {record.status}; nothing is left to cancel")
+    if not record.goes_on:
         raise RestoreEndedError(f"{restore_id} was a dry run: there is nothing to cancel")

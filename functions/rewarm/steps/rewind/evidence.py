@@ -11,12 +11,10 @@ from datetime import datetime, timedelta
 
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError, SnapshotNotUsableError
 from rewarm.domain.model import Snapshot
-from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ATTEMPT_TAG, EVIDENCE_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG
-from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import EvidenceSnapshots
-from rewarm.steps.record.records import attribute, parsed_time, rewind_attribute
+from rewarm.steps.record.volume import Rewinding, VolumeRecord
 
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeSnapshots may not show what CreateSnapshot has just made."""
@@ -51,9 +49,9 @@ def evidence(
     wanted: Wanted, *, snapshots: EvidenceSnapshots, table: RestoreTable, stack_name: str, now: datetime
 ) -> Snapshot | None:
     """The snapshot, which may be pending; None while EC2 does not show it. Raises SnapshotNotUsableError."""
-    name, attempt = rewind_attribute(wanted.index), str(wanted.attempt)
-    record = attribute(table, wanted.restore_id, wanted.index, name)
-    asked_at = parsed_time((record.get("askedAt") or {}).get(attempt))
+    record = VolumeRecord(table, wanted.restore_id, wanted.index)
+    known = record.read().rewind or Rewinding()
+    asked_at = known.asked_at.get(str(wanted.attempt))
     found = _of_attempt(wanted, snapshots) if asked_at else None
     is_late = asked_at is None or now - asked_at > APPEARANCE_PATIENCE
     if found is None and is_late and wanted.known_id is not None:
@@ -62,12 +60,11 @@ def evidence(
             "nobody could undo the rewind"
         )
     if found is None and is_late:
-        asked = {**(record.get("askedAt") or {}), attempt: iso(now)}
-        table.update_volume(wanted.restore_id, wanted.index, {name: {**record, "askedAt": asked}})
-        _create(wanted, {**record, "askedAt": asked}, snapshots, table, stack_name)
+        known = record.note_evidence_asked(known, wanted.attempt, now)
+        _create(wanted, known, snapshots, record, stack_name)
         found = _of_attempt(wanted, snapshots)
     if found is not None:
-        _note(wanted, found.snapshot_id, found.state, table)
+        _note(wanted, found.snapshot_id, found.state, record)
     if found is not None and found.state == "error":
         raise SnapshotNotUsableError(
             f"{found.snapshot_id} of {wanted.volume_id} as it was failed: "
@@ -86,7 +83,7 @@ def _of_attempt(wanted: Wanted, snapshots: EvidenceSnapshots) -> Snapshot | None
 
 
 def _create(
-    wanted: Wanted, record: JsonObject, snapshots: EvidenceSnapshots, table: RestoreTable, stack_name: str
+    wanted: Wanted, known: Rewinding, snapshots: EvidenceSnapshots, record: VolumeRecord, stack_name: str
 ) -> None:
     """An error that is not temporary on AWS's side says that there is none: the next try need not wait."""
     try:
@@ -94,23 +91,10 @@ def _create(
     except ServiceUnavailableError:
         raise
     except RestoreError:
-        asked = {**record["askedAt"], str(wanted.attempt): None}
-        name = rewind_attribute(wanted.index)
-        table.update_volume(wanted.restore_id, wanted.index, {name: {**record, "askedAt": asked}})
+        record.note_evidence_asked(known, wanted.attempt, None)
         raise
-    _note(wanted, made_id, "pending", table)
+    _note(wanted, made_id, "pending", record)
 
 
-def _note(wanted: Wanted, made_id: str, state: str, table: RestoreTable) -> None:
-    """At once: it costs storage, whatever becomes of the rewind."""
-    name = rewind_attribute(wanted.index)
-    record = attribute(table, wanted.restore_id, wanted.index, name)
-    known = [one for one in (record.get("evidence"), *(record.get("others") or [])) if one]
-    changed = {**record, "volumeId": wanted.volume_id}
-    if wanted.is_way_back:
-        others = [one for one in known if one != made_id]
-        changed |= {"evidence": made_id, "evidenceState": state, "others": others}
-    elif made_id not in known:
-        changed |= {"evidence": known[0] if known else None, "others": [*known[1:], made_id]}
-    if changed != record:
-        table.update_volume(wanted.restore_id, wanted.index, {name: changed})
+def _note(wanted: Wanted, made_id: str, state: str, record: VolumeRecord) -> None:
+    record.note_evidence(wanted.volume_id, made_id, state if wanted.is_way_back else None)

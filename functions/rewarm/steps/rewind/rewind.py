@@ -38,7 +38,7 @@ from rewarm.domain.model import Snapshot
 from rewarm.domain.ready import agent_output
 from rewarm.domain.units import clock_text, count_text, duration_text
 from rewarm.domain.words.failures import explain
-from rewarm.steps.record.records import stop_if_cancelled
+from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.replace.device_look import Look, ask, reply
 from rewarm.steps.rewind.attempts import LONGEST_ARMED, again, next_attempt, sent_at
 from rewarm.steps.rewind.ending import check_alone_at_end, stop, stopped, unwritten

@@ -13,13 +13,8 @@ from rewarm.domain.plan import cost
 from rewarm.domain.ready import agent_output
 from rewarm.domain.units import count_text, size_text
 from rewarm.ports import JsonObject
-from rewarm.steps.record.records import (
-    Status,
-    attribute,
-    initialization_attribute,
-    initialization_record,
-    rewind_attribute,
-)
+from rewarm.steps.record.restore import Status
+from rewarm.steps.record.volume import Rewinding, VolumeRecord
 from rewarm.steps.rewind.accounts import in_all, so_far
 from rewarm.steps.rewind.gate import PREPARING, READY, unmark
 from rewarm.steps.rewind.needs import RewindPorts
@@ -45,7 +40,8 @@ def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewin
         reasons.append(way_back(event, pending, ports))
         if stays is not None:
             reasons.append(f"{event.written_id} equals {target_in_words(event)}, but {stays}")
-        others = ", ".join(_others(event, pending.evidence_id, ports))
+        known = VolumeRecord(ports.table, event.restore_id, event.volume.index).read().rewind or Rewinding()
+        others = ", ".join(known.besides(pending.evidence_id))
         if others:
             reasons.append(f"{others} compared {event.written_id} once more and can be deleted")
     told = progress(event, pending, writer, reasons, ready=True)
@@ -110,43 +106,33 @@ def progress(
 
 def note(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> RewindResult:
     """In the record, for whoever asks, and for clean-up."""
-    table, index = ports.table, event.volume.index
-    told, changes = result.initialization, dict[str, object]()
-    if not event.is_direct:
-        changes[rewind_attribute(index)] = _record(event, result, ports)
-    if told is not None:
-        key = result.dispatch.progress_key if result.dispatch else None
-        record = initialization_record(told, event.written_id, event.plan.strategy, key, event.now)
-        changes[initialization_attribute(index)] = record
-    if changes:
-        table.update_volume(event.restore_id, index, changes)
+    record = VolumeRecord(ports.table, event.restore_id, event.volume.index)
+    key = result.dispatch.progress_key if result.dispatch else None
+    record.note_initialization(
+        result.initialization,
+        event.written_id,
+        event.plan.strategy,
+        key,
+        event.now,
+        rewind=None if event.is_direct else _standing(event, result, record),
+    )
     if result.delta is not None:
-        table.advance(event.restore_id, Status.INITIALIZING.value)
+        ports.table.advance(event.restore_id, Status.INITIALIZING.value)
     return result
 
 
-def _record(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> JsonObject:
-    index = event.volume.index
-    record = attribute(ports.table, event.restore_id, index, rewind_attribute(index))
-    written = result.written.plus(result.seen)
+def _standing(event: RewindEvent, result: RewindResult, record: VolumeRecord) -> JsonObject:
+    known = record.read().rewind or Rewinding()
+    evidence_id = result.evidence_id or known.evidence
     return {
-        **record,
         "volumeId": event.written_id,
         "state": "done" if result.finished else READY if result.writing else PREPARING,
-        "evidence": result.evidence_id or record.get("evidence"),
-        "others": _others(event, result.evidence_id or record.get("evidence"), ports),
+        "evidence": evidence_id,
+        "others": known.besides(evidence_id),
         "attempt": result.attempt,
-        "written": written.blocks,
+        "written": result.written.plus(result.seen).blocks,
         **result.counts.to_json(),
     }
-
-
-def _others(event: RewindEvent, evidence_id: str | None, ports: RewindPorts) -> list[str]:
-    """The snapshots of the volume that this restore made and that are not the way back."""
-    index = event.volume.index
-    record = attribute(ports.table, event.restore_id, index, rewind_attribute(index))
-    known = [record.get("evidence"), *(record.get("others") or [])]
-    return [one for one in known if one and one != evidence_id]
 
 
 def _billed(event: RewindEvent, pending: RewindResult) -> Plan:

@@ -25,7 +25,8 @@ from rewarm.steps.record.bucket import (
     undo_pack_attempt,
     undo_prefix,
 )
-from rewarm.steps.record.records import FINISHED, Status, attribute, rewind_attribute
+from rewarm.steps.record.restore import FINISHED, KnownRestore, Status
+from rewarm.steps.record.volume import VolumeRecord
 
 FIRST, LAST = "0", "9999-12-31T23:59:59Z"
 RUNNING_AT_ONCE = 100
@@ -55,7 +56,7 @@ def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, tabl
     The record says that there may be one, for whoever cleans up after an execution that was stopped. A
     further attempt leaves the head as it is: the oldest object of the log, which S3 deletes first.
     """
-    index, name = event.volume.index, rewind_attribute(event.volume.index)
+    index = event.volume.index
     told: JsonObject = {
         "format": UNDO_FORMAT,
         "restoreId": event.restore_id,
@@ -70,9 +71,7 @@ def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, tabl
     key = undo_head_key(event.restore_id, index)
     if artifacts.get_json(key) is None:
         artifacts.put_json(key, told)
-    record = attribute(table, event.restore_id, index, name)
-    known = record.get("undoLog") or {"restoreId": event.restore_id}
-    table.update_volume(event.restore_id, index, {name: {**record, "undoLog": known}})
+    VolumeRecord(table, event.restore_id, index).begin_undo_log()
 
 
 def complete_log(event: RewindEvent, blocks: int | None, ports: UndoLogPorts) -> None:
@@ -132,8 +131,7 @@ def _check_unused(restore_id: str, table: RestoreTable) -> None:
         raise UndoLogInUseError(f"the restore {restore_id} still runs, and may need its undo log")
     for running in (one for one in Status if one not in FINISHED):
         for one in _all(running.value, table):
-            request = one.record.get("request") or {}
-            if (request.get("source") or {}).get("undoOf") == restore_id:
+            if KnownRestore.model_validate(one.record).request.source.undo_of == restore_id:
                 raise UndoLogInUseError(f"the restore {one.name} undoes {restore_id} with this log now")
 
 

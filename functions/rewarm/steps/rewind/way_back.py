@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
 from rewarm.domain.errors import TEMPORARY, RestoreError, SnapshotNotFoundError
-from rewarm.steps.record.records import attribute, rewind_attribute
+from rewarm.steps.record.volume import VolumeRecord
 from rewarm.steps.rewind.needs import RewindPorts
 from rewarm.steps.rewind.undo_logs import in_words, undo_log
 from rewarm.steps.rewind.ways import keeps_log
@@ -19,9 +19,7 @@ def way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> s
         return _by_log(event, ports)
     evidence_id, volume_id = pending.evidence_id, event.written_id
     state = _state(event, evidence_id, ports)
-    index, name = event.volume.index, rewind_attribute(event.volume.index)
-    record = attribute(ports.table, event.restore_id, index, name)
-    ports.table.update_volume(event.restore_id, index, {name: {**record, "evidenceState": state}})
+    VolumeRecord(ports.table, event.restore_id, event.volume.index).note_evidence_state(state)
     if state == "completed":
         if evidence_id == pending.equal_id:
             volume_id += ", to which nobody had written since its last rewind,"
@@ -35,16 +33,14 @@ def way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> s
 
 def _by_log(event: RewindEvent, ports: RewindPorts) -> str:
     """The bucket knows what was overwritten; the record notes it."""
-    index, name = event.volume.index, rewind_attribute(event.volume.index)
     try:
-        found = undo_log(event.restore_id, index, ports)
+        found = undo_log(event.restore_id, event.volume.index, ports)
     except TEMPORARY:
         raise
     except RestoreError as error:
         return f"nobody could look what is in the undo log of {event.restore_id} ({error})"
     told = None if found is None else found.model_dump(mode="json", by_alias=True)
-    record = attribute(ports.table, event.restore_id, index, name)
-    ports.table.update_volume(event.restore_id, index, {name: {**record, "undoLog": told}})
+    VolumeRecord(ports.table, event.restore_id, event.volume.index).note_undo_log(told)
     if found is None:
         return f"nothing of {event.written_id} is in an undo log: no block was overwritten, or it was deleted"
     return (

@@ -20,7 +20,7 @@ from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.agent_exit import IN_USE, AgentExit, is_one_of
 from rewarm.ports.instances import APPLY
 from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key
-from rewarm.steps.record.records import attribute, command_attribute, sending_attribute
+from rewarm.steps.record.volume import VolumeRecord
 from rewarm.steps.rewind.rewound import rewound_before
 from rewarm.steps.rewind.ways import arguments
 from rewarm.steps.warm.agent_command import (
@@ -75,12 +75,12 @@ def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -
     Raises AgentUnreachableError, TargetNotUsableError.
     """
     restore_id, index, instance_id = event.restore_id, event.volume.index, event.volume.instance_id or ""
-    name = command_attribute(index)
-    noted = attribute(ports.table, restore_id, index, name)
-    if noted.get("attempt") == attempt:
-        return DispatchWarmerResult.model_validate(noted["dispatch"])
+    record = VolumeRecord(ports.table, restore_id, index)
+    noted = record.read().command
+    if noted.attempt == attempt and noted.result is not None:
+        return noted.result
     comment = f"rewarm apply {event.written_id} {attempt} for {restore_id}"[:100]
-    standing = attribute(ports.table, restore_id, index, sending_attribute(index))
+    standing = record.read().sending
     key = progress_key(restore_id, index, warm_ups=0, restarts=attempt)
     command_id = sent_before(standing, comment, ports.commands)
     if command_id is None:
@@ -97,8 +97,7 @@ def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -
         started_at=event.now,
         read_ops_before=0.0,
     )
-    changes = {name: {"attempt": attempt, "dispatch": sent.to_json()}, sending_attribute(index): None}
-    ports.table.update_volume(restore_id, index, changes)
+    record.note_sent(sent, attempt=attempt)
     return sent
 
 

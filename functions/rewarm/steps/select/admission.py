@@ -32,7 +32,7 @@ from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits, Running, 
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.holds import Holds, Pace
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.records import FINISHED
+from rewarm.steps.record.restore import FINISHED
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes
 
 MOST_ROUNDS = 10

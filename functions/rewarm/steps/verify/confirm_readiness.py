@@ -16,7 +16,7 @@ from rewarm.domain.ready.waits import metric_wait_seconds
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.performance import Metrics
 from rewarm.steps.record.payloads import read_plan, whole_result
-from rewarm.steps.record.records import parsed_time
+from rewarm.steps.record.restore import parsed_time
 
 
 @dataclass(frozen=True, kw_only=True)

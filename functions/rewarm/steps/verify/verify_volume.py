@@ -30,7 +30,8 @@ from rewarm.domain.ready.reads import (
 from rewarm.domain.volume.extents import Scope
 from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.records import measurement_attribute, sending_attribute, stop_if_cancelled
+from rewarm.steps.record.restore import stop_if_cancelled
+from rewarm.steps.record.volume import VolumeRecord
 from rewarm.steps.verify import benchmarks
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
@@ -82,13 +83,11 @@ def _note_command(
     started_at = told.benchmark.started_at if told.benchmark else told.started_at
     if told.finished or command_id is None or started_at != event.now:
         return
-    noted = {"commandId": command_id, "instanceId": event.volume.instance_id, "volumeId": event.volume_id}
-    index = event.volume.index
+    record = VolumeRecord(table, event.restore_id, event.volume.index)
     # What the agent measures, the retried state takes up: `sending` stands.
     ended = agent_command.ended_unless_noted(command_id, event.volume.instance_id or "", commands)
     with ended if told.benchmark else nullcontext():
-        changes = {measurement_attribute(index): noted, sending_attribute(index): None}
-        table.update_volume(event.restore_id, index, changes)
+        record.note_measuring(command_id, event.volume.instance_id, event.volume_id)
 
 
 def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> VerifyVolumeResult:

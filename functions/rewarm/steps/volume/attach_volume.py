@@ -19,7 +19,7 @@ from rewarm.domain.volume.targets import check_instance, check_stopped, choose_d
 from rewarm.ports.instances import Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.records import stop_if_cancelled
+from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.volume.bring_online import bring_online
 

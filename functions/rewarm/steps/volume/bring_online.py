@@ -9,7 +9,7 @@ from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult
 from rewarm.domain.errors import AgentUnreachableError, TargetNotUsableError
 from rewarm.domain.volume.replacing import DeviceUse
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.records import attribute, replaced_attribute
+from rewarm.steps.record.volume import VolumeRecord
 from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, LookPorts, ask, reply
 
 
@@ -44,9 +44,8 @@ def _wished(event: AttachVolumeEvent, table: RestoreTable) -> str:
     asked = event.request.target.mount_path
     if asked is not None or event.volume.replaces is None:
         return asked or ""
-    index = event.volume.index
-    replaced = attribute(table, event.restore_id, index, replaced_attribute(index))
-    before = DeviceUse(tuple(replaced.get("unmounted") or ())).mount_paths
+    replaced = VolumeRecord(table, event.restore_id, event.volume.index).read().replaced
+    before = DeviceUse(tuple(replaced.unmounted)).mount_paths
     return before[0] if len(before) == 1 else ""
 
 

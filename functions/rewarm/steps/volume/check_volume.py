@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from rewarm.contracts import CheckVolumeEvent, CheckVolumeResult
 from rewarm.domain.errors import VolumeFailedError, VolumeNotFoundError
-from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.records import attribute, parsed_time, stop_if_cancelled, volume_attribute
+from rewarm.steps.record.restore import stop_if_cancelled
+from rewarm.steps.record.volume import MadeVolume, VolumeRecord
 
 FIRST_WAIT_SECONDS, LATER_WAIT_SECONDS = 2, 5
 EARLY = timedelta(seconds=15)
@@ -38,8 +38,7 @@ def check_volume(
     Raises VolumeFailedError, VolumeNotFoundError, RestoreCancelledError.
     """
     stop_if_cancelled(ports.table, event.restore_id)
-    index = event.volume.index
-    age = _age(attribute(ports.table, event.restore_id, index, volume_attribute(index)), event)
+    age = _age(VolumeRecord(ports.table, event.restore_id, event.volume.index).read().made, event)
     wait_seconds = FIRST_WAIT_SECONDS if age is not None and age < EARLY else LATER_WAIT_SECONDS
     try:
         volume = ports.volumes.get(event.volume_id)
@@ -59,7 +58,7 @@ def check_volume(
     )
 
 
-def _age(made: JsonObject, event: CheckVolumeEvent) -> timedelta | None:
+def _age(made: MadeVolume, event: CheckVolumeEvent) -> timedelta | None:
     """How long ago we made it; None where the record does not say."""
-    created: datetime | None = parsed_time(made.get("createdAt"))
-    return event.now - created if created is not None and made.get("volumeId") == event.volume_id else None
+    is_known = made.created_at is not None and made.volume_id == event.volume_id
+    return event.now - made.created_at if is_known and made.created_at else None

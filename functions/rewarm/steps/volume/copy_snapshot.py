@@ -18,7 +18,7 @@ from rewarm.domain.volume.leftovers import COPY_TAG, INDEX_TAG, RESTORE_TAG, STA
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import SnapshotCopies
-from rewarm.steps.record.records import attribute, copy_attribute, parsed_time
+from rewarm.steps.record.volume import SnapshotCopy, VolumeRecord
 
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeSnapshots may not show what CopySnapshot has just made."""
@@ -44,15 +44,15 @@ def copy_snapshot(
     stack_name: str,
 ) -> Copying:
     """Starts the copy, or looks how far it is. Raises SnapshotNotUsableError."""
-    index, name = event.volume.index, copy_attribute(event.volume.index)
-    noted = attribute(table, event.restore_id, index, name)
-    found = _found(noted, copies.of_restore(event.restore_id, index) if noted else [])
+    index, record = event.volume.index, VolumeRecord(table, event.restore_id, event.volume.index)
+    noted = record.read().snapshot_copy
+    found = _found(noted, copies.of_restore(event.restore_id, index) if noted.asked_at else [])
     minutes = event.plan.copy_minutes or 0
     if found is None and _is_due(noted, event.now):
         asked: JsonObject = {"askedAt": iso(event.now), "of": source.snapshot_id, "region": source.region}
-        table.update_volume(event.restore_id, index, {name: asked})
+        record.note_snapshot_copy(asked)
         made = copies.start(_order(event, source, minutes, stack_name))
-        table.update_volume(event.restore_id, index, {name: {**asked, "snapshotId": made}})
+        record.note_snapshot_copy({**asked, "snapshotId": made})
     if found is None:
         return Copying(None, WAIT_SECONDS[0], "copying")
     if found.state == "error":
@@ -70,7 +70,7 @@ def copy_snapshot(
 
 def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table: RestoreTable) -> list[str]:
     """Deletes what was copied for the volume, and returns it in words. Does nothing where nothing was."""
-    if not attribute(table, restore_id, index, copy_attribute(index)):
+    if VolumeRecord(table, restore_id, index).read().snapshot_copy.asked_at is None:
         return []
     found = copies.of_restore(restore_id, index)
     for snapshot in found:
@@ -78,17 +78,15 @@ def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table:
     return [f"snapshot copy {snapshot.snapshot_id}" for snapshot in found]
 
 
-def _found(noted: JsonObject, made: list[Snapshot]) -> Snapshot | None:
+def _found(noted: SnapshotCopy, made: list[Snapshot]) -> Snapshot | None:
     """The one that the record names, else the first of those with our tags."""
-    known = noted.get("snapshotId")
     ordered = sorted(made, key=lambda snapshot: (snapshot.started_at, snapshot.snapshot_id))
-    named = [snapshot for snapshot in ordered if snapshot.snapshot_id == known]
+    named = [snapshot for snapshot in ordered if snapshot.snapshot_id == noted.snapshot_id]
     return next(iter([*named, *ordered]), None)
 
 
-def _is_due(noted: JsonObject, now: datetime) -> bool:
-    asked_at = parsed_time(noted.get("askedAt"))
-    return asked_at is None or now - asked_at > APPEARANCE_PATIENCE
+def _is_due(noted: SnapshotCopy, now: datetime) -> bool:
+    return noted.asked_at is None or now - noted.asked_at > APPEARANCE_PATIENCE
 
 
 def _order(event: PrepareSnapshotEvent, source: CopiedSnapshot, minutes: int, stack_name: str) -> CopyOrder:

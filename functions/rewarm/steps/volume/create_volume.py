@@ -20,17 +20,8 @@ from rewarm.domain.volume.performance import BOOST_TAG, performance_of
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.records import (
-    Status,
-    boost_attribute,
-    knows_volumes,
-    made_volumes,
-    note,
-    plan_attribute,
-    planned,
-    stop_if_cancelled,
-    volume_attribute,
-)
+from rewarm.steps.record.restore import Status, stop_if_cancelled
+from rewarm.steps.record.volume import KnownVolume, VolumeRecord
 
 TOKEN_LENGTH = 64
 """botocore: ec2 CreateVolume ClientToken, at most 64 ASCII characters."""
@@ -55,7 +46,8 @@ def create_volume(
     """
     stop_if_cancelled(ports.table, event.restore_id)
     volume = event.volume
-    record = _known_record(event, ports.table)
+    record = VolumeRecord(ports.table, event.restore_id, volume.index)
+    known = _known(event, record)
     token = client_token(event.restore_id, volume.index, event.attempt)
     settings = _encrypted(event, volume.volume.settings(_tags(event, ports.stack_name)))
     if event.plan.strategy is Strategy.VOLUME_CLONE:
@@ -64,7 +56,7 @@ def create_volume(
         volume_id = _create(event, settings, ports.volumes, token)
     made = {
         "volumeId": volume_id,
-        "volumeIds": {**_made_before(event, record), str(event.attempt): volume_id},
+        "volumeIds": {**(known.made_volumes if event.attempt else {}), str(event.attempt): volume_id},
         "snapshotId": volume.snapshot_id,
         "strategy": event.plan.strategy.value,
         "availabilityZone": volume.availability_zone,
@@ -72,8 +64,8 @@ def create_volume(
         "device": volume.device,
         "createdAt": iso(event.now),
     }
-    changes = {volume_attribute(volume.index): made, **_boost_record(event, volume_id)}
-    note(ports.table, event.restore_id, {**changes, "status": Status.RESTORING.value})
+    record.note_made(made, _boost(event, volume_id))
+    ports.table.advance(event.restore_id, Status.RESTORING.value)
     return CreateVolumeResult(volume_id=volume_id, client_token=token)
 
 
@@ -89,22 +81,15 @@ def _encrypted(event: CreateVolumeEvent, settings: VolumeSettings) -> VolumeSett
     return replace(settings, encrypted=True, kms_key_id=settings.kms_key_id or own_key)
 
 
-def _known_record(event: CreateVolumeEvent, table: RestoreTable) -> JsonObject:
+def _known(event: CreateVolumeEvent, record: VolumeRecord) -> KnownVolume:
     """The volume's record. Without one, nothing would prove that a volume with our tags is ours.
 
     `Announce Plan` writes it, and a restore goes on where that failed.
     """
-    index = event.volume.index
-    record = table.get_volume(event.restore_id, index)
-    if not knows_volumes(record, index):
-        noted = {plan_attribute(index): planned(event.volume, event.plan)}
-        table.update_volume(event.restore_id, index, noted)
-    return record
-
-
-def _made_before(event: CreateVolumeEvent, record: JsonObject) -> dict[str, str]:
-    """The volumes of earlier plans by attempt: what stays of them is known by its id."""
-    return made_volumes(record, event.volume.index) if event.attempt else {}
+    known = record.read()
+    if not known.was_never_lost:
+        record.note_planned(event.volume, event.plan)
+    return known
 
 
 def _create(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeStore, token: str) -> str:
@@ -157,10 +142,10 @@ def _copy(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeSto
     return volumes.copy(source_id, replace(settings, size_gib=size_gib), client_token=token)
 
 
-def _boost_record(event: CreateVolumeEvent, volume_id: str) -> JsonObject:
+def _boost(event: CreateVolumeEvent, volume_id: str) -> JsonObject | None:
     if event.plan.boost is None:
-        return {}
-    told = {
+        return None
+    return {
         "volumeId": volume_id,
         "state": "boosted",
         "boosted": performance_of(event.plan.boost.values()).in_words,
@@ -168,7 +153,6 @@ def _boost_record(event: CreateVolumeEvent, volume_id: str) -> JsonObject:
         "targetSettings": performance_of(event.volume.volume.settings()).as_text,
         "at": iso(event.now),
     }
-    return {boost_attribute(event.volume.index): told}
 
 
 def client_token(restore_id: str, index: int, attempt: int) -> str:

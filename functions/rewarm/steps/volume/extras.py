@@ -23,12 +23,11 @@ from rewarm.domain.model import Volume
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, Performance, VolumeModification, parse_performance
-from rewarm.ports import JsonObject
 from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.records import attribute, fast_restore_user, parsed_time, preparation_attribute
+from rewarm.steps.record.volume import FastRestore, VolumeRecord, fast_restore_user
 
 UNDER_WAY = "the modification is under way"
 LATER = (ThrottledError, ServiceUnavailableError, ModificationPostponedError)
@@ -121,16 +120,17 @@ def release_fast_restore(
     ThrottledError and ServiceUnavailableError.
     """
     user = fast_restore_user(restore_id, index)
-    noted = attribute(table, restore_id, index, preparation_attribute(index))
-    if noted:
+    record = VolumeRecord(table, restore_id, index)
+    noted = record.read().fast_restore
+    if noted.since is not None:
         claim_again(user, place, noted, table)
     returned = ReturnedFastRestore()
     claim = table.release_fast_snapshot_restore(*place, user)
     if claim is not None:
         returned = _disable(place, claim, fast_restores)
         table.forget_fast_snapshot_restore(*place, user)
-    if noted:
-        table.update_volume(restore_id, index, {preparation_attribute(index): None})
+    if noted.since is not None:
+        record.note_fast_restore(None)
     return returned
 
 
@@ -148,9 +148,9 @@ def _disable(
     return ReturnedFastRestore(left=(f"{name}, which stays on ({why})",))
 
 
-def claim_again(user: str, place: tuple[str, str], noted: JsonObject, table: RestoreTable) -> None:
+def claim_again(user: str, place: tuple[str, str], noted: FastRestore, table: RestoreTable) -> None:
     """Writes the table's claim once more where it is lost, from what is noted of the volume."""
-    enabling_time = parsed_time(noted.get("enablingTime"))
+    enabling_time = noted.enabling_time
     if enabling_time is None:
         return
     claim = table.claim(*place)

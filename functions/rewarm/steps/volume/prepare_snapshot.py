@@ -17,16 +17,10 @@ from rewarm.domain.plan.estimators import fsr_credits_per_hour
 from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.leftovers import came_of
-from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
-from rewarm.steps.record.records import (
-    attribute,
-    fast_restore_user,
-    parsed_time,
-    preparation_attribute,
-    stop_if_cancelled,
-)
+from rewarm.steps.record.restore import stop_if_cancelled
+from rewarm.steps.record.volume import FastRestore, VolumeRecord, fast_restore_user
 from rewarm.steps.volume.copy_snapshot import copy_snapshot
 from rewarm.steps.volume.extras import claim_again
 
@@ -97,13 +91,13 @@ def _prepared(event: PrepareSnapshotEvent, ports: PrepareSnapshotPorts) -> Prepa
     volume = event.volume
     place = (volume.snapshot_id, volume.availability_zone)
     found = ports.fast_restores.describe(*place, now=event.now)
-    noted = attribute(ports.table, event.restore_id, volume.index, preparation_attribute(volume.index))
-    if not noted:
+    noted = VolumeRecord(ports.table, event.restore_id, volume.index).read().fast_restore
+    if noted.since is None:
         noted = _claim(event, found, ports)
-        found = ports.fast_restores.describe(*place, now=event.now) if noted["enabledByUs"] else found
+        found = ports.fast_restores.describe(*place, now=event.now) if noted.enabled_by_us else found
     else:
         claim_again(fast_restore_user(event.restore_id, volume.index), place, noted, ports.table)
-    since = parsed_time(noted["since"]) or event.now
+    since = noted.since or event.now
     _stop_if_lost(found, since, event)
     _stop_if_overdue(since, event)
     ready, wait_seconds = _judge(found, volume.snapshot_size_gib, event.now)
@@ -114,13 +108,13 @@ def _prepared(event: PrepareSnapshotEvent, ports: PrepareSnapshotPorts) -> Prepa
         wait_seconds=wait_seconds,
         state=found.state if found else "enabling",
         credits=found.credits if found else None,
-        enabled_by_us=bool(noted["enabledByUs"]),
+        enabled_by_us=noted.enabled_by_us,
     )
 
 
 def _claim(
     event: PrepareSnapshotEvent, found: FastSnapshotRestore | None, ports: PrepareSnapshotPorts
-) -> JsonObject:
+) -> FastRestore:
     """Notes the claim before enabling: what a crash leaves enabled is still known to be ours."""
     volume = event.volume
     if found is not None and found.state not in RUNNING:
@@ -137,15 +131,15 @@ def _claim(
     ports.table.claim_fast_snapshot_restore(*place, user, asked_at=asked_at, enabling_time=enabling_time)
     enabled_by_us = was_ours or (asked_at is not None and _enable(place, asked_at, ports))
     own_since = _own_since(place, ports)
-    noted: JsonObject = {
+    noted = {
         "enabledByUs": enabled_by_us,
         "since": iso(event.now),
         "snapshotId": volume.snapshot_id,
         "availabilityZone": volume.availability_zone,
         **({"enablingTime": own_since.isoformat()} if own_since else {}),
     }
-    ports.table.update_volume(event.restore_id, volume.index, {preparation_attribute(volume.index): noted})
-    return noted
+    VolumeRecord(ports.table, event.restore_id, volume.index).note_fast_restore(noted)
+    return FastRestore.model_validate(noted)
 
 
 def _enable(place: tuple[str, str], asked_at: datetime, ports: PrepareSnapshotPorts) -> bool:

@@ -17,11 +17,7 @@ from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.records import (
-    ENDED,
-    boost_attribute,
-    settled_attribute,
-)
+from rewarm.steps.record.restore import ENDED, RestoreRecord
 from rewarm.steps.volume.copy_snapshot import delete_copies
 from rewarm.steps.volume.extras import lower, release_fast_restore
 
@@ -47,7 +43,8 @@ def release(
     ports: ReleasePorts,
 ) -> ReleaseResult:
     """Idempotent; does nothing for strategies that leave nothing running. Raises RestoreCancelledError."""
-    if not ports.table.set_unless_cancelled(event.restore_id, settled_attribute(event.volume.index), True):
+    record = RestoreRecord(ports.table, event.restore_id)
+    if not record.mark_settled(event.volume.index):
         raise RestoreCancelledError(ENDED)
     earlier = event.previous.released if event.previous else []
     place = (event.volume.snapshot_id, event.volume.availability_zone)
@@ -61,8 +58,7 @@ def release(
     boost = _release_boost(event, ports.volumes, ports.modifications)
     if boost is not None:
         told = {"volumeId": event.volume_id, **boost.to_json(), "at": iso(event.now)}
-        index = event.volume.index
-        ports.table.update_volume(event.restore_id, index, {boost_attribute(index): told})
+        record.volume(event.volume.index).note_boost(told)
     if boost is not None and boost.state == "lowered":
         now.append(f"boost of {event.volume_id} taken back: {boost.target} instead of {boost.boosted}")
     return ReleaseResult(

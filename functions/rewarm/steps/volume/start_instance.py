@@ -17,16 +17,10 @@ from rewarm.domain.model import Instance
 from rewarm.domain.units import clock_text, duration_text, iso
 from rewarm.domain.volume.replacing import STARTED_TAG
 from rewarm.domain.volume.targets import check_stopped
-from rewarm.ports import JsonObject
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.records import (
-    INSTANCE,
-    indexes,
-    made_volumes,
-    parsed_time,
-    stop_if_cancelled,
-)
-from rewarm.steps.replace.started import StartedPorts, started, untag
+from rewarm.steps.record.restore import KnownRestore, RestoreRecord, StartedInstance, stop_if_cancelled
+from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.replace.started import StartedPorts, untag
 
 WAIT_SECONDS = (3, 30)
 LONGEST_WAIT_FOR_OTHERS_SECONDS = 300
@@ -55,32 +49,34 @@ def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> Star
     stop_if_cancelled(ports.table, event.restore_id)
     if event.volume.instance_id is None:
         raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
-    record = ports.table.get(event.restore_id) or {}
-    noted: JsonObject = record.get(INSTANCE) or {}
-    if noted.get("state") == "given-up":
-        raise InstanceNotUpError(str(noted.get("reason")))
+    record = RestoreRecord(ports.table, event.restore_id)
+    known = record.read()
+    noted = known.instance
+    if noted.state == "given-up":
+        raise InstanceNotUpError(str(noted.reason))
     instance = ports.instances.get(event.volume.instance_id)
     if event.phase == "check":
         return _checked(event, instance, noted, ports)
-    if noted.get("state") == "up":
+    if noted.state == "up":
         untag(instance, ports.states)
         return _result(event, "up", noted)
-    if not noted:
-        if not record:
+    if noted.state is None:
+        if not known.is_known:
             raise InstanceNotUpError(f"{instance.instance_id} was not started: the restore's record is gone")
-        missing = _missing(record, event, ports)
+        missing = _missing(known, event, ports)
         if missing:
             return _waiting(event, missing)
-        if instance.state != "stopped" and started(ports.table, event.restore_id):
-            return _result(event, "waiting", {})  # another volume's execution has started it meanwhile
+        if instance.state != "stopped" and record.read().instance.state:
+            return _result(event, "waiting")  # another volume's execution has started it meanwhile
         check_stopped(instance)
-        noted = {"instanceId": instance.instance_id, "state": "started", "startedAt": iso(event.now)}
-        if not ports.table.replace_value(event.restore_id, INSTANCE, noted, was=None):
-            return _result(event, "waiting", {})  # another volume's execution was first, or it is cancelled
+        begun = {"instanceId": instance.instance_id, "state": "started", "startedAt": iso(event.now)}
+        if not record.replace_instance(begun, noted):
+            return _result(event, "waiting")  # another volume's execution was first, or it is cancelled
+        noted = StartedInstance.model_validate(begun)
     return _until_up(event, instance, noted, ports)
 
 
-def _missing(record: JsonObject, event: StartInstanceEvent, ports: StartInstancePorts) -> list[int]:
+def _missing(record: KnownRestore, event: StartInstanceEvent, ports: StartInstancePorts) -> list[int]:
     """The volumes of the restore that EC2 does not show as attached; this one where the record is lost."""
     attached = {
         volume.volume_id
@@ -88,9 +84,9 @@ def _missing(record: JsonObject, event: StartInstanceEvent, ports: StartInstance
         for attachment in volume.attachments
         if attachment.instance_id == event.volume.instance_id and attachment.state == "attached"
     }
-    known = indexes(record) or [event.volume.index]
-    made = {index: made_volumes(ports.table.get_volume(event.restore_id, index), index) for index in known}
-    return [index for index in known if attached.isdisjoint(made[index].values())]
+    indexes = record.indexes or [event.volume.index]
+    volumes = {index: VolumeRecord(ports.table, event.restore_id, index).read() for index in indexes}
+    return [index for index in indexes if attached.isdisjoint(volumes[index].made_volumes.values())]
 
 
 def _waiting(event: StartInstanceEvent, missing: list[int]) -> StartInstanceResult:
@@ -101,23 +97,23 @@ def _waiting(event: StartInstanceEvent, missing: list[int]) -> StartInstanceResu
             f"{event.volume.instance_id} was not started: volume {names} of this restore was not attached "
             f"within {duration_text(OTHERS_PATIENCE.total_seconds())}"
         )
-    return _result(event, "waiting", {})
+    return _result(event, "waiting")
 
 
 def _until_up(
-    event: StartInstanceEvent, instance: Instance, noted: JsonObject, ports: StartInstancePorts
+    event: StartInstanceEvent, instance: Instance, noted: StartedInstance, ports: StartInstancePorts
 ) -> StartInstanceResult:
-    started_at = parsed_time(noted.get("startedAt")) or event.now
+    started_at = noted.started_at or event.now
     if instance.is_gone:
         raise TargetNotUsableError(f"{instance.instance_id} is {instance.state}", field="target.instanceId")
     if instance.state == "stopped":
         ports.states.start(instance.instance_id, {STARTED_TAG: ports.stack_name})
     if instance.state == "running" and _is_up(instance, started_at, ports):
-        up = {**noted, "state": "up", "upAt": iso(event.now)}
-        if not ports.table.replace_value(event.restore_id, INSTANCE, up, was=noted):
+        up = {"state": "up", "upAt": iso(event.now)}
+        if not RestoreRecord(ports.table, event.restore_id).replace_instance(up, noted):
             return _result(event, "starting", noted)  # somebody else wrote what it is
         untag(instance, ports.states)
-        return _result(event, "up", up)
+        return _result(event, "up", noted.model_copy(update={"up_at": event.now}))
     if event.now - started_at > UP_PATIENCE:
         _give_up(event, instance, noted, ports)
     return _result(event, "starting", noted)
@@ -132,7 +128,7 @@ def _is_up(instance: Instance, started_at: datetime, ports: StartInstancePorts) 
 
 
 def _give_up(
-    event: StartInstanceEvent, instance: Instance, noted: JsonObject, ports: StartInstancePorts
+    event: StartInstanceEvent, instance: Instance, noted: StartedInstance, ports: StartInstancePorts
 ) -> None:
     checks = ports.states.status_checks(instance.instance_id)
     told = [f"status checks: {checks.in_words}"] if checks else []
@@ -141,23 +137,22 @@ def _give_up(
     reason = (
         f"{instance.instance_id} is {instance.state}{shown}, and Systems Manager has not heard from it "
         f"{duration_text(UP_PATIENCE.total_seconds())} after its start at "
-        f"{clock_text(parsed_time(noted.get('startedAt')) or event.now)}"
+        f"{clock_text(noted.started_at or event.now)}"
     )
-    given_up = {**noted, "state": "given-up", "reason": reason}
-    if ports.table.replace_value(event.restore_id, INSTANCE, given_up, was=noted):
+    given_up = {"state": "given-up", "reason": reason}
+    if RestoreRecord(ports.table, event.restore_id).replace_instance(given_up, noted):
         raise InstanceNotUpError(reason)
 
 
 def _checked(
-    event: StartInstanceEvent, instance: Instance, noted: JsonObject, ports: StartInstancePorts
+    event: StartInstanceEvent, instance: Instance, noted: StartedInstance, ports: StartInstancePorts
 ) -> StartInstanceResult:
-    if noted.get("checkedAt"):
+    if noted.checked_at is not None:
         return _result(event, "checked", noted)
     checks = ports.states.status_checks(instance.instance_id)
     if checks is not None and checks.passed:
-        passed = {**noted, "checkedAt": iso(event.now)}
-        ports.table.replace_value(event.restore_id, INSTANCE, passed, was=noted)
-        return _result(event, "checked", passed)
+        RestoreRecord(ports.table, event.restore_id).replace_instance({"checkedAt": iso(event.now)}, noted)
+        return _result(event, "checked", noted.model_copy(update={"checked_at": event.now}))
     result = _result(event, "up", noted, finished=False)
     if event.now - result.since > CHECK_PATIENCE:
         shown = f"its status checks are: {checks.in_words}" if checks else f"it is {instance.state}"
@@ -169,7 +164,11 @@ def _checked(
 
 
 def _result(
-    event: StartInstanceEvent, state: Any, noted: JsonObject, *, finished: bool | None = None
+    event: StartInstanceEvent,
+    state: Any,
+    noted: StartedInstance | None = None,
+    *,
+    finished: bool | None = None,
 ) -> StartInstanceResult:
     pending = event.pending if event.pending and _is_of(event.pending, event.phase) else None
     since = pending.since if pending else event.now
@@ -181,9 +180,9 @@ def _result(
         wait_seconds=max(low, min(high, round((event.now - since).total_seconds() / 10))),
         state=state,
         since=since,
-        started_at=parsed_time(noted.get("startedAt")),
-        up_at=parsed_time(noted.get("upAt")),
-        checked_at=parsed_time(noted.get("checkedAt")),
+        started_at=noted.started_at if noted else None,
+        up_at=noted.up_at if noted else None,
+        checked_at=noted.checked_at if noted else None,
     )
 
 

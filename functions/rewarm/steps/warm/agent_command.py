@@ -26,7 +26,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.records import attribute, parsed_time, sending_attribute
+from rewarm.steps.record.volume import Sending, VolumeRecord
 
 DELIVERY_SECONDS = 300
 """SSM tries for so long to reach the instance (botocore: ssm SendCommand TimeoutSeconds, at least 30)."""
@@ -93,8 +93,7 @@ def send(command: AgentCommand, target: AgentTarget, ports: AgentPorts) -> str:
     Raises AgentUnreachableError, InstanceAwayError, TargetNotUsableError.
     """
     volume, comment = target.volume, target.comment(command.action)
-    name = sending_attribute(volume.index)
-    standing = attribute(ports.table, target.restore_id, volume.index, name)
+    standing = VolumeRecord(ports.table, target.restore_id, volume.index).read().sending
     known = sent_before(standing, comment, ports.commands)
     return known if known is not None else _send(command, target, comment, ports)
 
@@ -172,13 +171,12 @@ def about_to_send(
 ) -> Iterator[None]:
     """Around SendCommand, which may have its effect from `since` to `until`.
 
-    Whoever notes the command's id takes the note away (`sending_attribute`: None).
+    Whoever notes the command's id takes the note away.
     """
-    name = sending_attribute(index)
+    record = VolumeRecord(table, restore_id, index)
 
     def noted(since: datetime, until: datetime) -> None:
-        told = {**note, "since": iso(since), "until": iso(until)}
-        table.update_volume(restore_id, index, {name: told})
+        record.note_sending({**note, "since": iso(since), "until": iso(until)})
 
     since = commands.time()
     noted(since, since + ANSWER_AFTER)
@@ -194,27 +192,26 @@ def about_to_send(
         raise
     except RestoreError:
         with suppress(RestoreError):
-            table.update_volume(restore_id, index, {name: None})
+            record.note_sending(None)
         raise
 
 
-def sent_before(standing: JsonObject | None, comment: str | None, commands: Commands) -> str | None:
+def sent_before(standing: Sending, comment: str | None, commands: Commands) -> str | None:
     """The command with this comment that nobody noted; others that nobody noted are cancelled.
 
     Raises ServiceUnavailableError while SSM may not show it yet.
     """
-    since = parsed_time((standing or {}).get("since"))
-    if not standing or since is None:
+    if standing.since is None:
         return None
-    sent = commands.find(standing["comment"], platform=standing["platform"], since=since)
+    sent = commands.find(standing.comment, platform=standing.platform, since=standing.since)
     found = [command for command in sent if not command.is_cancelled]
-    until = parsed_time(standing.get("until")) or since
+    until = standing.until or standing.since
     if not found and commands.time() - until < SHOWN_AFTER:
-        raise ServiceUnavailableError(f'whether "{standing["comment"]}" was sent, SSM may not show yet')
+        raise ServiceUnavailableError(f'whether "{standing.comment}" was sent, SSM may not show yet')
     kept = None
-    if found and standing["comment"] == comment:
+    if found and standing.comment == comment:
         kept = next((command for command in found if not command.is_over), found[0])
     for command in found:
         if command is not kept and not command.is_over:
-            commands.cancel(command.command_id, standing["instanceId"])
+            commands.cancel(command.command_id, standing.instance_id)
     return kept.command_id if kept else None

@@ -15,20 +15,13 @@ from rewarm.domain.errors import AgentFailedError
 from rewarm.domain.model import MIB, CommandStatus, Extent
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.reads import SAMPLES_BEFORE, p99_limit_ms, read_ops_level
-from rewarm.domain.units import iso
 from rewarm.domain.volume.extents import Runs, Scope
-from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.performance import Metrics
 from rewarm.steps.record.bucket import first_map_key, progress_key
-from rewarm.steps.record.records import (
-    attribute,
-    command_attribute,
-    parsed_time,
-    sending_attribute,
-    stop_if_cancelled,
-)
+from rewarm.steps.record.restore import stop_if_cancelled
+from rewarm.steps.record.volume import SentCommand, VolumeRecord
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read
 from rewarm.steps.warm.lost_instance import is_reachable
@@ -60,15 +53,14 @@ def dispatch_warmer(
     InstanceAwayError, TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
     """
     stop_if_cancelled(ports.table, event.restore_id)
-    name = command_attribute(event.volume.index)
-    noted = attribute(ports.table, event.restore_id, event.volume.index, name)
-    known = noted.get("volumeId") == event.volume_id
-    earlier = DispatchWarmerResult.model_validate(noted["dispatch"]) if known else None
+    record = VolumeRecord(ports.table, event.restore_id, event.volume.index)
+    noted = record.read().command
+    earlier = noted.result if noted.volume_id == event.volume_id else None
     restarts = 0
-    if earlier is not None and noted.get("warmUps", 0) == event.warm_ups:
+    if earlier is not None and noted.warm_ups == event.warm_ups:
         found = restart(earlier, noted, event.now, commands=ports.commands, instances=ports.instances)
-        if found.note is not None:
-            ports.table.update_volume(event.restore_id, event.volume.index, {name: {**noted, **found.note}})
+        if found.away_since is not None:
+            record.note_interrupted(noted, found.away_since)
         if not found.is_due:
             return earlier
         restarts = found.restarts
@@ -87,9 +79,7 @@ def dispatch_warmer(
         started_at=event.now,
         read_ops_before=earlier.read_ops_before if earlier else _level_before(event, ports.metrics),
     )
-    told = {"volumeId": event.volume_id, "warmUps": event.warm_ups, "restarts": restarts}
-    changes = {name: {**told, "dispatch": result.to_json()}, sending_attribute(event.volume.index): None}
-    ports.table.update_volume(event.restore_id, event.volume.index, changes)
+    record.note_sent(result, volumeId=event.volume_id, warmUps=event.warm_ups, restarts=restarts)
     return result
 
 
@@ -154,16 +144,17 @@ def _execution_seconds(event: DispatchWarmerEvent) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """`restarts` is how often the command was sent again, this time included; `note` is for the record."""
+    """`restarts` is how often the command was sent again, this time included."""
 
     is_due: bool = False
     restarts: int = 0
-    note: JsonObject | None = None
+    away_since: datetime | None = None
+    """Since when the instance is not back."""
 
 
 def restart(
     earlier: DispatchWarmerResult,
-    noted: JsonObject,
+    noted: SentCommand,
     now: datetime,
     *,
     commands: Commands,
@@ -176,14 +167,14 @@ def restart(
     status = commands.status(earlier.command_id, earlier.instance_id)
     if status is None or not status.finished or not agent_output.is_interrupted(status):
         return Restart()
-    restarts = int(noted.get("restarts", 0)) + 1
+    restarts = noted.restarts + 1
     if restarts > MOST_RESTARTS:
         raise AgentFailedError(_too_often(earlier, restarts, status))
     instance = instances.get(earlier.instance_id)
-    since = parsed_time(noted.get("interruptedAt")) or now
+    since = noted.interrupted_at or now
     if is_reachable(instance, away=now - since):
         return Restart(is_due=True, restarts=restarts)
-    return Restart(note={"interruptedAt": iso(since)})
+    return Restart(away_since=since)
 
 
 def _too_often(earlier: DispatchWarmerResult, times: int, status: CommandStatus) -> str:

@@ -10,7 +10,6 @@ import pytest
 from rewarm.contracts import (
     AnnounceEvent,
 )
-from rewarm.contracts.base import JsonObject
 from rewarm.domain.errors import (
     AccessDeniedError,
     RestoreError,
@@ -20,6 +19,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.units import iso
 from rewarm.domain.words.message import Message, Severity
 from rewarm.steps.announce import announce as announcing
+from rewarm.steps.record.restore import Change, KnownRestore
 from tests.support.announcing import FAILURE, plan_details, ready_details, say
 from tests.support.builders import (
     RESTORE_ID,
@@ -64,16 +64,20 @@ each_transient = pytest.mark.parametrize("error", TRANSIENT, ids=lambda one: typ
 def world_without(part: str, error: RestoreError, monkeypatch: pytest.MonkeyPatch) -> World:
     """In which the table refuses the reading of the record, or one of the writings."""
     made = World()
-    places = {
-        "the record": (made.table, "get_volume"),
-        "the news": (made.table, "append_volume_event"),
-        "the changes": (announcing, "note"),
-    }
 
     def refuse(*_arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr(*places[part], refuse)
+    composers = {
+        kind: lambda event, record, compose=compose: (compose(event, record)[0], refuse)
+        for kind, compose in announcing.COMPOSERS.items()
+    }
+    places = {
+        "the record": (made.table, "get_volume", refuse),
+        "the news": (made.table, "append_volume_event", refuse),
+        "the changes": (announcing, "COMPOSERS", composers),
+    }
+    monkeypatch.setattr(*places[part])
     return made
 
 
@@ -121,8 +125,9 @@ def test_what_is_not_tried_again_is_told_at_once(part: str, monkeypatch: pytest.
 def test_what_could_be_read_is_told(
     part: str, known: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def by_record(event: AnnounceEvent, record: JsonObject) -> tuple[Message, JsonObject]:
-        return Message("ready", event.restore_id, str(record), "text", Severity.INFO), {"b": 2}
+    def by_record(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
+        message = Message("ready", event.restore_id, str(record.volume(0).raw), "text", Severity.INFO)
+        return message, announcing.COMPOSERS["ready"](event, record)[1]
 
     world = world_without(part, LASTING, monkeypatch)
     if known:

@@ -8,7 +8,6 @@ import pytest
 
 from rewarm.domain.volume.replacing import REPLACED_TAG, Place
 from rewarm.steps.clean_up.sweep import sweep
-from rewarm.steps.record.records import note
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.replace.put_back import PutBackPorts
 from tests.support.builders import DEVICE, INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, instance
@@ -79,7 +78,7 @@ class TestSweepReplaced:
 
     def test_a_clean_up_that_gave_up_is_taken_up_again(self, world):
         account = {"removed": [], "kept": [], "unfinished": True}
-        note(world.table, RESTORE_ID, {"status": "failed", "cleanUp0": account})
+        world.table.put(RESTORE_ID, {"status": "failed", "cleanUp0": account})
         world.ended("FAILED")
         swept(world)
         assert is_back(world)

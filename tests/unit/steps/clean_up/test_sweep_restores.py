@@ -9,7 +9,6 @@ from rewarm.domain.model import FastSnapshotRestore, VolumeSettings
 from rewarm.domain.ready.waits import cancel_signal
 from rewarm.domain.volume.leftovers import restore_of
 from rewarm.steps.clean_up.sweep import restore_of_event
-from rewarm.steps.record.records import note
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at, request
 from tests.support.sweeping import MADE, SweepWorld
 
@@ -343,7 +342,7 @@ class TestRacesAndBystanders:
         world.begun(volume0=None)
         world.sweep()
         world.made()
-        note(world.table, RESTORE_ID, {"status": "restoring", "volume0": MADE})
+        world.table.put(RESTORE_ID, {"status": "restoring", "volume0": MADE})
         world.sweep(now=at(45))
         assert world.volumes.deleted == [VOLUME_ID]
         assert world.table.records[RESTORE_ID]["status"] == "failed"

@@ -6,7 +6,6 @@ import pytest
 
 from rewarm.domain.errors import AccessDeniedError, ThrottledError
 from rewarm.domain.volume.replacing import STARTED_TAG
-from rewarm.steps.record.records import INSTANCE
 from rewarm.steps.replace.started import StartedPorts, stop_again
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, World, instance
 from tests.support.wired import wired
@@ -28,7 +27,7 @@ def state(world):
 def world():
     world = World()
     world.instances.add(instance(tags={STARTED_TAG: "rewarm", "Name": "app"}))
-    world.table.records[RESTORE_ID] = {INSTANCE: dict(STARTED)}
+    world.table.records[RESTORE_ID] = {"instance": dict(STARTED)}
     return world
 
 
@@ -44,12 +43,12 @@ def test_it_is_stopped_and_loses_the_tag(world):
 
 def test_the_other_volumes_learn_that_it_is_given_up(world):
     undo(world)
-    noted = world.table.records[RESTORE_ID][INSTANCE]
+    noted = world.table.records[RESTORE_ID]["instance"]
     assert (noted["state"], noted["reason"]) == ("given-up", "volume 1 has failed")
 
 
 def test_what_is_up_is_left_alone(world):
-    world.table.records[RESTORE_ID][INSTANCE]["state"] = "up"
+    world.table.records[RESTORE_ID]["instance"]["state"] = "up"
     assert undo(world).state == "up"
     assert state(world) == ("running", {"Name": "app"})
 
@@ -58,7 +57,7 @@ def test_an_instance_that_was_never_started_is_left_alone_and_never_will_be(worl
     world.table.records[RESTORE_ID] = {}
     assert undo(world).state == "down"
     assert state(world)[0] == "running"
-    assert world.table.records[RESTORE_ID][INSTANCE]["state"] == "given-up"
+    assert world.table.records[RESTORE_ID]["instance"]["state"] == "given-up"
 
 
 def test_one_whose_record_is_lost_loses_the_tag(world):
@@ -81,7 +80,7 @@ def test_an_instance_that_is_gone_keeps_nothing_waiting(world):
 
 
 def test_volumes_that_an_instance_worked_with_are_kept_though_it_is_gone(world):
-    world.table.records[RESTORE_ID][INSTANCE]["state"] = "up"
+    world.table.records[RESTORE_ID]["instance"]["state"] = "up"
     del world.instances.instances[INSTANCE_ID]
     assert undo(world).state == "up"
 

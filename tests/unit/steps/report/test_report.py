@@ -8,7 +8,6 @@ from decimal import Decimal
 from rewarm.contracts import Failure, ReportEvent, Trigger
 from rewarm.domain.model import Strategy
 from rewarm.steps.record.payloads import write_plans
-from rewarm.steps.record.records import note
 from rewarm.steps.report.report import ReportPorts, report
 from tests.support import accounts
 from tests.support.builders import (
@@ -262,8 +261,7 @@ class TestFailedRestore:
     def test_what_was_known_of_the_volume_is_told(self):
         world = World()
         story = {name: accounts.ready()[name] for name in ("timeline", "before", "plan", "warmUps")}
-        note(
-            world.table,
+        world.table.put(
             RESTORE_ID,
             {
                 "volume0": {"volumeId": VOLUME_ID},

@@ -22,7 +22,6 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import GIB, FastSnapshotRestore, PriceFigure, Strategy
 from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
-from rewarm.steps.record.records import note
 from rewarm.steps.request.routes import (
     CancelRestorePorts,
     GetRestorePorts,
@@ -275,7 +274,7 @@ class TestGetRestore:
         world = World()
         start(world)
         key = "restores/x/0/progress.json"
-        note(world.table, RESTORE_ID, {"volume0": {"volumeId": "vol-1"}, "volume1": {"volumeId": "vol-2"}})
+        world.table.put(RESTORE_ID, {"volume0": {"volumeId": "vol-1"}, "volume1": {"volumeId": "vol-2"}})
         world.table.update_volume(RESTORE_ID, 0, {"command0": {"dispatch": {"progressKey": key}}})
         world.artifacts.objects[key] = {"event": "progress", "bytesDone": 7}
         found = get_restore(RESTORE_ID, wired(GetRestorePorts, world))

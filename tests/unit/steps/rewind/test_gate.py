@@ -18,7 +18,6 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Attachment
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.steps.record.bucket import part_key
-from rewarm.steps.record.records import WRITING
 from tests.support.builders import RESTORE_ID, assignment
 from tests.support.replacing import OLD
 from tests.support.rewinding import COPIED, Rewinding, completed, with_newest
@@ -56,7 +55,7 @@ def test_the_gate_has_no_lines_and_names_the_first_part_that_has(world: Rewindin
 
 def test_it_is_cancelled_also_while_packs_are_copied_and_not_once_it_is_written(world: Rewinding) -> None:
     with_newest(world).armed()
-    assert world.table.request_cancel(RESTORE_ID, unless=[WRITING])
+    assert world.table.request_cancel(RESTORE_ID, unless=["writing"])
     with pytest.raises(RestoreCancelledError):
         world.go(COPIED)
     assert not is_marked(world)
@@ -64,7 +63,7 @@ def test_it_is_cancelled_also_while_packs_are_copied_and_not_once_it_is_written(
 
 def test_a_cancel_comes_too_late_once_the_gate_is_open(world: Rewinding) -> None:
     world.opened()
-    assert not world.table.request_cancel(RESTORE_ID, unless=[WRITING])
+    assert not world.table.request_cancel(RESTORE_ID, unless=["writing"])
 
 
 def test_an_evidence_in_error_leaves_the_volume_as_it_was(world: Rewinding) -> None:

@@ -9,7 +9,6 @@ import pytest
 from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult, ReplacedVolume
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.model import Attachment
-from rewarm.steps.record.records import replaced_attribute
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.volume.attach_volume import AttachVolumePorts, attach_volume
 from tests.support.builders import (
@@ -137,11 +136,11 @@ class TestReplacedDisks:
         ],
     )
     def test_the_new_volume_gets_the_letter_of_the_old_one(self, world, before, wished):
-        world.table.update_volume(RESTORE_ID, 0, {replaced_attribute(0): {"unmounted": before}})
+        world.table.update_volume(RESTORE_ID, 0, {"replaced0": {"unmounted": before}})
         attach(world, bringOnline=True, replaces=OLD, mode="replace")
         assert sent_parameters(world)["mountPath"] == wished
 
     def test_another_path_may_be_asked_for(self, world):
-        world.table.update_volume(RESTORE_ID, 0, {replaced_attribute(0): {"unmounted": ["E:\\"]}})
+        world.table.update_volume(RESTORE_ID, 0, {"replaced0": {"unmounted": ["E:\\"]}})
         attach(world, bringOnline=True, replaces=OLD, mode="replace", mountPath="G:")
         assert sent_parameters(world)["mountPath"] == "G:"

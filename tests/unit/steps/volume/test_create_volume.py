@@ -17,7 +17,7 @@ from rewarm.domain.errors import (
     VolumeCopyUnavailableError,
 )
 from rewarm.domain.model import Strategy, VolumeSettings
-from rewarm.steps.record.records import knows_volumes
+from rewarm.steps.record.volume import VolumeRecord
 from rewarm.steps.volume.create_volume import CreateVolumePorts, client_token, create_volume
 from tests.support.builders import (
     NOW,
@@ -76,7 +76,7 @@ class TestCreateVolume:
         world.volumes.failure = RequestRefusedError("CreateVolume: refused")
         with pytest.raises(RequestRefusedError):
             create(world)
-        assert knows_volumes(world.table.get_volume(RESTORE_ID, 0), 0)
+        assert VolumeRecord(world.table, RESTORE_ID, 0).read().was_never_lost
 
     def test_the_next_plan_has_a_token_of_its_own(self):
         world = World()

@@ -15,7 +15,6 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, StatusChecks, Volume
 from rewarm.domain.volume.replacing import STARTED_TAG
-from rewarm.steps.record.records import INSTANCE, volume_attribute
 from rewarm.steps.volume.start_instance import StartInstancePorts, start_instance
 from tests.support.builders import (
     INSTANCE_ID,
@@ -50,7 +49,7 @@ def attach(world, index):
 
 
 def noted(world):
-    return world.table.records[RESTORE_ID].get(INSTANCE)
+    return world.table.records[RESTORE_ID].get("instance")
 
 
 @pytest.fixture
@@ -62,7 +61,7 @@ def world():
     for index, volume_id in enumerate(VOLUMES):
         settings = replace(assignment().volume.settings(), tags={"rewarm:restore-id": RESTORE_ID})
         world.volumes.volumes[volume_id] = Volume(volume_id, "available", ZONE, settings, None, None, (), NOW)
-        record[volume_attribute(index)] = {"volumeId": volume_id, "volumeIds": {"0": volume_id}}
+        record[f"volume{index}"] = {"volumeId": volume_id, "volumeIds": {"0": volume_id}}
     world.table.records[RESTORE_ID] = record
     return world
 

@@ -1,0 +1,540 @@
+"""What the record of a restore says, and each change of it: nothing else knows the names in a restore's item.
+
+One attribute for each concern, so that writers never collide. What is known of a volume is in an item of its
+own (volume.py); only the marks `attached` and `settled` are on the restore's, where a cancel meets them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import StrEnum
+
+from rewarm.contracts import Failure, PlanSummary, ReportResult, RestoreRequest, Trigger, VolumePlan
+from rewarm.domain.errors import RestoreCancelledError
+from rewarm.domain.fleets import RestoreStanding
+from rewarm.domain.model import OnFailure
+from rewarm.domain.units import iso
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
+from rewarm.steps.record.volume import (
+    Item,
+    KnownVolume,
+    ReplacedVolume,
+    VolumeRecord,
+    known_volume,
+)
+
+
+class Status(StrEnum):
+    """Where a restore is."""
+
+    ACCEPTED = "accepted"
+    PLANNING = "planning"
+    PLANNED = "planned"
+    AWAITING_APPROVAL = "awaiting-approval"
+    RESTORING = "restoring"
+    INITIALIZING = "initializing"
+    READY = "ready"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+    DUPLICATE = "duplicate"
+    SUPPRESSED = "suppressed"
+
+
+FINISHED = frozenset(
+    {Status.READY, Status.FAILED, Status.CANCELLED, Status.REFUSED, Status.DUPLICATE, Status.SUPPRESSED}
+)
+
+SWEPT = "the restore had already been ended and cleaned up, because its execution was stopped or timed out"
+ENDED = "the restore had already been ended: somebody cancelled it, or its execution was stopped"
+"""Where a step learns only that it came too late."""
+REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
+"""Errors of a restore that another one was in the way of: nothing was created."""
+_NEVER = datetime.min.replace(tzinfo=UTC)
+_ATTACHED, _SETTLED = "attached", "settled"
+_WRITING = "writing"
+"""Mark of a restore that rewinds volumes: a block is about to be written, so it cannot be cancelled."""
+_INSTANCE = "instance"
+_MOST_AT_ONCE = 100
+"""DynamoDB developer guide, "Constraints": an expression has up to 300 operators."""
+
+
+class WantedTarget(Item):
+    """Where the request wants the volumes."""
+
+    instance_id: str | None = None
+    mode: str | None = None
+    reboot: bool = False
+    start: bool = False
+    unmount: bool = False
+
+
+class WantedSource(Item):
+    """What the request wants to be restored."""
+
+    keep_copy: bool = False
+    undo_of: str | None = None
+
+
+class WantedDrill(Item):
+    """Which drill the restore is."""
+
+    runbook: str | None = None
+
+
+class Wanted(Item):
+    """The request, as far as it still matters once it is carried out; that of another version, too."""
+
+    source: WantedSource = WantedSource()
+    target: WantedTarget = WantedTarget()
+    drill: WantedDrill = WantedDrill()
+    dry_run: bool = False
+    on_failure: OnFailure = OnFailure.CLEAN_UP
+
+
+class KnownFailure(Item):
+    """Why the restore failed."""
+
+    state: str | None = None
+    error: str | None = None
+    cause: str = ""
+
+    @property
+    def named(self) -> Failure | None:
+        """None where no error is known."""
+        return None if self.error is None else Failure(state=self.state, error=self.error, cause=self.cause)
+
+
+class StartedInstance(Item):
+    """The instance that is started with its new volumes; see steps/replace/started."""
+
+    instance_id: str | None = None
+    state: str | None = None
+    reason: str | None = None
+    started_at: datetime | None = None
+    up_at: datetime | None = None
+    checked_at: datetime | None = None
+
+
+class AttachedMark(Item):
+    """The volume was announced as usable: from then on it is never deleted."""
+
+    volume_id: str | None = None
+    mount_points: list[str] = []
+
+
+class SlackPlace(Item):
+    """Where Slack shows the restore."""
+
+    channel: str | None = None
+
+
+class KnownRestore(Item):
+    """The record of a restore, or what is left of it: each part is empty where it is missing."""
+
+    status: str | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    deadline_at: datetime | None = None
+    request: Wanted = Wanted()
+    trigger: Trigger | None = None
+    alarm_held_until: datetime | None = None
+    """Until this time the alarm that started it starts no other restore."""
+    volume_count: int = 0
+    summary: JsonObject | None = None
+    events: list[JsonObject] = []
+    """What was said of the whole restore."""
+    failure: KnownFailure = KnownFailure()
+    report_key: str | None = None
+    page_key: str | None = None
+    cancel_requested: bool = False
+    cancel_asked: bool = False
+    """Somebody had asked for it before the sweeper did."""
+    swept_at: datetime | None = None
+    told_at: datetime | None = None
+    recovered: bool = False
+    """Its item was lost, and made again."""
+    instance: StartedInstance = StartedInstance()
+    slack: SlackPlace = SlackPlace()
+    volumes: Mapping[int, KnownVolume] = {}
+    """Those that were read."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is an item."""
+        return bool(self.raw)
+
+    @property
+    def was_asked(self) -> bool:
+        """Whether it says what the restore was asked for."""
+        return "request" in self.model_fields_set
+
+    def whole_request(self) -> RestoreRequest:
+        """What the restore was asked for. Raises ValueError where another version wrote it."""
+        return RestoreRequest.model_validate(self.raw.get("request"))
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has come to an end."""
+        return self.status in FINISHED
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has not ended; a dry run ends with its plan."""
+        return not self.is_finished and not (self.request.dry_run and self.status == Status.PLANNED)
+
+    @property
+    def is_drill(self) -> bool:
+        """Nobody keeps data on its volumes."""
+        return bool(self.request.drill.runbook)
+
+    @property
+    def indexes(self) -> list[int]:
+        """Of its volumes; empty before their number is known."""
+        return list(range(self.volume_count))
+
+    def volume(self, index: int) -> KnownVolume:
+        """What is known of it; empty where that was not read, or is lost."""
+        return self.volumes.get(index) or KnownVolume()
+
+    def settled(self, index: int) -> bool:
+        """The volume is at full speed: it cannot be cancelled any more."""
+        return bool(self.raw.get(f"{_SETTLED}{index}"))
+
+    def attached(self, index: int) -> AttachedMark:
+        """The mark of a volume that can be used; empty where it has none."""
+        return AttachedMark.model_validate(self.raw.get(f"{_ATTACHED}{index}") or {})
+
+    def last_volume(self, index: int) -> str | None:
+        """The volume of this index, by whatever is left of the record: an item of the table may be lost."""
+        volume = self.volume(index)
+        polled = volume.initialization.volume_id if volume.initialization else None
+        return self.attached(index).volume_id or polled or volume.made.volume_id
+
+    def way_back(self) -> tuple[str | None, str]:
+        """(mark after which it cannot be cancelled, why); no mark where it always can."""
+        target = self.request.target
+        if target.mode == "rewind":
+            return _WRITING, (
+                "writes the blocks of its snapshot, so that a volume would be mixed; wait until it has "
+                "ended. The snapshot that it has made of the volume undoes it"
+            )
+        if target.reboot:
+            return f"{_ATTACHED}0", (
+                f"has asked EC2 to swap the root volume of {target.instance_id}; wait until it has ended. "
+                "The old volume is kept, and can be swapped in again"
+            )
+        return None, ""
+
+    @property
+    def version(self) -> str:
+        """Another one after every write that changed anything."""
+        items = [self.raw, {index: volume.raw for index, volume in self.volumes.items()}]
+        text = json.dumps(items, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def plans(self) -> list[JsonObject]:
+        """Of all volumes that have one."""
+        known = [volume.plan for _, volume in sorted(self.volumes.items())]
+        return [plan for plan in known if plan]
+
+    @property
+    def all_events(self) -> list[JsonObject]:
+        """The news of the restore and of its volumes; at the same time the plan first, the end last."""
+        first = [news for news in self.events if news.get("event") == "plan"]
+        last = [news for news in self.events if news.get("event") != "plan"]
+        between = [news for _, volume in sorted(self.volumes.items()) for news in volume.events]
+        return sorted([*first, *between, *last], key=lambda news: parsed_time(news.get("at")) or _NEVER)
+
+    def public(self) -> JsonObject:
+        """As GET /restores/{id} shows it: what is known of a volume stands with its index."""
+        general: JsonObject = {}
+        found: dict[int, JsonObject] = {}
+        for name, value in self.raw.items():
+            concern, index = _concern_and_index(name)
+            if index is None:
+                general[name] = value
+            elif isinstance(value, dict):
+                found[index] = {concern: value}
+        for at, volume in self.volumes.items():
+            known = {name: part for name, part in volume.raw.items() if name != "plan"}
+            parts = {name: part for name, part in known.items() if isinstance(part, dict)}
+            if parts:
+                found[at] = {**found.get(at, {}), **parts}
+        volumes = [{"index": index, **parts} for index, parts in found.items()]
+        return {**general, "plans": self.plans, "events": self.all_events, "volumes": volumes}
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreRecord:
+    """The items of one restore."""
+
+    table: RestoreTable
+    restore_id: str
+
+    def read(self) -> KnownRestore:
+        """The restore's own item, with the marks of its volumes."""
+        return _known(self.table.get(self.restore_id))
+
+    def read_whole(self) -> KnownRestore:
+        """With the items of all volumes."""
+        return _whole(self.table.get_whole(self.restore_id))
+
+    def read_with(self, index: int) -> KnownRestore:
+        """With that of one volume."""
+        return _known(self.table.get(self.restore_id), {index: self.volume(index).read()})
+
+    def read_volume(self, index: int) -> KnownRestore:
+        """Only the item of one volume."""
+        return _known(None, {index: self.volume(index).read()})
+
+    def volume(self, index: int) -> VolumeRecord:
+        """The item of one volume."""
+        return VolumeRecord(self.table, self.restore_id, index)
+
+    # --------------------------------------------------------------------------------------- how it begins
+    def note_accepted(self, request: JsonObject, trigger: JsonObject, now: datetime) -> None:
+        """The API has taken it."""
+        record = {"status": Status.ACCEPTED.value, "startedAt": iso(now), "request": request}
+        record["trigger"] = trigger
+        if not self.table.put_new(self.restore_id, record):
+            self._set(**record)
+
+    def note_not_started(self, cause: str) -> None:
+        """Its execution could not be started."""
+        self._set(status=Status.FAILED.value, failure={"cause": cause})
+
+    def put_begun(self, started_at: datetime, trigger: Trigger, held_until: datetime | None = None) -> None:
+        """Also of one that goes no further: who started it decides what is to be done then."""
+        self.table.put_new(self.restore_id, _begun(started_at, trigger, held_until))
+
+    def note_begun(
+        self,
+        started_at: datetime,
+        trigger: Trigger,
+        held_until: datetime | None,
+        *,
+        request: JsonObject,
+        deadline_at: datetime | None,
+    ) -> None:
+        """What it was asked for."""
+        asked = {"deadlineAt": iso(deadline_at) if deadline_at else None, "request": request, "waiting": None}
+        record = {**_begun(started_at, trigger, held_until), **asked}
+        if not self.table.put_new(self.restore_id, record):
+            del record["status"]
+            self._set(**record)
+            self.advance(Status.PLANNING)
+
+    def put_ignored(
+        self, outcome: str, started_at: datetime, trigger: Trigger, *, owner_id: str | None, reason: str
+    ) -> None:
+        """Who looks for the event finds the restore that it belongs to."""
+        begun = {"startedAt": iso(started_at), "trigger": trigger.to_json()}
+        told = {"status": outcome, "duplicateOf": owner_id, "reason": reason}
+        self.table.put_new(self.restore_id, {**begun, **told})
+
+    def note_waiting(self, reason: str) -> None:
+        """There is no place for it in the stack."""
+        self._set(waiting=reason)
+
+    def note_held_by(self, restore_id: str | None) -> None:
+        """Another restore has the device."""
+        self._set(heldBy=restore_id)
+
+    def note_volume_count(self, count: int) -> None:
+        """Before anything is made of them: whoever reads the record knows by it which volumes there are."""
+        self._set(**{VOLUME_COUNT: count})
+
+    def note_planned(self, summary: PlanSummary, plans: Sequence[VolumePlan]) -> None:
+        """How its volumes are to be restored."""
+        for each in plans:
+            self.volume(each.volume.index).note_planned(each.volume, each.plan)
+        self._set(summary=summary.to_json())
+        self.advance(Status.PLANNED)
+
+    def advance(self, status: Status) -> None:
+        """Unless the restore is over."""
+        self.table.advance(self.restore_id, status.value)
+
+    # ------------------------------------------------------------------------------- marks, and the instance
+    def mark_attached(self, index: int, mark: JsonObject | None) -> bool:
+        """The volume can be used (None: after all it cannot); False where the restore was cancelled first."""
+        return self.table.set_unless_cancelled(self.restore_id, f"{_ATTACHED}{index}", mark)
+
+    def mark_settled(self, index: int) -> bool:
+        """The volume is at full speed; False where the restore was cancelled before."""
+        return self.table.set_unless_cancelled(self.restore_id, f"{_SETTLED}{index}", True)
+
+    def note_unreleased(self, index: int, kept: list[str], replaced: ReplacedVolume | None) -> None:
+        """Settled: no sweep takes the volume for a failed one. A sweep gives back what it still costs."""
+        self.volume(index).note_unreleased(kept, replaced)
+        self._set(**{f"{_SETTLED}{index}": True})
+
+    def mark_writing(self) -> bool:
+        """Blocks are about to be written; False where the restore was cancelled before."""
+        return self.table.set_unless_cancelled(self.restore_id, _WRITING, True)
+
+    def replace_instance(self, noted: JsonObject, known: StartedInstance) -> bool:
+        """What became of the instance, unless somebody else has written that, or the restore is cancelled."""
+        now = {**known.raw, **noted}
+        return self.table.replace_value(self.restore_id, _INSTANCE, now, was=known.raw or None)
+
+    def cancel(self) -> bool:
+        """False where all volumes are at full speed, a rewind writes, or EC2 swaps a root volume.
+
+        Those that are not yet are looked at a part at a time; where all of a part get there in that moment,
+        the next part is asked.
+        """
+        while True:
+            known = self.read()
+            mark, _ = known.way_back()
+            if mark is not None:
+                return not known.raw.get(mark) and self.table.request_cancel(self.restore_id, unless=[mark])
+            open_ones = [f"{_SETTLED}{index}" for index in known.indexes if not known.settled(index)]
+            if known.indexes and not open_ones:
+                return False
+            if self.table.request_cancel(self.restore_id, unless=open_ones[:_MOST_AT_ONCE]):
+                return True
+
+    # ----------------------------------------------------------------------------------------- how it ends
+    def append_event(self, news: JsonObject) -> None:
+        """What was said of the restore."""
+        self.table.append_event(self.restore_id, news)
+
+    def note_report(self, result: ReportResult, status: Status, finished_at: datetime) -> None:
+        """Where the report is, and what it says."""
+        drill = {"drill": result.drill.to_json()} if result.drill else {}
+        self._set(
+            reportKey=result.report_key,
+            pageKey=result.page_key,
+            status=status.value,
+            finishedAt=iso(finished_at),
+            costUsd=str(result.cost_usd),
+            billedUsd=None if result.billed_usd is None else str(result.billed_usd),
+            failure=result.failure.to_json() if result.failure else None,
+            **drill,
+        )
+
+    def note_failed(self, status: Status, failure: Failure, finished_at: datetime) -> None:
+        """It failed or was cancelled."""
+        self._set(finishedAt=iso(finished_at), failure=failure.to_json(), status=status.value)
+
+    def note_unreported(self, why: Failure, finished_at: datetime) -> None:
+        """It is ready, and its report is missing."""
+        ready = {"status": Status.READY.value, "finishedAt": iso(finished_at), "failure": None}
+        self._set(**ready, reportFailure=why.to_json())
+
+    def note_ready(self, finished_at: datetime) -> None:
+        """It is ready; from then on its devices are free, whatever becomes of the report."""
+        self._set(status=Status.READY.value, finishedAt=iso(finished_at))
+
+    def note_late_report(self) -> None:
+        """The report that was missing is written."""
+        self._set(reportFailure=None)
+
+    def note_told(self, at: datetime) -> None:
+        """People were told how it ended."""
+        self._set(toldAt=iso(at))
+
+    def note_recovered(self, told: JsonObject) -> None:
+        """Its item was lost: what is missing there."""
+        own = self.table.get(self.restore_id) or {}
+        missing = {name: value for name, value in told.items() if name not in own}
+        self._set(**missing, recovered=True)
+
+    def note_swept(self, at: datetime, *, was_asked: bool) -> None:
+        """The sweeper ends it; somebody may have asked for that before."""
+        self._set(sweptAt=at.isoformat(), cancelAsked=was_asked)
+
+    def note_end(self, status: Status) -> None:
+        """How it ended, of which people know."""
+        self._set(status=status.value)
+
+    def _set(self, **values: object) -> None:
+        self.table.update(self.restore_id, values)
+
+
+Change = Callable[[RestoreRecord], None]
+
+
+def nothing(_record: RestoreRecord) -> None:
+    """The change that is none."""
+
+
+def marks_of_settled(indexes: Collection[int]) -> JsonObject:
+    """Of the volumes that are at full speed."""
+    return {f"{_SETTLED}{index}": True for index in indexes}
+
+
+def _begun(started_at: datetime, trigger: Trigger, held_until: datetime | None) -> JsonObject:
+    held = {"alarmHeldUntil": iso(held_until)} if held_until else {}
+    begun = {"status": Status.PLANNING.value, "startedAt": iso(started_at), "trigger": trigger.to_json()}
+    return {**begun, **held}
+
+
+def _concern_and_index(name: str) -> tuple[str, int | None]:
+    """Mark and volume of an attribute: None of what is of the whole restore."""
+    concern = name.rstrip("0123456789")
+    is_mark = concern in (_ATTACHED, _SETTLED) and concern != name
+    return (concern, int(name.removeprefix(concern))) if is_mark else (name, None)
+
+
+def _known(own: JsonObject | None, volumes: Mapping[int, KnownVolume] | None = None) -> KnownRestore:
+    known = KnownRestore.model_validate(own or {})
+    return known.model_copy(update={"volumes": volumes}) if volumes else known
+
+
+def _whole(joined: JsonObject | None) -> KnownRestore:
+    volumes: dict[int, JsonObject] = {}
+    own: JsonObject = {}
+    for name, value in (joined or {}).items():
+        concern = name.rstrip("0123456789")
+        is_own = concern in (name, _ATTACHED, _SETTLED)
+        (own if is_own else volumes.setdefault(int(name.removeprefix(concern)), {}))[name] = value
+    return _known(own, {index: known_volume(item) for index, item in volumes.items()})
+
+
+def standings(
+    restore_ids: Sequence[str], volume_count: int, table: RestoreTable
+) -> dict[str, RestoreStanding]:
+    """What a fleet needs to know of each restore that is known; none has more volumes than that."""
+    indexes = range(volume_count)
+    names = ("status", "startedAt", "failure", *(f"{_SETTLED}{index}" for index in indexes))
+    found = {name: _known(item) for name, item in table.get_each(restore_ids, names).items()}
+    return {
+        name: RestoreStanding(
+            status=record.status,
+            started_at=record.started_at,
+            cause=record.failure.cause or None,
+            settled=frozenset(index for index in indexes if record.settled(index)),
+        )
+        for name, record in found.items()
+    }
+
+
+def billed_of_restores(restore_ids: Sequence[str], table: RestoreTable) -> list[Decimal | None]:
+    """What each restore that is known has come to; None where that is not known."""
+    found = (item.get("billedUsd") for item in table.get_each(restore_ids, ("billedUsd",)).values())
+    return [None if usd is None else Decimal(usd) for usd in found]
+
+
+def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:
+    """Returns the restore's status. Raises RestoreCancelledError."""
+    standing = table.standing(restore_id)
+    if standing.is_cancelled:
+        raise RestoreCancelledError(
+            SWEPT if standing.was_swept else "the restore was cancelled, as asked for"
+        )
+    return standing.status
+
+
+def parsed_time(value: object) -> datetime | None:
+    """The time that is given as text; None where there is none."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else None

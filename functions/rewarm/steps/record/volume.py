@@ -1,0 +1,485 @@
+"""What the record of one volume says, and each change of it: nothing else knows the names in a volume's item.
+
+A volume's item has room of its own, and one writer at a time (ports/restores.py). Its marks are on the
+restore's item, where a cancel meets them (restore.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from rewarm.contracts import DispatchWarmerResult, Plan, PollInitializationResult, VolumeAssignment
+from rewarm.domain.model import Strategy
+from rewarm.domain.units import iso
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import RestoreTable
+
+_DIGITS = "0123456789"
+
+
+class Item(BaseModel):
+    """A part of an item, as far as it is read. What is None there counts as missing."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True, defer_build=True
+    )
+
+    raw: JsonObject = Field(default_factory=dict, repr=False)
+    """All of the part; only this room reads it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, values: Mapping[str, Any]) -> JsonObject:
+        known = {name: value for name, value in values.items() if value is not None}
+        return {"raw": dict(values), **known}
+
+
+class MadeVolume(Item):
+    """The volume that the latest plan made."""
+
+    volume_id: str | None = None
+    volume_ids: dict[str, str] = {}
+    """Of each plan that made one, by the number of the attempt."""
+    snapshot_id: str | None = None
+    availability_zone: str | None = None
+    instance_id: str | None = None
+    created_at: datetime | None = None
+
+
+class Dispatch(Item):
+    """What was sent, and where it says how far it is."""
+
+    command_id: str | None = None
+    instance_id: str | None = None
+    progress_key: str | None = None
+
+
+class SentCommand(Item):
+    """The agent's latest command, and for which volume or attempt it was sent."""
+
+    volume_id: str | None = None
+    attempt: int | None = None
+    warm_ups: int = 0
+    restarts: int = 0
+    interrupted_at: datetime | None = None
+    dispatch: Dispatch | None = None
+
+    @property
+    def result(self) -> DispatchWarmerResult | None:
+        """What the step has answered then."""
+        return None if self.dispatch is None else DispatchWarmerResult.model_validate(self.dispatch.raw)
+
+
+class FastRestore(Item):
+    """The fast snapshot restore that the volume relies on."""
+
+    enabled_by_us: bool = False
+    since: datetime | None = None
+    snapshot_id: str | None = None
+    availability_zone: str | None = None
+    enabling_time: datetime | None = None
+    """Where this stack enabled it."""
+
+    @property
+    def place(self) -> tuple[str | None, str | None]:
+        """Snapshot and Availability Zone."""
+        return self.snapshot_id, self.availability_zone
+
+
+class SnapshotCopy(Item):
+    """The copy of another Region's snapshot."""
+
+    asked_at: datetime | None = None
+    snapshot_id: str | None = None
+    """Once EC2 has answered."""
+
+
+class BoostedVolume(Item):
+    """A volume that was created with more performance than it will have."""
+
+    volume_id: str | None = None
+    state: str | None = None
+    target_settings: str | None = None
+
+
+class Initialization(Item):
+    """How far it was at the last poll."""
+
+    volume_id: str | None = None
+
+
+class MeasuringCommand(Item):
+    """The latest command that measures."""
+
+    command_id: str | None = None
+    instance_id: str | None = None
+
+
+class PendingLook(Item):
+    """A question to the instance about a volume, which it has not answered yet."""
+
+    volume_id: str | None = None
+    command_id: str = ""
+    asked_at: datetime | None = None
+
+
+class ReplacedVolume(Item):
+    """The volume whose place the new one takes."""
+
+    volume_id: str | None = None
+    new_volume_id: str | None = None
+    state: str | None = None
+    reason: str | None = None
+    unmounted: list[str] = []
+    detached_at: datetime | None = None
+    look: PendingLook = PendingLook()
+    started_at: datetime | None = None
+    """Of a root volume: when EC2 was about to be asked, what for, and when it answered."""
+    tasks_before: list[str] = []
+    task_id: str | None = None
+    asked_at: datetime | None = None
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether EC2 was asked to swap a root volume."""
+        return self.state not in {None, "in-place"}
+
+
+class UndoLogNote(Item):
+    """Whose undo log there may be."""
+
+    restore_id: str = ""
+
+
+class Rewinding(Item):
+    """The volume that goes back to a snapshot."""
+
+    volume_id: str | None = None
+    state: str | None = None
+    evidence: str | None = None
+    """The snapshot that undoes it."""
+    evidence_state: str = "completed"
+    others: list[str] = []
+    """Further snapshots, which compared it once more."""
+    asked_at: dict[str, datetime | None] = {}
+    """When EC2 was asked for the snapshot of each attempt."""
+    undo_log: UndoLogNote | None = None
+    found: str | None = None
+
+    @property
+    def snapshots(self) -> list[str]:
+        """All that were made of it, the evidence first."""
+        return [one for one in (self.evidence, *self.others) if one]
+
+    def besides(self, evidence_id: str | None) -> list[str]:
+        """Those that are not the way back."""
+        return [one for one in self.snapshots if one != evidence_id]
+
+
+class LeftBehind(Item):
+    """A volume that stays, and its place where it has one."""
+
+    volume_id: str
+    device: str | None = None
+    instance_id: str | None = None
+
+
+class CleanedUp(Item):
+    """What clean-up removed and kept."""
+
+    removed: list[str] = []
+    kept: list[str] = []
+    kept_volumes: list[str] = []
+    stays: list[LeftBehind] = []
+    unfinished: bool = False
+    goes_on: bool = False
+    """It is of an earlier plan, and says nothing of the last plan's volume."""
+
+
+class ReportKeys(Item):
+    """Where the report and the page are."""
+
+    report_key: str | None = None
+    page_key: str | None = None
+
+
+class Sending(Item):
+    """A command that was about to be sent, until its id is noted."""
+
+    comment: str = ""
+    instance_id: str = ""
+    platform: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+class KnownVolume(Item):
+    """The record of one volume; each part is empty where it is missing."""
+
+    plan: JsonObject | None = None
+    made: MadeVolume = Field(MadeVolume(), alias="volume")
+    command: SentCommand = SentCommand()
+    fast_restore: FastRestore = Field(FastRestore(), alias="fastSnapshotRestore")
+    snapshot_copy: SnapshotCopy = SnapshotCopy()
+    boost: BoostedVolume = BoostedVolume()
+    initialization: Initialization | None = None
+    measurement: MeasuringCommand = MeasuringCommand()
+    replaced: ReplacedVolume = ReplacedVolume()
+    rewind: Rewinding | None = None
+    clean_up: CleanedUp | None = None
+    story: JsonObject = {}
+    """What was known of a volume that failed."""
+    report: ReportKeys = ReportKeys()
+    sending: Sending = Sending()
+    told: JsonObject | None = None
+    """People were told that it is at full speed."""
+    events: list[JsonObject] = []
+
+    @property
+    def made_volumes(self) -> dict[str, str]:
+        """Every volume that was made for this index, by the attempt that made it."""
+        first = {"0": self.made.volume_id} if self.made.volume_id else {}
+        return self.made.volume_ids or first
+
+    @property
+    def was_never_lost(self) -> bool:
+        """It has the plan, or what was made by it."""
+        return not self.model_fields_set.isdisjoint({"plan", "made"})
+
+    @property
+    def story_of_failure(self) -> JsonObject:
+        """What is known of the volume whose execution answers only an error, as its result has it."""
+        sent = self.command.dispatch
+        known: JsonObject = {
+            "volumeId": self.made.volume_id,
+            "initialization": self.initialization and self.initialization.raw,
+            "dispatch": sent and sent.raw,
+            **{name: value for name, value in self.story.items() if value is not None},
+        }
+        return {name: value for name, value in known.items() if value is not None}
+
+
+def planned(volume: VolumeAssignment, plan: Plan) -> JsonObject:
+    """What the volume's record says of the plan."""
+    return {"index": volume.index, "snapshotId": volume.snapshot_id, "plan": plan.to_json()}
+
+
+def fast_restore_user(restore_id: str, index: int) -> str:
+    """The name of a volume as a user of a fast snapshot restore."""
+    return f"{restore_id}/{index}"
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeRecord:
+    """The item of one volume."""
+
+    table: RestoreTable
+    restore_id: str
+    index: int
+
+    def read(self) -> KnownVolume:
+        """As it is now."""
+        return known_volume(self.table.get_volume(self.restore_id, self.index))
+
+    def append_event(self, news: JsonObject) -> None:
+        """What was said of the volume."""
+        self.table.append_volume_event(self.restore_id, self.index, news)
+
+    def note_planned(self, volume: VolumeAssignment, plan: Plan) -> None:
+        """How it is to be restored."""
+        self._set(plan=planned(volume, plan))
+
+    def note_made(self, made: JsonObject, boost: JsonObject | None) -> None:
+        """The volume, and the performance above its own with which it was made."""
+        self._set(volume=made, **({} if boost is None else {"boost": boost}))
+
+    def note_boost(self, boost: JsonObject) -> None:
+        """What became of the performance above its own."""
+        self._set(boost=boost)
+
+    def note_fast_restore(self, noted: JsonObject | None) -> None:
+        """The fast snapshot restore that it relies on; None once it does not."""
+        self._set(fastSnapshotRestore=noted)
+
+    def note_snapshot_copy(self, noted: JsonObject) -> None:
+        """The copy of another Region's snapshot: that it is asked for, and its id."""
+        self._set(snapshotCopy=noted)
+
+    def note_sending(self, noted: JsonObject | None) -> None:
+        """A command is about to be sent; None where it was not."""
+        self._set(sending=noted)
+
+    def note_sent(self, sent: DispatchWarmerResult, **why: str | int) -> None:
+        """The agent's command, and the attempt or the volume, warm-up and restart that it is for."""
+        self._set(command={**why, "dispatch": sent.to_json()}, sending=None)
+
+    def note_interrupted(self, known: SentCommand, since: datetime) -> None:
+        """The instance of the command is away since then."""
+        self._set(command={**known.raw, "interruptedAt": iso(since)})
+
+    def note_measuring(self, command_id: str, instance_id: str | None, volume_id: str) -> None:
+        """The command that measures."""
+        noted = {"commandId": command_id, "instanceId": instance_id, "volumeId": volume_id}
+        self._set(measurement=noted, sending=None)
+
+    def note_initialization(
+        self,
+        told: PollInitializationResult | None,
+        volume_id: str,
+        strategy: Strategy,
+        progress_key: str | None,
+        now: datetime,
+        *,
+        rewind: JsonObject | None = None,
+    ) -> None:
+        """How far it is, and how far a rewind; `progress_key` is where the agent's own account is."""
+        noted: JsonObject = {}
+        if rewind is not None:
+            noted["rewind"] = {**self._rewind().raw, **rewind}
+        if told is not None:
+            noted["initialization"] = _initialization(told, volume_id, strategy, progress_key, now)
+        if noted:
+            self._set(**noted)
+
+    def note_fallback(self, decision: JsonObject) -> None:
+        """What was decided after the latest failure, and why."""
+        self._set(fallback=decision)
+
+    def note_out_of_place(self, noted: JsonObject) -> None:
+        """Where the replaced volume was, before it is detached."""
+        self._set(replaced=noted)
+
+    def note_place(self, state: str, **more: str | None) -> None:
+        """What became of the replaced volume."""
+        self._change("replaced", self.read().replaced, state=state, **more)
+
+    def note_look(self, volume_id: str | None, command_id: str | None, asked_at: datetime | None) -> None:
+        """The instance is asked what uses a volume; None where it has answered."""
+        look = {"volumeId": volume_id, "commandId": command_id, "askedAt": asked_at and iso(asked_at)}
+        self._change("replaced", self.read().replaced, look=look if volume_id else None)
+
+    def note_swap(self, swap: JsonObject) -> None:
+        """EC2 is about to be asked to swap a root volume."""
+        self._change("replaced", self.read().replaced, **swap)
+
+    def note_swap_task(self, task_id: str, asked_at: datetime) -> None:
+        """EC2 swaps it."""
+        self._change("replaced", self.read().replaced, taskId=task_id, askedAt=iso(asked_at))
+
+    def note_replaced(self, known: ReplacedVolume) -> None:
+        """The new volume has its place."""
+        self._change("replaced", known, state="replaced")
+
+    def note_unreleased(self, kept: list[str], replaced: ReplacedVolume | None) -> None:
+        """A sweep gives back what a volume at full speed still costs; the volume that it replaced is out."""
+        place = {} if replaced is None else {"replaced": {**replaced.raw, "state": "replaced"}}
+        self._set(**place, cleanUp={"removed": [], "kept": kept, "unfinished": True})
+
+    def note_rewind(self, volume_id: str, state: str) -> None:
+        """Whether blocks of the volume may be written now."""
+        self._change("rewind", self._rewind(), volumeId=volume_id, state=state)
+
+    def note_rewound(self, found: str, blocks_written: int) -> None:
+        """What became of a volume whose rewind failed."""
+        self._change("rewind", self._rewind(), found=found, written=blocks_written)
+
+    def note_evidence_asked(self, known: Rewinding, attempt: int, at: datetime | None) -> Rewinding:
+        """EC2 is about to be asked for a snapshot; None where it has refused. Returns what is known then."""
+        asked = {**known.raw.get("askedAt", {}), str(attempt): at and iso(at)}
+        self._change("rewind", known, askedAt=asked)
+        return Rewinding.model_validate({**known.raw, "askedAt": asked})
+
+    def note_evidence(self, volume_id: str, snapshot_id: str, state: str | None) -> None:
+        """A snapshot that was made of the volume, at once: it costs storage, whatever becomes of the rewind.
+
+        With a state it is the evidence; else the evidence is an earlier one.
+        """
+        known = self._rewind()
+        changes: JsonObject = {"volumeId": volume_id}
+        if state is not None:
+            others = [one for one in known.snapshots if one != snapshot_id]
+            changes |= {"evidence": snapshot_id, "evidenceState": state, "others": others}
+        elif snapshot_id not in known.snapshots:
+            first = next(iter(known.snapshots), None)
+            changes |= {"evidence": first, "others": [*known.snapshots[1:], snapshot_id]}
+        if {**known.raw, **changes} != known.raw:
+            self._change("rewind", known, **changes)
+
+    def note_evidence_state(self, state: str) -> None:
+        """What EC2 says of the evidence now."""
+        self._change("rewind", self._rewind(), evidenceState=state)
+
+    def note_undo_log(self, log: JsonObject | None) -> None:
+        """What the undo log has."""
+        self._change("rewind", self._rewind(), undoLog=log)
+
+    def begin_undo_log(self) -> None:
+        """There may be one: blocks are about to be overwritten."""
+        known = self._rewind()
+        self._change("rewind", known, undoLog=known.raw.get("undoLog") or {"restoreId": self.restore_id})
+
+    def _rewind(self) -> Rewinding:
+        return self.read().rewind or Rewinding()
+
+    def note_copying(self, listed: JsonObject) -> None:
+        """The blocks that are copied for the volume."""
+        self._set(copying=listed)
+
+    def note_story(self, story: JsonObject) -> None:
+        """What the execution knew when it failed."""
+        self._set(story=story)
+
+    def note_cleaned_up(self, account: JsonObject) -> None:
+        """What was removed and what stays."""
+        self._set(cleanUp=account)
+
+    def note_report(self, report_key: str, page_key: str | None) -> None:
+        """Where the report of the volume is."""
+        self._set(report={"reportKey": report_key, "pageKey": page_key})
+
+    def note_measured(self, phases: JsonObject) -> None:
+        """Estimate against actual, phase by phase."""
+        self._set(measured=phases)
+
+    def note_told(self, at: datetime) -> None:
+        """People were told that it is at full speed."""
+        self._set(told={"at": iso(at)})
+
+    def _change(self, name: str, known: Item, **changes: object) -> None:
+        self._set(**{name: {**known.raw, **changes}})
+
+    def _set(self, **values: object) -> None:
+        changes = {f"{name}{self.index}": value for name, value in values.items()}
+        self.table.update_volume(self.restore_id, self.index, changes)
+
+
+def _initialization(
+    told: PollInitializationResult,
+    volume_id: str,
+    strategy: Strategy,
+    progress_key: str | None,
+    now: datetime,
+) -> JsonObject:
+    return {
+        "volumeId": volume_id,
+        "strategy": strategy.value,
+        "ready": told.ready,
+        "progressPercent": told.progress_percent,
+        "bytesDone": told.bytes_done,
+        "bytesTotal": told.bytes_total,
+        "etaSeconds": told.eta_seconds,
+        "reasons": told.reasons,
+        "progressKey": progress_key,
+        "at": iso(now),
+    }
+
+
+def known_volume(item: JsonObject) -> KnownVolume:
+    """Of the volume's item."""
+    return KnownVolume.model_validate({name.rstrip(_DIGITS): value for name, value in item.items()})
