@@ -224,11 +224,10 @@ class TestNames:
         function = function_of(state)
         step = repository.snake(function)
         assert name.replace(" ", "").startswith(function), f"{machine}/{name} runs {function}"
-        assert (ROOT / f"functions/rewarm/handlers/{step}.py").is_file()
         assert len(list(ROOT.glob(f"functions/rewarm/steps/*/{step}.py"))) == 1
         assert len(list(ROOT.glob(f"tests/unit/steps/*/test_{step}.py"))) == 1
         resource = repository.functions()[f"{function}Function"]
-        assert resource["Handler"] == f"rewarm.handlers.{step}.lambda_handler"
+        assert resource["Handler"] == f"rewarm.runtime.{step}"
 
     @pytest.mark.parametrize("machine", MACHINES)
     def test_the_template_gives_exactly_the_substitutions_that_the_definition_takes(

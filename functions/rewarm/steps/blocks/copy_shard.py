@@ -31,6 +31,7 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, BlockReader, PackStore
 from rewarm.steps.blocks.undo_log import with_undo
 from rewarm.steps.record.bucket import delta_address, log_part_key, pack_key, part_key, shard_failure_key
+from rewarm.steps.registration import state
 
 PACK_FRESH = timedelta(hours=12)
 """A pack that is older is made again: S3 deletes it before a slow volume has it."""
@@ -50,6 +51,7 @@ class CopyShardPorts:
     region: str
 
 
+@state("Copy Shard")
 def copy_shard(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
     """Leaves the reason in the bucket where it fails: a Distributed Map says only that too many failed.
 

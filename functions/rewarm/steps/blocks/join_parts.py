@@ -17,6 +17,7 @@ from rewarm.domain.words.failures import explain
 from rewarm.ports import JsonObject
 from rewarm.ports.blocks import PackStore
 from rewarm.steps.record.bucket import part_key, shard_failure_key
+from rewarm.steps.registration import state
 
 PASSING = frozenset(error.__name__ for error in TEMPORARY)
 
@@ -28,6 +29,7 @@ class JoinPartsPorts:
     packs: PackStore
 
 
+@state("Join Parts")
 def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> JoinPartsResult:
     """Raises ShardFailedError, and PartMissingError after a redrive."""
     delta, listed = event.delta, event.listed

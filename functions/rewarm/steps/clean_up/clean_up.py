@@ -54,6 +54,7 @@ from rewarm.steps.record.records import (
     sending_attribute,
     story_attribute,
 )
+from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
 from rewarm.steps.replace.swap_root import may_be_root
@@ -81,6 +82,7 @@ class CleanUpPorts:
     started: StartedPorts | None = None
 
 
+@state("Clean Up", "Clean Up Attempt", "Clean Up Drill")
 def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     """Removes what the restore made, and returns what was removed and what is kept.
 

@@ -37,6 +37,7 @@ from rewarm.steps.record.bucket import (
     fleet_request_key,
     fleet_results_prefix,
 )
+from rewarm.steps.registration import state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,7 @@ class PrepareFleetPorts:
     """Where the Distributed Map reads and writes."""
 
 
+@state("Prepare Fleet")
 def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> PrepareFleetResult:
     """Raises InvalidRequestError, RestoreCancelledError, NoStrategyFitsError, and every error of what the
     source names.

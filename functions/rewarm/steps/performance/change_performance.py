@@ -16,6 +16,7 @@ from rewarm.domain.volume.performance import VolumeModification
 from rewarm.ports.performance import PerformanceLog, VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.performance.changes import ChangeStatus
+from rewarm.steps.registration import state
 
 WAIT_SECONDS = 10
 CLOCKS = timedelta(seconds=30)
@@ -31,6 +32,7 @@ class ChangePerformancePorts:
     table: RestoreTable
 
 
+@state("Change Performance")
 def change_performance(
     event: ChangePerformanceEvent,
     ports: ChangePerformancePorts,

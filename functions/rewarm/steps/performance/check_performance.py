@@ -26,6 +26,7 @@ from rewarm.domain.volume.performance_change import (
 from rewarm.ports.performance import CallTrail, Metrics, VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.performance.changes import ChangeStatus, requested_at
+from rewarm.steps.registration import state
 
 WAIT_SECONDS = (5, 300)
 METRIC_WAIT_SECONDS = 20
@@ -58,6 +59,7 @@ class CheckPerformancePorts:
     table: RestoreTable
 
 
+@state("Check Performance")
 def check_performance(
     event: CheckPerformanceEvent,
     ports: CheckPerformancePorts,

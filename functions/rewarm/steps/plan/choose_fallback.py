@@ -23,8 +23,10 @@ from rewarm.domain.units import iso, round_usd
 from rewarm.ports.holds import Pace
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import fallback_attribute
+from rewarm.steps.registration import state
 
 
+@state("Choose Fallback")
 def choose_fallback(
     event: ChooseFallbackEvent, *, table: RestoreTable, rate_requests: Pace
 ) -> ChooseFallbackResult:

@@ -18,6 +18,7 @@ from rewarm.steps.plan.planning import (
 from rewarm.steps.plan.rewind_cases import RewindFactsPorts
 from rewarm.steps.plan.rewinds import plan_rewinds
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
+from rewarm.steps.registration import state
 from rewarm.steps.select.admission import turn_notes, turn_of_volumes
 
 
@@ -28,6 +29,7 @@ class ChooseStrategyPorts(RewindFactsPorts, PlanningPorts):
     pace: Pace
 
 
+@state("Choose Strategy")
 def choose_strategy(
     event: ChooseStrategyEvent,
     ports: ChooseStrategyPorts,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from rewarm.contracts import LoadPlanEvent, LoadPlanResult
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.payloads import read_plan
+from rewarm.steps.registration import state
 from rewarm.steps.select.admission import seconds_until
 
 
+@state("Load Plan")
 def load_plan(event: LoadPlanEvent, *, artifacts: Artifacts) -> LoadPlanResult:
     """What Choose Strategy has kept, without what it did not choose."""
     plan = read_plan(event.restore_id, event.index, artifacts)

@@ -37,6 +37,7 @@ from rewarm.steps.record.records import (
     replaced_attribute,
     stop_if_cancelled,
 )
+from rewarm.steps.registration import state
 from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, answer, ask
 from rewarm.steps.replace.put_back import put_back
 from rewarm.steps.replace.swap_root import ReplacePorts, is_asked, swap_root
@@ -49,6 +50,7 @@ FRESH = timedelta(minutes=6)
 __all__ = ["ReplacePorts", "put_back", "replace"]
 
 
+@state("Replace Check", "Replace Detachment", "Replace Root")
 def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
     """Checks, detaches or swaps the old volume, and returns how far that is. It may be called again.
 

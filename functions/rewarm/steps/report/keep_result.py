@@ -7,11 +7,13 @@ from rewarm.domain.words.failures import Explanation, explain
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import result_key
+from rewarm.steps.registration import state
 
 MOST_CAUSE = 500
 """So many characters of each cause: a hundred causes still fit into a payload (payloads.py)."""
 
 
+@state("Keep Result")
 def keep_result(event: KeepResultEvent, *, artifacts: Artifacts) -> KeepResultResult:
     """Writes the result; idempotent."""
     result, index = event.result, int(event.result["index"])

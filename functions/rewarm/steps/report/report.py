@@ -32,7 +32,8 @@ from rewarm.steps.record.records import (
     report_attribute,
     with_volume,
 )
-from rewarm.steps.report import drills, phase_times
+from rewarm.steps.registration import state
+from rewarm.steps.report import drills, metrics, phase_times
 from rewarm.steps.report.volume_reports import result_of, seconds_between, total, volume_report, with_story
 
 Draw = Callable[[JsonObject], str | None]
@@ -59,6 +60,7 @@ class ReportPorts:
     draw: Draw
 
 
+@state("Report", "Report Volume", "Report Failure", "Report Confirmation", metrics=metrics.finished)
 def report(
     event: ReportEvent,
     ports: ReportPorts,

@@ -12,6 +12,7 @@ from rewarm.domain.units import clock_text, iso
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.approvals import answer, approval_of, ask, go_on
 from rewarm.steps.record.records import stop_if_cancelled
+from rewarm.steps.registration import state
 from rewarm.steps.select.admission import seconds_until
 
 LOOK_SECONDS = 900
@@ -20,6 +21,7 @@ last. A week of them is far below the 25,000 events of an execution.
 """
 
 
+@state("Check Approval")
 def check_approval(event: CheckApprovalEvent, *, table: RestoreTable) -> CheckApprovalResult:
     """Says so, and how long to wait for the next look. Raises RestoreCancelledError, ApprovalTimedOutError.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -21,6 +22,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.holds import Pace
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import ALARM_HELD_UNTIL, Status, note
+from rewarm.steps.registration import Metric, state
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
 from rewarm.steps.select.admission import MOST_ROUNDS, Keeper, enter_stack, seconds_until, turn_of_restore
 
@@ -44,6 +46,12 @@ class ParseRequestPorts:
     cooldown: timedelta
 
 
+def _metrics(_event: ParseRequestEvent, result: ParseRequestResult) -> Iterator[Metric]:
+    if result.outcome != "accepted":
+        yield Metric("StartsIgnored", dimensions={"outcome": result.outcome})
+
+
+@state("Parse Request", metrics=_metrics)
 def parse_request(
     event: ParseRequestEvent,
     ports: ParseRequestPorts,

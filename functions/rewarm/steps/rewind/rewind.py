@@ -39,6 +39,7 @@ from rewarm.domain.ready import agent_output
 from rewarm.domain.units import clock_text, count_text, duration_text
 from rewarm.domain.words.failures import explain
 from rewarm.steps.record.records import stop_if_cancelled
+from rewarm.steps.registration import state
 from rewarm.steps.replace.device_look import Look, ask, reply
 from rewarm.steps.rewind.attempts import LONGEST_ARMED, again, next_attempt, sent_at
 from rewarm.steps.rewind.ending import check_alone_at_end, stop, stopped, unwritten
@@ -69,6 +70,7 @@ WAIT_FRACTION = 1 / 20
 the 25,000 events of an execution's history."""
 
 
+@state("Rewind")
 def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
     """Returns how far the rewind is, and what has to be copied next. It may be called again.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from rewarm.contracts import ReleaseTargetEvent, ReleaseTargetResult
 from rewarm.ports.holds import Holds
+from rewarm.steps.registration import state
 from rewarm.steps.select.admission import give_back
 
 
+@state("Release Target", "Release Target After Failure")
 def release_target(event: ReleaseTargetEvent, *, holds: Holds) -> ReleaseTargetResult:
     """Releases the devices of the restore. Idempotent; a restore that held nothing releases nothing.
 

@@ -13,6 +13,7 @@ from rewarm.ports.restores import VOLUME_COUNT
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.record.payloads import is_small, write_volumes
 from rewarm.steps.record.records import stop_if_cancelled
+from rewarm.steps.registration import state
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
 from rewarm.steps.select.selection import with_agent
 
@@ -24,6 +25,7 @@ class SelectSnapshotPorts(HoldingPorts):
     artifacts: Artifacts
 
 
+@state("Select Snapshot")
 def select_snapshot(
     event: SelectSnapshotEvent,
     ports: SelectSnapshotPorts,

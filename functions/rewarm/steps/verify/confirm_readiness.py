@@ -17,6 +17,7 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.performance import Metrics
 from rewarm.steps.record.payloads import read_plan, whole_result
 from rewarm.steps.record.records import parsed_time
+from rewarm.steps.registration import state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,7 @@ class ConfirmReadinessPorts:
     artifacts: Artifacts
 
 
+@state("Confirm Readiness")
 def confirm_readiness(event: ConfirmReadinessEvent, ports: ConfirmReadinessPorts) -> ConfirmReadinessResult:
     """Returns what is known by now. Finished once CloudWatch has said it of each volume, or is late.
 

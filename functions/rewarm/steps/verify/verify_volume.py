@@ -31,6 +31,7 @@ from rewarm.domain.volume.extents import Scope
 from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.records import measurement_attribute, sending_attribute, stop_if_cancelled
+from rewarm.steps.registration import state
 from rewarm.steps.verify import benchmarks
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
@@ -56,6 +57,7 @@ class VerifyVolumePorts(agent_command.AgentPorts):
     benchmarks: BenchmarkPorts | None = None
 
 
+@state("Verify Volume Before", "Verify Volume After")
 def verify_volume(
     event: VerifyVolumeEvent,
     ports: VerifyVolumePorts,

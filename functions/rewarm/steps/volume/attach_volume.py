@@ -20,6 +20,7 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import stop_if_cancelled
+from rewarm.steps.registration import state
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.volume.bring_online import bring_online
 
@@ -38,6 +39,7 @@ class AttachVolumePorts:
     look: LookPorts
 
 
+@state("Attach Volume")
 def attach_volume(
     event: AttachVolumeEvent,
     ports: AttachVolumePorts,

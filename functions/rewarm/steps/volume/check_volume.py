@@ -11,6 +11,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.records import attribute, parsed_time, stop_if_cancelled, volume_attribute
+from rewarm.steps.registration import state
 
 FIRST_WAIT_SECONDS, LATER_WAIT_SECONDS = 2, 5
 EARLY = timedelta(seconds=15)
@@ -29,6 +30,7 @@ class CheckVolumePorts:
     table: RestoreTable
 
 
+@state("Check Volume")
 def check_volume(
     event: CheckVolumeEvent,
     ports: CheckVolumePorts,

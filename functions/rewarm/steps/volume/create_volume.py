@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rewarm.contracts import Boost, CreateVolumeEvent, CreateVolumeResult
@@ -31,6 +32,7 @@ from rewarm.steps.record.records import (
     stop_if_cancelled,
     volume_attribute,
 )
+from rewarm.steps.registration import Metric, state
 
 TOKEN_LENGTH = 64
 """botocore: ec2 CreateVolume ClientToken, at most 64 ASCII characters."""
@@ -45,6 +47,11 @@ class CreateVolumePorts:
     stack_name: str
 
 
+def _metrics(event: CreateVolumeEvent, _result: CreateVolumeResult) -> Iterator[Metric]:
+    yield Metric("VolumesCreated", dimensions={"strategy": event.plan.strategy})
+
+
+@state("Create Volume", metrics=_metrics)
 def create_volume(
     event: CreateVolumeEvent,
     ports: CreateVolumePorts,

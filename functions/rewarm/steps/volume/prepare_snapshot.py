@@ -27,6 +27,7 @@ from rewarm.steps.record.records import (
     preparation_attribute,
     stop_if_cancelled,
 )
+from rewarm.steps.registration import state
 from rewarm.steps.volume.copy_snapshot import copy_snapshot
 from rewarm.steps.volume.extras import claim_again
 
@@ -54,6 +55,7 @@ class PrepareSnapshotPorts:
     stack_name: str
 
 
+@state("Prepare Snapshot")
 def prepare_snapshot(
     event: PrepareSnapshotEvent,
     ports: PrepareSnapshotPorts,

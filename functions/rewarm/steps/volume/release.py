@@ -22,6 +22,7 @@ from rewarm.steps.record.records import (
     boost_attribute,
     settled_attribute,
 )
+from rewarm.steps.registration import state
 from rewarm.steps.volume.copy_snapshot import delete_copies
 from rewarm.steps.volume.extras import lower, release_fast_restore
 
@@ -42,6 +43,7 @@ class ReleasePorts:
     table: RestoreTable
 
 
+@state("Release")
 def release(
     event: ReleaseEvent,
     ports: ReleasePorts,

@@ -26,6 +26,7 @@ from rewarm.steps.record.records import (
     parsed_time,
     stop_if_cancelled,
 )
+from rewarm.steps.registration import state
 from rewarm.steps.replace.started import StartedPorts, started, untag
 
 WAIT_SECONDS = (3, 30)
@@ -47,6 +48,7 @@ class StartInstancePorts(StartedPorts):
     stack_name: str
 
 
+@state("Start Instance", "Start Instance Check")
 def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> StartInstanceResult:
     """Starts the instance once, and returns how far it is; later calls look.
 

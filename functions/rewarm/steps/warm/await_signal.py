@@ -21,6 +21,7 @@ from rewarm.ports.executions import Waiters
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.approvals import approval_of
 from rewarm.steps.record.records import stop_if_cancelled
+from rewarm.steps.registration import state
 
 KEPT_SECONDS = 3_600
 """Beyond the wait itself: DynamoDB removes what has expired hours later anyway."""
@@ -34,6 +35,7 @@ class AwaitSignalPorts:
     table: RestoreTable
 
 
+@state("Await Signal", "Await Signal Of Snapshot", "Await Signal Of Approval")
 def await_signal(
     event: AwaitSignalEvent,
     ports: AwaitSignalPorts,

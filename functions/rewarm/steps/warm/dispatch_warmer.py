@@ -29,6 +29,7 @@ from rewarm.steps.record.records import (
     sending_attribute,
     stop_if_cancelled,
 )
+from rewarm.steps.registration import state
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read
 from rewarm.steps.warm.lost_instance import is_reachable
@@ -48,6 +49,7 @@ class DispatchWarmerPorts(agent_command.AgentPorts):
     metrics: Metrics
 
 
+@state("Dispatch Warmer")
 def dispatch_warmer(
     event: DispatchWarmerEvent,
     ports: DispatchWarmerPorts,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -48,6 +48,7 @@ from rewarm.steps.record.records import (
     initialization_record,
     stop_if_cancelled,
 )
+from rewarm.steps.registration import Metric, state
 from rewarm.steps.warm.agent_command import bytes_to_read
 from rewarm.steps.warm.lost_instance import (
     SHORTEST_STALL,
@@ -78,6 +79,14 @@ class PollInitializationPorts:
     table: RestoreTable
 
 
+def _metrics(event: PollInitializationEvent, result: PollInitializationResult) -> Iterator[Metric]:
+    """The agent's rate while it reads; what follows its end is waiting for CloudWatch."""
+    before = event.previous.agent_finished_at if event.previous else None
+    if event.dispatch is not None and before is None and result.mib_per_second is not None:
+        yield Metric("AgentMibPerSecond", result.mib_per_second, "None")
+
+
+@state("Poll Initialization", metrics=_metrics)
 def poll_initialization(
     event: PollInitializationEvent,
     ports: PollInitializationPorts,
