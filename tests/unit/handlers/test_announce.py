@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from rewarm import runtime
-from rewarm.contracts import ReportEvent, ReportResult
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.results import ReportResult
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, request
 from tests.support.fakes import FakeMessages, FakeTable
 from tests.unit.handlers.conftest import Context

@@ -12,8 +12,9 @@ from dataclasses import replace
 from datetime import timedelta
 from types import MappingProxyType
 
-from rewarm.contracts import AnnounceEvent, AnnounceResult, VolumeAssignment
-from rewarm.contracts.base import JsonObject
+from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.events import AnnounceEvent
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.fleets import is_fleet
 from rewarm.domain.units import iso
@@ -64,6 +65,12 @@ WITHOUT_PAGE = ("performance-", "fleet-planned", "fleet-progress")
 """How messages begin that link no page: a fleet has one when it has ended."""
 LINK_LASTS = timedelta(days=7)
 """So that a message of a holiday still has its link afterwards."""
+
+
+class AnnounceResult(Contract):
+    """The channels that took the message."""
+
+    channels: list[str]
 
 
 def _metrics(event: AnnounceEvent, result: AnnounceResult) -> Iterator[Metric]:

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rewarm.contracts.copying import CopyShardEvent, CopyShardResult, ShardFailure
+from rewarm.contracts.base import Contract, StepEvent
+from rewarm.contracts.copying import Count, Delta, ListBlocksResult, Shard, ShardFailure
 from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import (
     Line,
@@ -38,6 +39,20 @@ PACK_FRESH = timedelta(hours=12)
 
 CLAIMED = timedelta(minutes=1)
 """Who has not made a pack by then has failed, or is slow: the next one makes it too."""
+
+
+class CopyShardEvent(StepEvent):
+    """What `Copy Shard` takes."""
+
+    delta: Delta
+    listed: ListBlocksResult
+    shard: Shard
+
+
+class CopyShardResult(Contract):
+    """What became of a shard; the manifest has the rest."""
+
+    part: Count
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rewarm.contracts.copying import JoinPartsEvent, JoinPartsResult, ShardFailure
+from rewarm.contracts.base import Instant, StepEvent
+from rewarm.contracts.copying import Delta, JoinPartsResult, ListBlocksResult, ShardFailure
+from rewarm.contracts.values import Failure
 from rewarm.domain.errors import TEMPORARY, PartMissingError, ShardFailedError
 from rewarm.domain.units import count_text
 from rewarm.domain.words.failures import explain
@@ -20,6 +22,18 @@ from rewarm.steps.record.bucket import part_key, shard_failure_key
 from rewarm.steps.registration import state
 
 PASSING = frozenset(error.__name__ for error in TEMPORARY)
+
+
+class JoinPartsEvent(StepEvent):
+    """What `Join Parts` takes."""
+
+    delta: Delta
+    listed: ListBlocksResult
+    started_at: Instant
+    failure: Failure | None
+    """Of the Map."""
+    redriven: bool
+    """Whether the execution was redriven after the Map was over."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal
 
-from rewarm.contracts import CleanUpEvent, CleanUpResult
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, JsonObject, StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import DispatchWarmerResult
+from rewarm.contracts.values import Failure, VolumeAssignment
 from rewarm.domain.errors import (
     TEMPORARY,
     DeviceInUseError,
@@ -35,7 +41,6 @@ from rewarm.domain.volume.leftovers import (
 )
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.words.failures import explain
-from rewarm.ports import JsonObject
 from rewarm.ports.instances import Commands
 from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
@@ -65,6 +70,32 @@ from rewarm.steps.warm.agent_command import sent_before
 GONE = frozenset({"deleting", "deleted"})
 SWEPT_LATER = "the sweeper tries again every 15 minutes"
 KEPT_BEFORE = "it was kept before, and is its owner's"
+
+
+class CleanUpEvent(StepEvent):
+    """Asks to remove what a failed restore made."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str | None = None
+    dispatch: DispatchWarmerResult | None = None
+    attached_announced: bool = False
+    story: JsonObject = Field(
+        default_factory=dict, description="What is known of the volume by now; kept for the report."
+    )
+    failure: Failure | None = Field(
+        default=None, description="For the other volumes of an instance that is therefore not started."
+    )
+    fallback: Literal["same-volume", "new-volume"] | None = Field(
+        default=None, description="Another plan takes over: on the volume that is there, or on a new one."
+    )
+
+
+class CleanUpResult(Contract):
+    """What is gone, and what stays and why."""
+
+    removed: list[str]
+    kept: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)

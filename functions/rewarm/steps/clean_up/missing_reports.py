@@ -11,7 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import Failure, ReportEvent, ReportResult, RestoreRequest, Trigger
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import ReportResult
+from rewarm.contracts.values import Failure, Trigger
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource

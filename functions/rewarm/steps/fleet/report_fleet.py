@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rewarm.contracts import PlanSummary
 from rewarm.contracts.fleets import FleetVerdict, ReportFleetEvent, ReportFleetResult
+from rewarm.contracts.values import PlanSummary
 from rewarm.domain.fleets import FleetProgress, FleetVolume
 from rewarm.domain.units import iso
 from rewarm.domain.words.failures import explain

@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts.performance import CheckPerformanceEvent, CheckPerformanceResult
+from rewarm.contracts.base import Instant, StepEvent
+from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
 from rewarm.domain.errors import ModificationFailedError, RestoreError
 from rewarm.domain.units import clock_text, duration_text, iso
 from rewarm.domain.volume.performance import VolumeModification
@@ -47,6 +48,17 @@ class _Look:
     limit: Limit | None
     activity: list[Activity]
     seen: Sight | None
+
+
+class CheckPerformanceEvent(StepEvent):
+    """Asks whether the change has taken effect; `previous` is the result of the look before."""
+
+    volume_id: str
+    size_gib: int
+    original: PerformanceSettings
+    target: PerformanceSettings
+    started_at: Instant
+    previous: CheckPerformanceResult | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from rewarm.contracts import Trigger
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.values import Trigger
 from rewarm.domain.words.ended import Ending, LeftVolume, Start
 from rewarm.steps.record.records import (
     ALARM_HELD_UNTIL,

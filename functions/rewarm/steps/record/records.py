@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-from rewarm.contracts import Plan, PollInitializationResult, VolumeAssignment
+from rewarm.contracts.results import PollInitializationResult
+from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.fleets import status_of_fleet
 from rewarm.domain.model import Strategy

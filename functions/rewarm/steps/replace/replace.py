@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from rewarm.contracts import ReplacedVolume, ReplaceEvent, ReplaceResult
+from rewarm.contracts.events import ReplaceEvent, ReplaceResult
+from rewarm.contracts.values import ReplacedVolume
 from rewarm.domain.errors import (
     RequestRefusedError,
     TargetBusyError,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rewarm.contracts import ReportEvent, ReportResult
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.results import ReportResult
 from rewarm.steps.registration import Metric
 
 

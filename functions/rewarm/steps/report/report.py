@@ -12,8 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
-from rewarm.contracts import Failure, ReportEvent, ReportResult, VolumePlan, VolumeReport
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.results import ReportResult, VolumeReport
+from rewarm.contracts.values import Failure, VolumePlan
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.units import iso
 from rewarm.domain.words.failures import explain

@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from rewarm.contracts import ParseRequestEvent, ParseRequestResult, RestoreRequest, Trigger
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, Instant, StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import Trigger
 from rewarm.domain.errors import (
     InvalidRequestError,
     RunbookNotFoundError,
@@ -35,6 +39,26 @@ REPLAY = "replay-name"
 """EventBridge user guide, "Replaying archived events": the field that it adds to an event."""
 MAX_EVENT_KEY = 1_024
 """A key of DynamoDB has 2,048 bytes; a schedule's ARN is far shorter."""
+
+
+class ParseRequestEvent(StepEvent):
+    """The execution's input as it came."""
+
+    started_at: Instant
+    input: JsonObject
+
+
+class ParseRequestResult(Contract):
+    """The request with every default filled in, or the restore that the event belongs to already."""
+
+    outcome: Literal["accepted", "duplicate", "suppressed"]
+    request: RestoreRequest | None = None
+    trigger: Trigger
+    deadline_at: Instant | None = None
+    duplicate_of: str | None = None
+    wait_seconds: int = Field(
+        default=0, ge=0, description="Until it is this restore's turn; EC2 answers so many calls a second."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

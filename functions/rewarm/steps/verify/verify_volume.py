@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from rewarm.contracts import ExpectedReads, Measurement, VerifyVolumeEvent, VerifyVolumeResult
+from rewarm.contracts.events import VerifyVolumeEvent
+from rewarm.contracts.results import VerifyVolumeResult
+from rewarm.contracts.values import ExpectedReads, Measurement
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentUnreachableError,

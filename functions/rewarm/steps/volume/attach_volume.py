@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult, ReplacedVolume, VolumeAssignment
+from rewarm.contracts.events import AttachVolumeEvent
+from rewarm.contracts.results import AttachVolumeResult
+from rewarm.contracts.values import ReplacedVolume, VolumeAssignment
 from rewarm.domain.errors import (
     DeviceInUseError,
     RequestRefusedError,

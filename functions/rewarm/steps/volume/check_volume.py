@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import CheckVolumeEvent, CheckVolumeResult
+from rewarm.contracts.base import Contract, StepEvent
+from rewarm.contracts.results import WaitSeconds
+from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import VolumeFailedError, VolumeNotFoundError
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
@@ -20,6 +22,23 @@ APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeVolumes may not show at once what CreateVolume has made (EC2 is eventually consistent)."""
 CREATION_PATIENCE = timedelta(minutes=30)
 """Three times as long as botocore's waiter `volume_available` has patience."""
+
+
+class CheckVolumeEvent(StepEvent):
+    """Asks whether the volume is available."""
+
+    volume: VolumeAssignment
+    volume_id: str
+    plan: Plan
+
+
+class CheckVolumeResult(Contract):
+    """Whether the volume is available."""
+
+    available: bool
+    wait_seconds: WaitSeconds
+    state: str
+    fast_restored: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,11 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from rewarm.contracts import Boost, CreateVolumeEvent, CreateVolumeResult
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import Boost, Plan, VolumeAssignment
 from rewarm.domain.errors import (
     BoostUnavailableError,
     QuotaExceededError,
@@ -36,6 +40,22 @@ from rewarm.steps.registration import Metric, state
 
 TOKEN_LENGTH = 64
 """botocore: ec2 CreateVolume ClientToken, at most 64 ASCII characters."""
+
+
+class CreateVolumeEvent(StepEvent):
+    """Asks for the volume."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    plan: Plan
+    attempt: int = Field(ge=0)
+
+
+class CreateVolumeResult(Contract):
+    """The volume."""
+
+    volume_id: str
+    client_token: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
+from rewarm.contracts.events import PrepareSnapshotEvent
+from rewarm.contracts.results import PrepareSnapshotResult
 from rewarm.domain.errors import FastSnapshotRestoreUnavailableError
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.domain.plan.estimators import fsr_credits_per_hour

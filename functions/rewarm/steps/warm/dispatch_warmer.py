@@ -10,7 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest
+from pydantic import Field
+
+from rewarm.contracts.base import StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import DispatchWarmerResult
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import AgentFailedError
 from rewarm.domain.model import MIB, CommandStatus, Extent
 from rewarm.domain.ready import agent_output
@@ -40,6 +45,18 @@ SLOWEST_MIB_S = 5
 
 MOST_RESTARTS = 5
 """What interrupts an agent this often will do it again."""
+
+
+class DispatchWarmerEvent(StepEvent):
+    """Asks for the warm-up agent on the instance; `warm_ups` is how often the volume was warmed up again."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str
+    warm_ups: int = Field(default=0, ge=0)
+    measured_before: bool = Field(
+        default=False, description="The volume was measured while it was cold, so the agent does not do it."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

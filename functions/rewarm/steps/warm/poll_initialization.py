@@ -6,15 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import (
-    DispatchWarmerResult,
-    InitializationSignals,
-    Measurement,
-    PollInitializationEvent,
-    PollInitializationResult,
-    VerifyVolumeResult,
-)
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.events import PollInitializationEvent
+from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult, VerifyVolumeResult
+from rewarm.contracts.values import InitializationSignals, Measurement
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentInterruptedError,

@@ -7,10 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import (
-    AnnounceEvent,
-)
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.events import AnnounceEvent
 from rewarm.domain.errors import (
     AccessDeniedError,
     RestoreError,
