@@ -20,7 +20,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
-from aws_lambda_powertools.utilities.parser import parse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from rewarm import wiring
@@ -62,7 +61,7 @@ def state_function(name: str, **given: Any) -> Handler:
     @tracer.capture_lambda_handler(capture_response=False)
     @logger.inject_lambda_context(clear_state=True)
     def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
-        parsed = parse(event=event, model=model)
+        parsed = model.model_validate(event)
         logger.append_keys(restore_id=parsed.restore_id, **_volume(event))
         tracer.put_annotation("restoreId", parsed.restore_id)
         result = own.step(parsed, **ports)
