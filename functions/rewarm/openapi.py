@@ -22,7 +22,7 @@ from typing import Any
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from rewarm import __version__
-from rewarm.contracts import PerformanceRequest, RestoreRequest, answers
+from rewarm.contracts import answers
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult
 from rewarm.contracts.calibration import Calibration, CalibrationAnswer, StoredCalibration
@@ -35,7 +35,9 @@ from rewarm.contracts.fleets import (
     FleetRequest,
     FleetsQuery,
 )
+from rewarm.contracts.performance import PerformanceRequest
 from rewarm.contracts.plans import PICTURES, PlanResult
+from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.rewinding import DeletedUndoLog, UndoLogList
 from rewarm.schemas import WithoutFieldTitles, request_examples
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from rewarm import contracts
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult, BenchmarkTarget
 from rewarm.contracts.calibration import Calibration, MeasuredFigure
@@ -20,6 +19,7 @@ from rewarm.contracts.fleets import FleetRequest
 from rewarm.contracts.parsing import parse_restore_request, parsed
 from rewarm.contracts.performance import PerformanceRequest
 from rewarm.contracts.plans import PlanResult
+from rewarm.contracts.results import ReportResult
 from rewarm.domain.benchmark.benchmarks import PatternName
 from rewarm.domain.time.calibration import FigureName
 
@@ -127,7 +127,7 @@ def answers() -> dict[str, type[Contract]]:
     return {
         "plan-result": PlanResult,
         "benchmark-result": BenchmarkResult,
-        "report-result": contracts.ReportResult,
+        "report-result": ReportResult,
     }
 
 

@@ -7,7 +7,7 @@ import json
 import jsonschema
 import pytest
 
-from rewarm.contracts import parse_restore_request
+from rewarm.contracts.parsing import parse_restore_request
 from rewarm_cli.requests import read
 from tests.support.tree import ROOT, files
 

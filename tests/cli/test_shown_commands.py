@@ -25,7 +25,7 @@ from local.tools.measurements import options as measurements
 from local.tools.plan import options as plan
 from local.tools.run import options as run
 from local.tools.scale import __main__ as scale
-from rewarm.contracts import parse_restore_request
+from rewarm.contracts.parsing import parse_restore_request
 from rewarm_cli import main as command_line
 from rewarm_cli import undeploy
 from rewarm_cli.calibrate import cloud

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from rewarm.contracts import ParseRequestEvent
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
-from rewarm.steps.request.parse_request import ParseRequestPorts, parse_request
+from rewarm.steps.request.parse_request import ParseRequestEvent, ParseRequestPorts, parse_request
 from tests.contract.repository import ROOT
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakePace, keeper

@@ -12,7 +12,7 @@ from botocore.loaders import Loader
 from rewarm.adapters import clients
 from tests.support.tree import ROOT
 
-WIRING = (ROOT / "functions/rewarm/handlers/wiring.py").read_text(encoding="utf-8")
+WIRING = (ROOT / "functions/rewarm/wiring.py").read_text(encoding="utf-8")
 SERVICES = sorted({*re.findall(r'_client\("([a-z-]+)"\)', WIRING), "ebs", "pricing", "s3"})
 MODELS = ("service-2", "endpoint-rule-set-1", "paginators-1", "waiters-2")
 

@@ -22,6 +22,7 @@ from local import dashboard as deployed_dashboard
 from rewarm.adapters.messages import MessageFanOut
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.model import RunningFastRestore
+from rewarm.runtime import state_function
 from rewarm.steps.record.payloads import write_plans
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json
@@ -42,7 +43,7 @@ from tests.support.dashboard import Wanted, body, shown, watched
 from tests.support.emitted import Datapoint, datapoints
 from tests.support.performance import ChangeWorld, FakeInventory, FakeRestoreExecutions
 from tests.support.sweeping import SweepWorld
-from tests.support.wired import use
+from tests.support.wired import steps, use
 from tests.unit.handlers.conftest import ENVIRONMENT, Context
 
 STACK, REGION = ENVIRONMENT["STACK_NAME"], "eu-west-1"
@@ -161,7 +162,10 @@ def emitted() -> Iterator[list[Datapoint]]:
 
 def handle(patch: pytest.MonkeyPatch, name: str, event: Json, **ports: Any) -> None:
     """One call of a handler with these ports."""
-    importlib.import_module("rewarm.handlers.wiring")._client.cache_clear()
+    importlib.import_module("rewarm.wiring")._client.cache_clear()
+    if name in steps():
+        state_function(name, **ports)(event, Context())
+        return
     handler = importlib.reload(importlib.import_module(f"rewarm.handlers.{name}"))
     use(patch, handler, **ports)
     handler.lambda_handler(event, Context())
@@ -221,7 +225,7 @@ def refuse_a_message(patch: pytest.MonkeyPatch) -> None:
     said = event(event="failed", request=request().to_json(), details={
         "results": [], "failure": {"state": "Create Volume", "error": "QuotaExceededError", "cause": ""},
     })  # fmt: skip
-    refused = importlib.import_module("rewarm.handlers.wiring").message_refused
+    refused = importlib.import_module("rewarm.wiring").message_refused
     with contextlib.suppress(ServiceUnavailableError):
         handle(patch, "announce", said, table=World().table, messages=MessageFanOut([Deaf()], refused))
 

@@ -17,11 +17,19 @@ from local.aws.region.settings import VolumeSettings
 from local.aws.wire import client
 from rewarm.adapters.performance import CloudTrailCalls, Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
-from rewarm.contracts.performance import ChangePerformanceEvent, CheckPerformanceEvent, CheckPerformanceResult
+from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.volume.performance_change import Activity, ModificationRule
-from rewarm.steps.performance.change_performance import ChangePerformancePorts, change_performance
-from rewarm.steps.performance.check_performance import CheckPerformancePorts, check_performance
+from rewarm.steps.performance.change_performance import (
+    ChangePerformanceEvent,
+    ChangePerformancePorts,
+    change_performance,
+)
+from rewarm.steps.performance.check_performance import (
+    CheckPerformanceEvent,
+    CheckPerformancePorts,
+    check_performance,
+)
 from rewarm.steps.performance.routes import (
     PerformancePorts,
     StartPerformanceChangePorts,

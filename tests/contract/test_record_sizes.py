@@ -13,12 +13,13 @@ import boto3
 import pytest
 
 from rewarm.adapters.restores import DynamoRestoreTable
-from rewarm.contracts import AnnounceEvent, ChooseFallbackEvent, CleanUpEvent, Failure, ReportEvent, Trigger
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.events import AnnounceEvent, ReportEvent
+from rewarm.contracts.values import Failure, Trigger
 from rewarm.ports.restores import Standing
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
-from rewarm.steps.plan.choose_fallback import choose_fallback
+from rewarm.steps.clean_up.clean_up import CleanUpEvent, CleanUpPorts, clean_up
+from rewarm.steps.plan.choose_fallback import ChooseFallbackEvent, choose_fallback
 from rewarm.steps.record.payloads import read_plan
 from rewarm.steps.record.restore import RestoreRecord
 from rewarm.steps.report.report import ReportPorts, report

@@ -11,7 +11,8 @@ from local.aws.wire.inprocess import client
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
-from rewarm.contracts import VolumeAssignment, parse_restore_request
+from rewarm.contracts.parsing import parse_restore_request
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import InvalidRequestError, SnapshotNotFoundError, SnapshotNotUsableError
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes
 from tests.local.aws.region.region_lab import INSTANCE, ZONE, Lab

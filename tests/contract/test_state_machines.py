@@ -7,19 +7,19 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from jsonata import Jsonata
 
 from local import built
-from rewarm import contracts
 from rewarm.adapters.holds import EXPIRY_SECONDS
 from rewarm.domain import errors
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.steps.announce.announce import TRANSIENT
 from tests.contract import repository
 from tests.contract.repository import ROOT, Graph, Json
+from tests.support.wired import steps
 
 LAMBDA_ERRORS = {
     "Lambda.ServiceException", "Lambda.AWSLambdaException", "Lambda.SdkClientException",
@@ -80,6 +80,12 @@ def function_of(state: Json) -> str:
     names = functions_of(state)
     assert names[:-1] in ([], [f"Drill{names[-1]}"]), names
     return names[-1].removeprefix("Drill")
+
+
+def contract_of(step: Any) -> tuple[Any, Any]:
+    """The event that a step takes and the result that it returns."""
+    kinds = get_type_hints(step)
+    return next(iter(kinds.values())), kinds["return"]
 
 
 def functions_of(state: Json) -> list[str]:
@@ -224,11 +230,10 @@ class TestNames:
         function = function_of(state)
         step = repository.snake(function)
         assert name.replace(" ", "").startswith(function), f"{machine}/{name} runs {function}"
-        assert (ROOT / f"functions/rewarm/handlers/{step}.py").is_file()
         assert len(list(ROOT.glob(f"functions/rewarm/steps/*/{step}.py"))) == 1
         assert len(list(ROOT.glob(f"tests/unit/steps/*/test_{step}.py"))) == 1
         resource = repository.functions()[f"{function}Function"]
-        assert resource["Handler"] == f"rewarm.handlers.{step}.lambda_handler"
+        assert resource["Handler"] == f"rewarm.runtime.{step}"
 
     @pytest.mark.parametrize("machine", MACHINES)
     def test_the_template_gives_exactly_the_substitutions_that_the_definition_takes(
@@ -252,13 +257,13 @@ class TestNames:
 
     @pytest.mark.parametrize(("machine", "name", "state"), LAMBDA_TASKS, ids=ids(LAMBDA_TASKS))
     def test_the_payload_is_the_steps_event(self, machine: str, name: str, state: Json) -> None:
-        model = getattr(contracts, f"{function_of(state)}Event")
+        model, _ = contract_of(steps()[repository.snake(function_of(state))].step)
         fields = {field.alias for field in model.model_fields.values()}
         assert set(state["Arguments"]["Payload"]) == fields, f"{machine}/{name}"
 
     @pytest.mark.parametrize(("machine", "name", "state"), LAMBDA_TASKS, ids=ids(LAMBDA_TASKS))
     def test_what_is_read_of_the_result_is_in_it(self, machine: str, name: str, state: Json) -> None:
-        model = getattr(contracts, f"{function_of(state)}Result")
+        _, model = contract_of(steps()[repository.snake(function_of(state))].step)
         fields = {field.alias for field in model.model_fields.values()}
         for expression in repository.expressions(state.get("Assign", {})):
             read = set(re.findall(r"\$states\.result\.Payload\.(\w+)", expression))

@@ -23,13 +23,22 @@ from rewarm.openapi import OPERATIONS, SIGNATURE, document
 from rewarm.steps.request.parse_request import OWN_ALARMS
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json, actions, functions, listed, statements
+from tests.support.wired import makers, steps
 
 STACK_TAG = "aws:ResourceTag/rewarm:stack"
 MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
 REPLACED_TAG = "aws:ResourceTag/rewarm:replaced-by-stack"
 REWINDING_TAG = "aws:ResourceTag/rewarm:rewinding-by-stack"
-NO_HANDLERS = {"__init__", "wiring", "http", "api_volumes", "api_fleets", "api_undo_logs"}
+NO_HANDLERS = {"__init__", "http", "api_volumes", "api_fleets", "api_undo_logs"}
 """Parts of handlers."""
+NOT_IN_DRILLS = {
+    "DrillAttachVolumeFunction": {"look_commands"},
+    "DrillReleaseFunction": {"fast_restores", "copies", "modifications"},
+    "DrillCleanUpFunction": {
+        "fast_restores", "copies", "modifications", "instances", "states", "look_commands", "artifacts",
+    },
+}  # fmt: skip
+"""A drill has no fast snapshot restore and no boost, copies no snapshot, and starts and replaces nothing."""
 EVENTS = ROOT / "events/aws"
 OWN_ALARM = "operations-of-rewarm-restore-failed"
 GATEWAY_RESPONSES = get_session().get_service_model("apigateway").shape_for("GatewayResponseType").enum
@@ -48,6 +57,15 @@ NAME_LIMITS = {
 """botocore: the longest name."""
 LONGEST_STACK = "s" * 128
 LONGEST_ARN = "arn:aws-us-gov:secretsmanager:us-gov-west-1:123456789012:stateMachine:"
+
+
+def draws(function: str) -> bool:
+    """Whether a function makes pictures or pages."""
+    paths = repository.HANDLERS.glob(f"{function}*.py")
+    texts = [path.read_text(encoding="utf-8") for path in paths]
+    return "draw" in makers(function) or any(
+        re.search(r"from rewarm\.(charts|page|restore_page)\b", text) for text in texts
+    )
 
 
 def keys_of(resource: Any) -> list[str]:
@@ -302,33 +320,29 @@ class TestPermissions:
             "snapshots": "ec2:DescribeSnapshots", "instances": "ec2:DescribeInstance", "volumes": "ec2:",
             "modifications": "ec2:DescribeVolumesModifications", "history": "dynamodb:",
             "fast_restores": "ec2:DescribeFastSnapshotRestores", "commands": "ssm:", "prices": "pricing:",
-            "snapshot_blocks": "ebs:ListChangedBlocks", "block_lists": "ebs:ListChangedBlocks",
-            "block_reader": "ebs:GetSnapshotBlock", "packs": "s3:GetObject",
+            "blocks": "ebs:ListChangedBlocks", "lists": "ebs:ListChangedBlocks",
+            "reader": "ebs:GetSnapshotBlock", "packs": "s3:GetObject",
             "metrics": "cloudwatch:GetMetricData", "quotas": "servicequotas:", "artifacts": "s3:",
-            "trail": "cloudtrail:LookupEvents", "performance_log": "dynamodb:",
-            "performance_changes": "states:StartExecution", "stack_executions": "states:DescribeExecution",
+            "trail": "cloudtrail:LookupEvents", "log": "dynamodb:",
+            "start_performance_change_executions": "states:StartExecution",
+            "witness": "states:DescribeExecution",
             "waiters": "dynamodb:", "tasks": "states:SendTaskSuccess",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
-            "benchmark_commands": "ssm:SendCommand", "sending_commands": "ssm:SendCommand",
-            "device_look": "ssm:SendCommand", "put_back": "ec2:AttachVolume",
+            "benchmark_commands": "ssm:SendCommand", "agent_commands": "ssm:SendCommand",
+            "look_commands": "ssm:SendCommand",
             "calibration_snapshots": "ec2:DeleteSnapshot", "fleets": "states:StopExecution",
-            "instance_states": "ec2:StartInstances", "snapshot_copies": "ec2:DescribeSnapshots",
-            "evidence_snapshots": "ec2:CreateSnapshot", "root_volumes": "ec2:CreateReplaceRootVolumeTask",
-            "clean_up": "ec2:DeleteVolume", "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
-            "watching_keeper": "states:DescribeExecution", "inventory": "states:ListExecutions",
-            "page_links": "dynamodb:", "rate_requests": "dynamodb:",
-            "slack_requests": "secretsmanager:", "undo_logs": "s3:ListBucket",
+            "states": "ec2:St", "copies": "ec2:DescribeSnapshots",
+            "evidence": "ec2:CreateSnapshot", "roots": "ec2:CreateReplaceRootVolumeTask",
+            "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
+            "inventory": "states:ListExecutions",
+            "links": "dynamodb:", "rate_requests": "dynamodb:",
+            "slack_requests": "secretsmanager:", "logs": "s3:ListBucket",
         }  # fmt: skip
         for name, properties in functions().items():
-            source = ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")
             granted = [action for statement in statements(properties) for action in actions(statement)]
-            for port in re.findall(r"wiring\.(\w+)\(", source.read_text(encoding="utf-8")):
-                if name.startswith("Drill") and port in {
-                    "fast_restores",
-                    "snapshot_copies",
-                    "instance_states",
-                }:
-                    continue  # a drill has none, copies no snapshot and starts no instance
+            for port in makers(properties["Handler"].rpartition(".")[2]) & needed.keys():
+                if port in NOT_IN_DRILLS.get(name, ()):
+                    continue
                 assert any(action.startswith(needed[port]) for action in granted), (
                     f"{name} lacks {needed[port]}"
                 )
@@ -340,8 +354,7 @@ class TestFunctions:
         properties = functions()[name]
         assert properties["CodeUri"] == "functions/"
         assert "LoggingConfig" not in properties, "all functions write to one log group"
-        handler = ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")
-        assert handler.is_file()
+        assert properties["Handler"].startswith("rewarm.runtime.")
 
     def test_logs_are_kept_as_long_as_is_asked_for(self) -> None:
         groups = repository.resources("AWS::Logs::LogGroup")
@@ -387,7 +400,7 @@ class TestFunctions:
     def test_every_handler_is_deployed(self) -> None:
         deployed = {properties["Handler"].split(".")[2] for properties in functions().values()}
         files = {path.stem for path in repository.HANDLERS.glob("*.py")} - NO_HANDLERS
-        assert deployed == files
+        assert deployed == files | steps().keys()
 
     def test_the_sweeper_runs_by_itself_and_is_watched(self) -> None:
         schedule = functions()["SweepFunction"]["Events"]["Sweep"]
@@ -431,12 +444,7 @@ class TestFunctions:
         drawing = {
             name
             for name, properties in functions().items()
-            if re.search(
-                r"from rewarm\.(charts|page|restore_page)\b",
-                (
-                    ROOT / "functions" / (properties["Handler"].rsplit(".", 1)[0].replace(".", "/") + ".py")
-                ).read_text(encoding="utf-8"),
-            )
+            if draws(properties["Handler"].rpartition(".")[2])
         }
         wanted = {"ApiFunction", "PublicFunction", "ReportFunction", "ReportFleetFunction", "SweepFunction"}
         assert users == drawing == wanted

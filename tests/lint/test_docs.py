@@ -11,7 +11,7 @@ import pytest
 from samtranslator.yaml_helper import yaml_parse
 
 from local import state_machines
-from rewarm.contracts import parse_restore_request
+from rewarm.contracts.parsing import parse_restore_request
 from rewarm.domain import errors
 from rewarm.domain.words.failures import PLAIN
 from rewarm.steps.record.restore import Status

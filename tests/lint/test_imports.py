@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.tree import ROOT, files
+from tests.support.wired import steps
 
 PACKAGE = ROOT / "functions" / "rewarm"
 MAY_IMPORT = {
@@ -29,8 +30,8 @@ MAY_IMPORT = {
 PART_OF = {"pydantic_core": "pydantic"}
 OWN = {"functions", "local", "rewarm", "rewarm_cli", "tests", "types_boto3", "botocore_stubs"}
 ONLY_IN = {
-    "boto3": {"adapters", "handlers"},
-    "botocore": {"adapters", "handlers"},
+    "boto3": {"adapters"},
+    "botocore": {"adapters"},
     "matplotlib": {"charts"},
     "jinja2": {"page"},
 }
@@ -232,12 +233,12 @@ def test_what_users_run_imports_nothing_of_local_or_the_tests():
         assert names == [], f"{path} is for a real account"
 
 
-def test_only_handlers_and_their_steps_are_short_modules():
-    handlers = {path.name for path in (PACKAGE / "handlers").glob("*.py")}
+def test_only_steps_and_what_aws_calls_beside_them_are_short_modules():
+    entrances = {"__init__", *steps()} | {path.stem for path in (PACKAGE / "handlers").glob("*.py")}
     short = {
         str(path.relative_to(PACKAGE))
         for path in modules()
-        if path.name not in handlers and len(path.read_text(encoding="utf-8").splitlines()) < FEWEST_LINES
+        if path.stem not in entrances and len(path.read_text(encoding="utf-8").splitlines()) < FEWEST_LINES
     }
     assert short == SMALL_FOR_A_REASON.keys()
 
@@ -257,12 +258,10 @@ def test_each_module_of_a_room_is_a_state_a_route_or_named_in_its_room(room):
 
 def test_a_state_exports_its_step_only():
     """And the bundle of ports that it takes. What others need is in a helper's module."""
-    states = {path.stem for path in (PACKAGE / "handlers").glob("*.py")} - {"sweep", "wake_up"}
-    states &= {path.stem for path in (PACKAGE / "steps").rglob("*.py")}
     for path in modules():
         for module, names in imported_names(path):
             state = module.rpartition(".")[2]
-            if module.startswith("rewarm.steps.") and module.count(".") == 3 and state in states:
+            if module.startswith("rewarm.steps.") and module.count(".") == 3 and state in steps():
                 ports = {name for name in names if name.endswith("Ports")}
                 others = names - {state} - ports - SHARED_BY_STATES.get(state, set())
                 assert not others, f"{path.relative_to(PACKAGE)} imports {sorted(others)} of {module}"

@@ -7,18 +7,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from rewarm.contracts import (
-    Candidate,
-    CostPart,
-    Failure,
-    InitializationSignals,
-    PollInitializationResult,
-    ReportEvent,
-    ReportResult,
-    Trigger,
-    VolumePlan,
-)
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.results import PollInitializationResult, ReportResult
+from rewarm.contracts.values import Candidate, CostPart, Failure, InitializationSignals, Trigger, VolumePlan
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Phase, Sample, with_sample
 from rewarm.steps.record.bucket import samples_key

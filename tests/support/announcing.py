@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
-from rewarm.contracts import (
-    AnnounceEvent,
-    InitializationSignals,
-    PlanSummary,
-    PollInitializationResult,
-)
+from rewarm.contracts.events import AnnounceEvent
+from rewarm.contracts.results import PollInitializationResult
+from rewarm.contracts.values import InitializationSignals, PlanSummary
 from rewarm.steps.announce.announce import announce
 from tests.support.builders import (
     NOW,

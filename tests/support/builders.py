@@ -7,16 +7,10 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from rewarm.contracts import (
-    Boost,
-    DispatchWarmerResult,
-    NewVolume,
-    Plan,
-    RestoreRequest,
-    VolumeAssignment,
-    VolumePlan,
-    parse_restore_request,
-)
+from rewarm.contracts.parsing import parse_restore_request
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import DispatchWarmerResult
+from rewarm.contracts.values import Boost, NewVolume, Plan, VolumeAssignment, VolumePlan
 from rewarm.domain.model import GIB, Instance, InstanceEbsLimits, Snapshot, Strategy
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.volume.volume_types import VolumeSpeed

@@ -5,21 +5,23 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rewarm.contracts import (
-    AnnounceEvent,
-    ChooseStrategyEvent,
-    ChooseStrategyResult,
-    KeepResultEvent,
-    LoadPlanEvent,
-    SelectSnapshotEvent,
-    SelectSnapshotResult,
-)
 from rewarm.contracts.base import Contract
+from rewarm.contracts.events import AnnounceEvent
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.plan.choose_strategy import ChooseStrategyPorts, choose_strategy
-from rewarm.steps.plan.load_plan import load_plan
-from rewarm.steps.report.keep_result import keep_result
-from rewarm.steps.select.select_snapshot import SelectSnapshotPorts, select_snapshot
+from rewarm.steps.plan.choose_strategy import (
+    ChooseStrategyEvent,
+    ChooseStrategyPorts,
+    ChooseStrategyResult,
+    choose_strategy,
+)
+from rewarm.steps.plan.load_plan import LoadPlanEvent, load_plan
+from rewarm.steps.report.keep_result import KeepResultEvent, keep_result
+from rewarm.steps.select.select_snapshot import (
+    SelectSnapshotEvent,
+    SelectSnapshotPorts,
+    SelectSnapshotResult,
+    select_snapshot,
+)
 from tests.support.builders import RESTORE_ID, World, at, instance, measurement, request, snapshot
 from tests.support.holds import FakePace
 from tests.support.wired import wired

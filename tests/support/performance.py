@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from rewarm.contracts.performance import CheckPerformanceEvent, PerformanceSettings
+from rewarm.contracts.performance import PerformanceSettings
 from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import RunningFastRestore, Volume, VolumeSettings
 from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart
 from rewarm.domain.volume.performance import STACK_TAG, Performance, VolumeModification
 from rewarm.domain.volume.performance_change import Activity, ModificationRule
 from rewarm.ports import JsonObject
+from rewarm.steps.performance.check_performance import CheckPerformanceEvent
 from rewarm.steps.performance.routes import (
     StartPerformanceChangePorts,
     start_performance_change,

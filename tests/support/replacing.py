@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rewarm.contracts import ReplacedVolume, VolumeAssignment
+from rewarm.contracts.values import ReplacedVolume, VolumeAssignment
 from rewarm.domain.model import Attachment, Instance, Volume
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.replace.put_back import PutBackPorts

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rewarm.contracts import JoinPartsResult, RewindEvent, RewindResult
+from rewarm.contracts.copying import JoinPartsResult
+from rewarm.contracts.rewinding import RewindEvent, RewindResult
 from rewarm.contracts.values import Failure
 from rewarm.domain.model import Strategy
 from rewarm.steps.record.bucket import part_key, progress_key

@@ -6,10 +6,57 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from rewarm import contracts
 from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.copying import ListBlocksEvent
+from rewarm.contracts.events import (
+    AnnounceEvent,
+    AttachVolumeEvent,
+    PollInitializationEvent,
+    PrepareSnapshotEvent,
+    ReplaceEvent,
+    ReportEvent,
+    VerifyVolumeEvent,
+)
+from rewarm.contracts.fleets import ReportFleetEvent
+from rewarm.contracts.parsing import parse_restore_request
+from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import DispatchWarmerResult
+from rewarm.contracts.rewinding import RewindEvent
+from rewarm.contracts.values import (
+    ApprovalQuestion,
+    CostPart,
+    Failure,
+    NewVolume,
+    PassedOverSnapshot,
+    Plan,
+    ReplacedVolume,
+    Trigger,
+    VolumeAssignment,
+)
 from rewarm.domain.model import GIB, Strategy
 from rewarm.schemas import ALARM, INSTANCE_ID, REQUEST, SNAPSHOT_ID
+from rewarm.steps.blocks.copy_shard import CopyShardEvent
+from rewarm.steps.blocks.join_parts import JoinPartsEvent
+from rewarm.steps.clean_up.clean_up import CleanUpEvent
+from rewarm.steps.fleet.prepare_fleet import PrepareFleetEvent
+from rewarm.steps.performance.change_performance import ChangePerformanceEvent
+from rewarm.steps.performance.check_performance import CheckPerformanceEvent
+from rewarm.steps.plan.choose_fallback import ChooseFallbackEvent
+from rewarm.steps.plan.choose_strategy import ChooseStrategyEvent
+from rewarm.steps.plan.load_plan import LoadPlanEvent
+from rewarm.steps.report.keep_result import KeepResultEvent
+from rewarm.steps.request.check_approval import CheckApprovalEvent
+from rewarm.steps.request.parse_request import ParseRequestEvent
+from rewarm.steps.select.release_target import ReleaseTargetEvent
+from rewarm.steps.select.select_snapshot import SelectSnapshotEvent
+from rewarm.steps.verify.confirm_readiness import ConfirmReadinessEvent
+from rewarm.steps.volume.check_volume import CheckVolumeEvent
+from rewarm.steps.volume.create_volume import CreateVolumeEvent
+from rewarm.steps.volume.release import ReleaseEvent
+from rewarm.steps.volume.start_instance import StartInstanceEvent
+from rewarm.steps.warm.await_signal import AwaitSignalEvent
+from rewarm.steps.warm.dispatch_warmer import DispatchWarmerEvent
 
 RESTORE_ID = "restore-0123456789abcdef"
 TASK_TOKEN = "AQCEAAAAKgAAAAMAAAAAAAAAAc8"
@@ -25,8 +72,8 @@ REPLACING: JsonObject = {
 }
 
 
-def _assignment() -> contracts.VolumeAssignment:
-    return contracts.VolumeAssignment(
+def _assignment() -> VolumeAssignment:
+    return VolumeAssignment(
         index=0,
         snapshot_id=SNAPSHOT_ID,
         snapshot_started_at=datetime(2026, 11, 20, 18, 0, tzinfo=UTC),
@@ -43,20 +90,18 @@ def _assignment() -> contracts.VolumeAssignment:
         architecture="arm64",
         agent_available=True,
         device="/dev/sdf",
-        volume=contracts.NewVolume(volume_type="gp3", size_gib=100, iops=3_000, throughput_mib_s=125),
+        volume=NewVolume(volume_type="gp3", size_gib=100, iops=3_000, throughput_mib_s=125),
         passed_over=[
-            contracts.PassedOverSnapshot(
-                snapshot_id="snap-0aaaaaaaaaaaaaaaa", reason="it is pending (37 % done)"
-            )
+            PassedOverSnapshot(snapshot_id="snap-0aaaaaaaaaaaaaaaa", reason="it is pending (37 % done)")
         ],
     )
 
 
-def _plan(strategy: Strategy = Strategy.WARM_UP_AGENT) -> contracts.Plan:
-    part = contracts.CostPart(
+def _plan(strategy: Strategy = Strategy.WARM_UP_AGENT) -> Plan:
+    part = CostPart(
         item="ListSnapshotBlocks requests", usd=Decimal("0.000005"), arithmetic="9 requests x $0.0006 / 1,000"
     )
-    return contracts.Plan(
+    return Plan(
         strategy=strategy,
         usable_seconds=15,
         ready_p50_seconds=478,
@@ -67,8 +112,8 @@ def _plan(strategy: Strategy = Strategy.WARM_UP_AGENT) -> contracts.Plan:
     )
 
 
-def _dispatch() -> contracts.DispatchWarmerResult:
-    return contracts.DispatchWarmerResult(
+def _dispatch() -> DispatchWarmerResult:
+    return DispatchWarmerResult(
         command_id="11111111-2222-3333-4444-555555555555",
         instance_id=INSTANCE_ID,
         progress_key=f"restores/{RESTORE_ID}/0/progress.json",
@@ -77,9 +122,9 @@ def _dispatch() -> contracts.DispatchWarmerResult:
     )
 
 
-def _question() -> contracts.ApprovalQuestion:
+def _question() -> ApprovalQuestion:
     reason = "The plan costs $3.20; above $1.00 it needs approval (objective.approveAboveUsd)."
-    return contracts.ApprovalQuestion(asked_at=NOW, until=DEADLINE, usd=Decimal("3.20"), reason=reason)
+    return ApprovalQuestion(asked_at=NOW, until=DEADLINE, usd=Decimal("3.20"), reason=reason)
 
 
 def _failed_result() -> JsonObject:
@@ -93,18 +138,18 @@ def _failed_result() -> JsonObject:
     }
 
 
-def _restore_events(request: contracts.RestoreRequest) -> list[Contract]:
+def _restore_events(request: RestoreRequest) -> list[Contract]:
     """Returns those of the state machine `restore`."""
     return [
-        contracts.ParseRequestEvent(**COMMON, started_at=STARTED, input=ALARM),
-        contracts.SelectSnapshotEvent(**COMMON, request=request),
-        contracts.ChooseStrategyEvent(
+        ParseRequestEvent(**COMMON, started_at=STARTED, input=ALARM),
+        SelectSnapshotEvent(**COMMON, request=request),
+        ChooseStrategyEvent(
             **COMMON, request=request, deadline_at=DEADLINE, volumes_key=f"restores/{RESTORE_ID}/volumes.json"
         ),
-        contracts.CheckApprovalEvent(**COMMON, question=_question()),
-        contracts.LoadPlanEvent(**COMMON, index=0),
-        contracts.KeepResultEvent(**COMMON, result=_failed_result()),
-        contracts.AnnounceEvent(
+        CheckApprovalEvent(**COMMON, question=_question()),
+        LoadPlanEvent(**COMMON, index=0),
+        KeepResultEvent(**COMMON, result=_failed_result()),
+        AnnounceEvent(
             **COMMON,
             event="failed",
             request=request,
@@ -113,14 +158,14 @@ def _restore_events(request: contracts.RestoreRequest) -> list[Contract]:
                 "results": [],
             },
         ),
-        contracts.ReleaseTargetEvent(**COMMON),
-        contracts.ConfirmReadinessEvent(**COMMON, request=request, results=[_failed_result()]),
-        contracts.ReportEvent(
+        ReleaseTargetEvent(**COMMON),
+        ConfirmReadinessEvent(**COMMON, request=request, results=[_failed_result()]),
+        ReportEvent(
             **COMMON,
             started_at=STARTED,
             deadline_at=DEADLINE,
             request=request,
-            trigger=contracts.Trigger(kind="alarm", alarm_name="database-volume-gone", event_id=ALARM["id"]),
+            trigger=Trigger(kind="alarm", alarm_name="database-volume-gone", event_id=ALARM["id"]),
             plans_key=f"restores/{RESTORE_ID}/plans.json",
             results=[
                 {
@@ -135,56 +180,56 @@ def _restore_events(request: contracts.RestoreRequest) -> list[Contract]:
     ]
 
 
-def _volume_events(request: contracts.RestoreRequest) -> list[Contract]:
+def _volume_events(request: RestoreRequest) -> list[Contract]:
     """Returns those of the state machine `restore-volume`."""
     volume, plan = _assignment(), _plan()
     one: dict[str, Any] = {**COMMON, "volume": volume, "volume_id": VOLUME_ID}
     fast = _plan(Strategy.FAST_SNAPSHOT_RESTORE)
-    replaced = contracts.ReplacedVolume(volume_id="vol-0fedcba9876543210", size_gib=100)
+    replaced = ReplacedVolume(volume_id="vol-0fedcba9876543210", size_gib=100)
     return [
-        contracts.PrepareSnapshotEvent(**COMMON, volume=volume, plan=fast),
-        contracts.CreateVolumeEvent(**COMMON, request=request, volume=volume, plan=plan, attempt=0),
-        contracts.CheckVolumeEvent(**COMMON, volume=volume, volume_id=VOLUME_ID, plan=plan),
-        contracts.ReplaceEvent(
+        PrepareSnapshotEvent(**COMMON, volume=volume, plan=fast),
+        CreateVolumeEvent(**COMMON, request=request, volume=volume, plan=plan, attempt=0),
+        CheckVolumeEvent(**COMMON, volume=volume, volume_id=VOLUME_ID, plan=plan),
+        ReplaceEvent(
             **COMMON,
-            request=contracts.parse_restore_request(REPLACING),
+            request=parse_restore_request(REPLACING),
             volume=volume.model_copy(update={"replaces": replaced}),
             volume_id=VOLUME_ID,
             phase="detach",
         ),
-        contracts.RewindEvent(
+        RewindEvent(
             **COMMON, request=request, volume=volume.model_copy(update={"rewinds": VOLUME_ID}), plan=plan
         ),
-        contracts.AttachVolumeEvent(**one, request=request),
-        contracts.StartInstanceEvent(**COMMON, volume=volume, phase="start"),
-        contracts.DispatchWarmerEvent(**one, request=request),
-        contracts.VerifyVolumeEvent(**one, request=request, phase="after"),
-        contracts.PollInitializationEvent(
+        AttachVolumeEvent(**one, request=request),
+        StartInstanceEvent(**COMMON, volume=volume, phase="start"),
+        DispatchWarmerEvent(**one, request=request),
+        VerifyVolumeEvent(**one, request=request, phase="after"),
+        PollInitializationEvent(
             **one, request=request, plan=plan, started_at=STARTED, deadline_at=DEADLINE, dispatch=_dispatch()
         ),
-        contracts.AwaitSignalEvent(**one, task_token=TASK_TOKEN, wait_seconds=900),
-        contracts.ReleaseEvent(**COMMON, volume=volume),
-        contracts.ChooseFallbackEvent(
+        AwaitSignalEvent(**one, task_token=TASK_TOKEN, wait_seconds=900),
+        ReleaseEvent(**COMMON, volume=volume),
+        ChooseFallbackEvent(
             **one,
             request=request,
             plan=plan,
             fallbacks=[],
             tried=[],
-            failure=contracts.Failure(state="Dispatch Warmer", error="AgentUnreachableError", cause="no"),
+            failure=Failure(state="Dispatch Warmer", error="AgentUnreachableError", cause="no"),
             attached_announced=True,
             warm_ups=0,
             agent_lost=False,
             began_at=NOW,
             spent_usd=Decimal(0),
         ),
-        contracts.CleanUpEvent(**one, request=request, dispatch=_dispatch(), attached_announced=True),
+        CleanUpEvent(**one, request=request, dispatch=_dispatch(), attached_announced=True),
     ]
 
 
 def _performance_events() -> list[Contract]:
     """Returns those of the state machine `change-performance`."""
-    original = contracts.PerformanceSettings(volume_type="io2", iops=1_000)
-    target = contracts.PerformanceSettings(volume_type="io2", iops=2_000)
+    original = PerformanceSettings(volume_type="io2", iops=1_000)
+    target = PerformanceSettings(volume_type="io2", iops=2_000)
     one: dict[str, Any] = {
         "restore_id": CHANGE_ID,
         "now": NOW,
@@ -192,12 +237,12 @@ def _performance_events() -> list[Contract]:
         "original": original,
         "target": target,
     }
-    look = contracts.CheckPerformanceResult(
+    look = CheckPerformanceResult(
         finished=False, wait_seconds=10, state="modifying", requested_at=STARTED, requested_from="ec2"
     )
     return [
-        contracts.ChangePerformanceEvent(**one, accepted_at=STARTED),
-        contracts.CheckPerformanceEvent(**one, size_gib=100, started_at=STARTED, previous=look),
+        ChangePerformanceEvent(**one, accepted_at=STARTED),
+        CheckPerformanceEvent(**one, size_gib=100, started_at=STARTED, previous=look),
     ]
 
 
@@ -233,9 +278,9 @@ def _copying_events() -> list[Contract]:
     copying = {"restore_id": "restore-1", "now": NOW, "delta": DELTA}
     shard = {"part": 0, "samples": False, "blocks": [(7, "token")]}
     return [
-        contracts.ListBlocksEvent.model_validate(copying),
-        contracts.CopyShardEvent.model_validate({**copying, "listed": LISTED, "shard": shard}),
-        contracts.JoinPartsEvent.model_validate(
+        ListBlocksEvent.model_validate(copying),
+        CopyShardEvent.model_validate({**copying, "listed": LISTED, "shard": shard}),
+        JoinPartsEvent.model_validate(
             {**copying, "listed": LISTED, "started_at": STARTED, "failure": None, "redriven": False}
         ),
     ]
@@ -246,12 +291,12 @@ FLEET: dict[str, Any] = {"restore_id": "fleet-0123456789abcdef", "now": NOW}
 
 def step_events() -> list[Contract]:
     """Returns a valid event of each step of every state machine."""
-    request = contracts.parse_restore_request(REQUEST)
+    request = parse_restore_request(REQUEST)
     return [
         *_restore_events(request),
         *_volume_events(request),
         *_performance_events(),
-        contracts.PrepareFleetEvent(**FLEET, run=1, started_at=STARTED),
-        contracts.ReportFleetEvent(**FLEET, run=1, started_at=STARTED),
+        PrepareFleetEvent(**FLEET, run=1, started_at=STARTED),
+        ReportFleetEvent(**FLEET, run=1, started_at=STARTED),
         *_copying_events(),
     ]

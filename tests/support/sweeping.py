@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from rewarm.contracts import ReportEvent, ReportResult
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.results import ReportResult
 from rewarm.domain.model import Attachment, Volume, VolumeSettings
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.ports import JsonObject

@@ -16,8 +16,7 @@ from botocore.config import Config
 from botocore.loaders import JSONFileLoader, Loader
 from pydantic_core import from_json
 
-from rewarm import __version__
-from rewarm.adapters.snapshot_blocks import keep_indices
+from rewarm import __version__, adapters
 
 ATTEMPTS = 3
 CONNECT_SECONDS = 4
@@ -105,7 +104,7 @@ def price_list_client() -> Any:
 def block_list_client(threads: int, region: str | None = None) -> Any:
     """As `block_client`, for lists of which only the indices are needed."""
     ebs = block_client(threads, region)
-    ebs.meta.events.register("before-parse.ebs.ListSnapshotBlocks", keep_indices)
+    ebs.meta.events.register("before-parse.ebs.ListSnapshotBlocks", adapters.snapshot_blocks.keep_indices)
     return ebs
 
 

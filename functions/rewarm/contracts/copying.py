@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rewarm.contracts.base import Contract, Instant, StepEvent
-from rewarm.contracts.values import Failure
+from rewarm.contracts.base import Contract, StepEvent
 
 SnapshotId = Annotated[str, Field(pattern="^snap-[0-9a-f]+$")]
 Count = Annotated[int, Field(ge=0)]
@@ -112,37 +111,11 @@ class ListBlocksResult(Contract):
     list_calls: Count
 
 
-class CopyShardEvent(StepEvent):
-    """What `Copy Shard` takes."""
-
-    delta: Delta
-    listed: ListBlocksResult
-    shard: Shard
-
-
-class CopyShardResult(Contract):
-    """What became of a shard; the manifest has the rest."""
-
-    part: Count
-
-
 class ShardFailure(Contract):
     """Why a shard could not be copied, as its function leaves it in the bucket."""
 
     error: str
     reason: str
-
-
-class JoinPartsEvent(StepEvent):
-    """What `Join Parts` takes."""
-
-    delta: Delta
-    listed: ListBlocksResult
-    started_at: Instant
-    failure: Failure | None
-    """Of the Map."""
-    redriven: bool
-    """Whether the execution was redriven after the Map was over."""
 
 
 class JoinPartsResult(Contract):

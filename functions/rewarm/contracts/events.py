@@ -9,30 +9,23 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent, Usd
+from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import (
     AttachVolumeResult,
-    ConfirmReadinessResult,
     DispatchWarmerResult,
     PollInitializationResult,
     PrepareSnapshotResult,
-    ReleaseResult,
-    StartInstanceResult,
     VerifyVolumeResult,
     WaitSeconds,
 )
 from rewarm.contracts.values import (
-    Approval,
-    ApprovalQuestion,
     Confirmation,
     Failure,
-    FleetShare,
     Plan,
     Trigger,
     VolumeAssignment,
 )
-from rewarm.domain.model import Strategy
 from rewarm.domain.volume.extents import Scope
 
 Announcement = Literal[
@@ -56,54 +49,6 @@ Phase = Literal["before", "after"]
 ReplacePhase = Literal["check", "detach", "swap"]
 
 
-class ParseRequestEvent(StepEvent):
-    """The execution's input as it came."""
-
-    started_at: Instant
-    input: JsonObject
-
-
-class SelectSnapshotEvent(StepEvent):
-    """Asks which snapshots become which volumes."""
-
-    request: RestoreRequest
-
-
-class ChooseStrategyEvent(StepEvent):
-    """Asks how each volume is to be initialized."""
-
-    request: RestoreRequest
-    deadline_at: Instant | None = None
-    volumes_key: str
-    approved: Approval | None = Field(
-        default=None, description="What was approved of an earlier plan; null before anything was."
-    )
-    fleet_shares: list[FleetShare] | None = Field(
-        default=None, description="What the plan of its fleet gives each volume; null outside a fleet."
-    )
-    turn_at: Instant | None = Field(
-        default=None, description="The turn at EC2 that its fleet took for it and its volumes."
-    )
-
-
-class CheckApprovalEvent(StepEvent):
-    """Asks whether somebody has approved the plan that the restore waits with."""
-
-    question: ApprovalQuestion
-
-
-class LoadPlanEvent(StepEvent):
-    """Asks for the plan of one volume."""
-
-    index: int = Field(ge=0)
-
-
-class KeepResultEvent(StepEvent):
-    """Asks to keep what became of one volume."""
-
-    result: JsonObject
-
-
 class AnnounceEvent(StepEvent):
     """Asks to tell people; `details` differ by `event`, see steps/announce/announce.py."""
 
@@ -124,23 +69,6 @@ class PrepareSnapshotEvent(StepEvent):
     previous: PrepareSnapshotResult | None = None
 
 
-class CreateVolumeEvent(StepEvent):
-    """Asks for the volume."""
-
-    request: RestoreRequest
-    volume: VolumeAssignment
-    plan: Plan
-    attempt: int = Field(ge=0)
-
-
-class CheckVolumeEvent(StepEvent):
-    """Asks whether the volume is available."""
-
-    volume: VolumeAssignment
-    volume_id: str
-    plan: Plan
-
-
 class AttachVolumeEvent(StepEvent):
     """Asks for the volume on its instance; `previous` is the result of the call before, if there was one."""
 
@@ -148,29 +76,6 @@ class AttachVolumeEvent(StepEvent):
     volume: VolumeAssignment
     volume_id: str
     previous: AttachVolumeResult | None = None
-
-
-class StartInstanceEvent(StepEvent):
-    """Asks for the instance with all its volumes (`start`), or whether it passes its status checks (`check`).
-
-    `pending` is the result of the call before, if there was one.
-    """
-
-    volume: VolumeAssignment
-    phase: Literal["start", "check"]
-    pending: StartInstanceResult | None = None
-
-
-class DispatchWarmerEvent(StepEvent):
-    """Asks for the warm-up agent on the instance; `warm_ups` is how often the volume was warmed up again."""
-
-    request: RestoreRequest
-    volume: VolumeAssignment
-    volume_id: str
-    warm_ups: int = Field(default=0, ge=0)
-    measured_before: bool = Field(
-        default=False, description="The volume was measured while it was cold, so the agent does not do it."
-    )
 
 
 class VerifyVolumeEvent(StepEvent):
@@ -205,76 +110,6 @@ class PollInitializationEvent(StepEvent):
     previous: PollInitializationResult | None = None
 
 
-class ChooseFallbackEvent(StepEvent):
-    """Asks what is to be done after a failure; `tried` are the strategies before the one that failed."""
-
-    request: RestoreRequest
-    volume: VolumeAssignment
-    volume_id: str | None = None
-    plan: Plan
-    fallbacks: list[Plan]
-    tried: list[Strategy]
-    failure: Failure
-    attached_announced: bool
-    warm_ups: int = Field(ge=0)
-    agent_lost: bool
-    preparation: PrepareSnapshotResult | None = None
-    began_at: Instant
-    deadline_at: Instant | None = None
-    budget_usd: Usd | None = None
-    spent_usd: Usd
-
-
-class AwaitSignalEvent(StepEvent):
-    """Asks to be woken by an event of AWS, or without a volume by an approval of the restore.
-
-    The task with the token waits no longer than `wait_seconds`.
-    """
-
-    volume: VolumeAssignment | None = None
-    volume_id: str | None = None
-    dispatch: DispatchWarmerResult | None = None
-    task_token: str = Field(min_length=1, max_length=2_048)
-    wait_seconds: WaitSeconds
-
-
-class ReleaseEvent(StepEvent):
-    """Asks to give back what costs money by the hour; `previous` is the result of the call before."""
-
-    volume: VolumeAssignment
-    volume_id: str | None = None
-    plan: Plan | None = None
-    keep_copy: bool = Field(default=False, description="The snapshot's copy stays.")
-    previous: ReleaseResult | None = None
-
-
-class CleanUpEvent(StepEvent):
-    """Asks to remove what a failed restore made."""
-
-    request: RestoreRequest
-    volume: VolumeAssignment
-    volume_id: str | None = None
-    dispatch: DispatchWarmerResult | None = None
-    attached_announced: bool = False
-    story: JsonObject = Field(
-        default_factory=dict, description="What is known of the volume by now; kept for the report."
-    )
-    failure: Failure | None = Field(
-        default=None, description="For the other volumes of an instance that is therefore not started."
-    )
-    fallback: Literal["same-volume", "new-volume"] | None = Field(
-        default=None, description="Another plan takes over: on the volume that is there, or on a new one."
-    )
-
-
-class ReleaseTargetEvent(StepEvent):
-    """Asks to let others restore to the target."""
-
-    untold: bool = Field(
-        default=False, description="Nobody was told of a volume at full speed; the sweeper sends the message."
-    )
-
-
 class ReportEvent(StepEvent):
     """Asks for the account of the whole restore, or of one volume while others may still be restored.
 
@@ -297,17 +132,6 @@ class ReportEvent(StepEvent):
     confirmations: list[Confirmation] | None = Field(
         default=None, description="What VolumeReadOps said afterwards; null where it was not asked yet."
     )
-
-
-class ConfirmReadinessEvent(StepEvent):
-    """Asks what VolumeReadOps says of the volumes that were called ready; `results` are as for ReportEvent.
-
-    `pending` is the result of the call before.
-    """
-
-    request: RestoreRequest
-    results: list[JsonObject]
-    pending: ConfirmReadinessResult | None = None
 
 
 class ReplaceResult(Contract):

@@ -19,7 +19,7 @@ from rewarm.contracts.request import (
     WantedStrategy,
     WarmUp,
 )
-from rewarm.contracts.values import Approval, ApprovalQuestion, Failure, FleetShare, PlanSummary
+from rewarm.contracts.values import ApprovalQuestion, Failure, FleetShare, PlanSummary
 from rewarm.domain.fleet_members import MOST_VOLUMES
 from rewarm.domain.model import OnFailure
 
@@ -203,16 +203,6 @@ class CancelledFleet(Contract):
     fleet_id: str
     status: FleetStatusName
     cancel_requested: Literal[True]
-
-
-class PrepareFleetEvent(StepEvent):
-    """Asks for the restores of a fleet, whose id stands in the place of a restore's."""
-
-    run: int = Field(ge=1)
-    started_at: Instant
-    approved: Approval | None = Field(
-        default=None, description="What was approved of an earlier plan; null before anything was."
-    )
 
 
 class PrepareFleetResult(Contract):

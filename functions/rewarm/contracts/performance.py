@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictInt
 
-from rewarm.contracts.base import Contract, Instant, StepEvent
+from rewarm.contracts.base import Contract, Instant
 from rewarm.contracts.parsing import parsed
 from rewarm.contracts.request import Notify, given
 from rewarm.contracts.results import WaitSeconds
@@ -46,22 +46,6 @@ class PerformanceRequest(Contract):
         )
 
 
-class ChangePerformanceEvent(StepEvent):
-    """Asks for ModifyVolume; `restoreId` is the change's own id."""
-
-    volume_id: str
-    original: PerformanceSettings
-    target: PerformanceSettings
-    accepted_at: Instant
-
-
-class ChangePerformanceResult(Contract):
-    """The modification that EC2 has taken."""
-
-    started_at: Instant
-    wait_seconds: WaitSeconds
-
-
 class CheckPerformanceResult(Contract):
     """Whether the change has taken effect, and how that is known."""
 
@@ -83,17 +67,6 @@ class CheckPerformanceResult(Contract):
     rate_before: float | None = None
     unit: Literal["IOPS", "MiB/s"] | None = None
     reason: str = ""
-
-
-class CheckPerformanceEvent(StepEvent):
-    """Asks whether the change has taken effect; `previous` is the result of the look before."""
-
-    volume_id: str
-    size_gib: int
-    original: PerformanceSettings
-    target: PerformanceSettings
-    started_at: Instant
-    previous: CheckPerformanceResult | None = None
 
 
 def settings_of(performance: Performance) -> PerformanceSettings:

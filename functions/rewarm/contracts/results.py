@@ -9,10 +9,7 @@ from pydantic import Field
 
 from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
 from rewarm.contracts.benchmarks import BenchmarkRun, StartedBenchmark
-from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import (
-    Approval,
-    ApprovalQuestion,
     Confirmation,
     DrillResult,
     ExpectedReads,
@@ -20,47 +17,13 @@ from rewarm.contracts.values import (
     InitializationSignals,
     Measurement,
     PhaseReport,
-    Plan,
     PlanSummary,
-    Trigger,
-    VolumeAssignment,
     VolumePlan,
 )
-from rewarm.domain.model import Strategy
-from rewarm.domain.plan.fallback import How
 from rewarm.domain.ready.waits import LONGEST_STATUS_WAIT_SECONDS
 
 WaitSeconds = Annotated[int, Field(ge=1, le=LONGEST_STATUS_WAIT_SECONDS)]
 """For a Wait state: whole seconds, at least one."""
-
-
-class ParseRequestResult(Contract):
-    """The request with every default filled in, or the restore that the event belongs to already."""
-
-    outcome: Literal["accepted", "duplicate", "suppressed"]
-    request: RestoreRequest | None = None
-    trigger: Trigger
-    deadline_at: Instant | None = None
-    duplicate_of: str | None = None
-    wait_seconds: int = Field(
-        default=0, ge=0, description="Until it is this restore's turn; EC2 answers so many calls a second."
-    )
-
-
-class ReleaseTargetResult(Contract):
-    """The devices that the restore held."""
-
-    released: list[str]
-
-
-class SelectSnapshotResult(Contract):
-    """Where the volumes are kept, with their snapshots and devices."""
-
-    volumes_key: str
-    volume_count: int
-    volumes: list[VolumeAssignment] = Field(
-        default_factory=list, description="The same for readers, where they have at most 64 KiB."
-    )
 
 
 class PlannedVolumes(Contract):
@@ -68,61 +31,6 @@ class PlannedVolumes(Contract):
 
     plans: list[VolumePlan]
     summary: PlanSummary
-
-
-class ChooseStrategyResult(Contract):
-    """Where the plans are kept, and of which volumes."""
-
-    plans_key: str
-    indexes: list[int]
-    summary: PlanSummary
-    question: ApprovalQuestion | None = Field(
-        default=None, description="What somebody must approve first; null where the restore goes on."
-    )
-    plans: list[VolumePlan] = Field(
-        default_factory=list, description="The same for readers, where they have at most 64 KiB."
-    )
-
-
-class CheckApprovalResult(Contract):
-    """Whether the restore goes on, and if not, when to look again."""
-
-    approved: Approval | None = None
-    plan_again: bool = Field(description="The plan is so old that its times do not hold any more.")
-    wait_seconds: WaitSeconds
-
-
-class LoadPlanResult(Contract):
-    """What is to be done for the volume, and what instead if that fails."""
-
-    volume: VolumeAssignment
-    plan: Plan
-    fallbacks: list[Plan]
-    budget_usd: Usd | None = None
-    wait_seconds: int = Field(ge=0, description="Until it is this volume's turn.")
-
-
-class KeepResultResult(Contract):
-    """What a restore must know of its volume; the whole is kept."""
-
-    index: int
-    verdict: Literal["ready", "failed"]
-    volume_id: str | None = None
-    snapshot_id: str | None = None
-    error: str | None = None
-    cause: Annotated[
-        str | None, Field(description="Why it failed, in words; for the message where there is no report.")
-    ] = None
-    result_key: str
-    announced: Annotated[
-        bool, Field(description="False where it is at full speed and nobody could be told; the sweeper does.")
-    ] = True
-
-
-class AnnounceResult(Contract):
-    """The channels that took the message."""
-
-    channels: list[str]
 
 
 class PrepareSnapshotResult(Contract):
@@ -134,22 +42,6 @@ class PrepareSnapshotResult(Contract):
     credits: float | None = None
     enabled_by_us: bool
     snapshot_id: str | None = Field(default=None, description="The complete copy of a foreign snapshot.")
-
-
-class CreateVolumeResult(Contract):
-    """The volume."""
-
-    volume_id: str
-    client_token: str
-
-
-class CheckVolumeResult(Contract):
-    """Whether the volume is available."""
-
-    available: bool
-    wait_seconds: WaitSeconds
-    state: str
-    fast_restored: bool | None = None
 
 
 class AttachVolumeResult(Contract):
@@ -166,21 +58,6 @@ class AttachVolumeResult(Contract):
     online_problem: Annotated[
         str | None, Field(description="Why the disk is not online, or not where it was to be.")
     ] = None
-
-
-class StartInstanceResult(Contract):
-    """How far the instance is that is started with its new volumes."""
-
-    finished: bool
-    wait_seconds: WaitSeconds
-    state: Annotated[
-        Literal["waiting", "starting", "up", "checked"],
-        Field(description="waiting: for other volumes; checked: it has passed its status checks."),
-    ]
-    since: Annotated[Instant, Field(description="When this was asked for the first time.")]
-    started_at: Instant | None = None
-    up_at: Instant | None = None
-    checked_at: Instant | None = None
 
 
 class DispatchWarmerResult(Contract):
@@ -237,33 +114,6 @@ class PollInitializationResult(Contract):
     ] = None
 
 
-class ConfirmReadinessResult(Contract):
-    """What VolumeReadOps says of each volume that the agent read and that was measured."""
-
-    finished: bool
-    wait_seconds: WaitSeconds
-    confirmations: list[Confirmation]
-
-
-class ChooseFallbackResult(Contract):
-    """What is done now; `plan` and `fallbacks` are those that hold from now on."""
-
-    how: How
-    plan: Plan
-    fallbacks: list[Plan]
-    tried: list[Strategy]
-    agent_lost: bool
-    spent_usd: Usd
-    why: str
-    rejected: list[str]
-
-
-class AwaitSignalResult(Contract):
-    """What is waited for."""
-
-    signal: str
-
-
 class BoostRelease(Contract):
     """What became of the boost of a volume that is at full speed; the settings are in words."""
 
@@ -288,13 +138,6 @@ class ReleaseResult(Contract):
         Failure | None,
         Field(description="Why not all was given back; the sweeper tries again. The volume is ready."),
     ] = None
-
-
-class CleanUpResult(Contract):
-    """What is gone, and what stays and why."""
-
-    removed: list[str]
-    kept: list[str]
 
 
 class BilledPart(Contract):

@@ -1,10 +1,4 @@
-"""Wiring only: what AWS calls, one module for each function.
+"""What AWS calls beside the state machines: the API, the sweeper, rules and custom resources.
 
-Importing makes a hundred thousand objects that stay, and nothing that could be collected. Python would look
-through all of them again and again meanwhile, for a quarter of a cold start.
+runtime.py makes the functions of the states.
 """
-
-import gc
-
-OBJECTS_BETWEEN_COLLECTIONS = 300_000
-gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)

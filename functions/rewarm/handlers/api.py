@@ -22,6 +22,7 @@ from aws_lambda_powertools.utilities.idempotency.exceptions import (
 )
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from rewarm import wiring
 from rewarm.adapters import clients
 from rewarm.contracts.answers import ApprovalQuery, RestoreQuery
 from rewarm.contracts.parsing import parsed
@@ -29,7 +30,6 @@ from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.domain import errors
 from rewarm.domain.fleets import FLEET_PREFIX
 from rewarm.domain.units import shown
-from rewarm.handlers import wiring
 from rewarm.handlers.api_fleets import fleet_ports
 from rewarm.handlers.api_fleets import router as fleet_routes
 from rewarm.handlers.api_undo_logs import router as undo_log_routes
@@ -46,10 +46,10 @@ from rewarm.handlers.http import (
     stop_other_routes,
     with_safe_path,
 )
-from rewarm.handlers.wiring import now, pause
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.ports.prices import Prices
+from rewarm.runtime import filled
 from rewarm.steps.fleet.plan_fleet import PlanFleetPorts, plan_fleet
 from rewarm.steps.fleet.routes import fleet_id_of, start_fleet
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
@@ -65,6 +65,8 @@ from rewarm.steps.request.routes import (
     start_restore,
 )
 from rewarm.steps.request.runbooks import delete_runbook, get_runbook, put_runbook
+from rewarm.steps.select.admission import Keeper
+from rewarm.wiring import now, pause
 
 IDEMPOTENCY_SECONDS = 86_400
 STATUS_CODES: dict[type[errors.RestoreError], int] = {
@@ -117,38 +119,20 @@ class _Ec2Ports(StartRestorePorts, PlanRestorePorts, PlanFleetPorts):
     """The ports of the routes that start or plan restores."""
 
 
-_PORTS = _Ports(
-    table=wiring.table(),
-    artifacts=wiring.artifacts(),
-    holds=wiring.holds(),
-    witness=wiring.stack_executions(),
-    links=wiring.page_links(),
-    waiters=wiring.waiters(),
-    tasks=wiring.tasks(),
-)
+_PORTS = filled(_Ports)
 _HISTORY = wiring.history()
 
 
 @cache
 def _ec2_ports() -> _Ec2Ports:
     """Made at the first use: whoever looks at a restore does not wait for EC2's client."""
-    return _Ec2Ports(
-        snapshots=wiring.snapshots(),
-        instances=wiring.instances(),
-        volumes=wiring.volumes(),
+    return filled(
+        _Ec2Ports,
         artifacts=_PORTS.artifacts,
-        fast_restores=wiring.fast_restores(),
-        prices=_prices(),
-        quotas=wiring.quotas(),
-        blocks=wiring.snapshot_blocks(),
-        metrics=wiring.metrics(),
         table=_PORTS.table,
         history=_HISTORY,
-        executions=wiring.executions(),
-        keeper=wiring.watching_keeper(),
-        region=wiring.settings.region,
-        pace=wiring.pace(),
-        most_in_stack=wiring.settings.limits.in_stack,
+        prices=_prices(),
+        keeper=Keeper(wiring.holds(), wiring.table(), wiring.settings.limits, wiring.witness()),
     )
 
 

@@ -7,19 +7,19 @@ from functools import cache
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
-from rewarm.handlers import wiring
 from rewarm.handlers.http import query
-from rewarm.handlers.wiring import now
 from rewarm.observability import logger
 from rewarm.ports import JsonObject
+from rewarm.runtime import filled
 from rewarm.steps.fleet.routes import FleetPorts, cancel_fleet, get_fleet, redrive_fleet
 from rewarm.steps.request.listing import list_fleets
+from rewarm.wiring import now
 
 
 @cache
 def fleet_ports() -> FleetPorts:
     """Made at the first use, because only these routes need them."""
-    return FleetPorts(table=wiring.table(), artifacts=wiring.artifacts(), fleets=wiring.fleets())
+    return filled(FleetPorts)
 
 
 router = Router()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped

@@ -6,20 +6,15 @@ from functools import cache
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
 
-from rewarm.handlers import wiring
 from rewarm.ports import JsonObject
+from rewarm.runtime import filled
 from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts, delete_undo_log, list_undo_logs
 
 
 @cache
 def _ports() -> DeleteUndoLogPorts:
     """Made at the first use, because only these routes need them."""
-    return DeleteUndoLogPorts(
-        logs=wiring.undo_logs(),
-        artifacts=wiring.artifacts(),
-        undo_log_days=wiring.settings.undo_log_days,
-        table=wiring.table(),
-    )
+    return filled(DeleteUndoLogPorts)
 
 
 router = Router()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped

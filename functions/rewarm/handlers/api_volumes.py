@@ -7,11 +7,10 @@ from uuid import uuid4
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
 
-from rewarm.handlers import wiring
 from rewarm.handlers.http import json_body
-from rewarm.handlers.wiring import now
 from rewarm.observability import count, logger
 from rewarm.ports import JsonObject
+from rewarm.runtime import filled
 from rewarm.steps.performance.routes import (
     StartPerformanceChangePorts,
     get_performance,
@@ -19,31 +18,18 @@ from rewarm.steps.performance.routes import (
 )
 from rewarm.steps.verify.benchmarks import get_benchmark
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
+from rewarm.wiring import now
 
 
 @cache
 def _changes() -> StartPerformanceChangePorts:
     """Made at the first use, because only these routes need them."""
-    return StartPerformanceChangePorts(
-        stack_name=wiring.settings.stack_name,
-        rule=wiring.settings.modification_rule,
-        volumes=wiring.volumes(),
-        modifications=wiring.modifications(),
-        trail=wiring.trail(),
-        log=wiring.performance_log(),
-        table=wiring.table(),
-        executions=wiring.performance_changes(),
-    )
+    return filled(StartPerformanceChangePorts)
 
 
 @cache
 def _benchmarks() -> BenchmarkPorts:
-    return BenchmarkPorts(
-        commands=wiring.benchmark_commands(),
-        instances=wiring.instances(),
-        volumes=wiring.volumes(),
-        artifacts=wiring.artifacts(),
-    )
+    return filled(BenchmarkPorts)
 
 
 router = Router()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped

@@ -10,29 +10,28 @@ from urllib.parse import unquote
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from rewarm import wiring
 from rewarm.adapters.slack_requests import SlackRequests, body_of
 from rewarm.domain.errors import RestoreError, RestoreNotFoundError
-from rewarm.handlers import wiring
-from rewarm.handlers.wiring import now
 from rewarm.observability import logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.restore_page import drawn_live
+from rewarm.runtime import filled
 from rewarm.steps.request.approval import ApproveRestorePorts
 from rewarm.steps.request.buttons import Clickers, Reply, press_button
 from rewarm.steps.request.pages import show_page
 from rewarm.steps.request.routes import GetRestorePorts
+from rewarm.wiring import now
 
 PAGES, INTERACTIONS = "/pages/", "/slack/interactions"
 HTML, TEXT = "text/html; charset=utf-8", "text/plain; charset=utf-8"
 NO_PAGE = "This link is wrong, or its time is over. A newer message, or `rewarm report`, has a new one.\n"
 
-_LINKS = wiring.page_links()
+_LINKS = wiring.links()
 _SLACK = wiring.slack_requests()
 _CLICKERS = Clickers(wiring.settings.slack_team_id, wiring.settings.slack_approvers)
-_CLICK_PORTS = ApproveRestorePorts(
-    table=wiring.table(), waiters=wiring.waiters(), tasks=wiring.tasks(), holds=wiring.holds()
-)
-_PORTS = GetRestorePorts(table=wiring.table(), artifacts=wiring.artifacts(), holds=wiring.holds())
+_CLICK_PORTS = filled(ApproveRestorePorts, witness=None)
+_PORTS = filled(GetRestorePorts, witness=None, links=None)
 
 
 @tracer.capture_lambda_handler(capture_response=False)

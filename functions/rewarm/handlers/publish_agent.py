@@ -8,10 +8,10 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from rewarm import wiring
 from rewarm.adapters import clients
 from rewarm.adapters.artifacts import AgentStore
 from rewarm.custom_resource import answer
-from rewarm.handlers import wiring
 from rewarm.observability import logger
 from rewarm.ports import JsonObject
 

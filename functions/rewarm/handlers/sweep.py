@@ -10,20 +10,23 @@ from functools import partial
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from rewarm import wiring
 from rewarm.custom_resource import answer, is_custom_resource
 from rewarm.domain.errors import IncompleteCleanUpError
-from rewarm.handlers import wiring
-from rewarm.handlers.wiring import now
-from rewarm.observability import count, figures_reported, logger, tracer
+from rewarm.observability import count, logger, tracer, write
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.restore_page import drawn
+from rewarm.runtime import filled
+from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.end_stack import EndOfStack, end_stack
 from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
 from rewarm.steps.clean_up.known_executions import KnownExecutions
 from rewarm.steps.clean_up.missing_reports import PagePorts
 from rewarm.steps.clean_up.sweep import restore_of_event, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
+from rewarm.steps.report.metrics import figures
+from rewarm.wiring import now
 
 PAUSE_SECONDS = 5
 """EC2 detaches a volume within seconds."""
@@ -32,8 +35,8 @@ ENOUGH_MILLIS = 60_000
 PAGES_NEED_MILLIS = 100_000
 """So much of its time is kept for the other sweeps; of hundreds of stopped restores the last have no page."""
 
-_REMOVAL = wiring.clean_up()
-_EXECUTIONS = wiring.stack_executions()
+_REMOVAL = filled(CleanUpPorts)
+_EXECUTIONS = wiring.witness()
 _INVENTORY = wiring.inventory()
 _PRICES = wiring.prices()
 _HOLDS = wiring.holds()
@@ -44,7 +47,7 @@ _WAITERS = wiring.waiters()
 _TASKS = wiring.tasks()
 _ARTIFACTS = wiring.artifacts()
 _HISTORY = wiring.history()
-_LINKS = wiring.page_links()
+_LINKS = wiring.links()
 ANSWER_SECONDS = 20
 """So much of its time is kept to answer CloudFormation."""
 
@@ -144,7 +147,7 @@ def _ports(context: LambdaContext, executions: RestoreExecutions) -> SweepPorts:
         history=_HISTORY,
         draw=partial(_page, context=context),
         links=_LINKS,
-        counted=figures_reported,
+        counted=lambda event, result: write(figures(event, result)),
     )
     return SweepPorts(
         **vars(_REMOVAL),

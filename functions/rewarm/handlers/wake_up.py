@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from rewarm.handlers import wiring
 from rewarm.observability import logger
 from rewarm.ports import JsonObject
+from rewarm.runtime import filled
 from rewarm.steps.warm.wake_up import WakeUpPorts, wake_up
 
-_PORTS = WakeUpPorts(
-    waiters=wiring.waiters(),
-    tasks=wiring.tasks(),
-)
+_PORTS = filled(WakeUpPorts)
 
 
 @logger.inject_lambda_context(clear_state=True)

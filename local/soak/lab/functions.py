@@ -21,6 +21,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Protocol
 from unittest import mock
 
+import rewarm
 from local import Json
 from local.soak.lab.endpoints import AtOnce, no_metric
 from local.soak.lab.errors import LAMBDA_SILENT, StateError, lambda_failure, of_lambda
@@ -40,7 +41,8 @@ TIMED_OUT, NO_ANSWER = "Sandbox.Timedout", "Runtime.ExitError"
 """How current runtimes call Lambda's own failures; earlier ones had `Lambda.Unknown` for both."""
 BUSY = Refusal("TooManyRequestsException", "Rate Exceeded.", 429)
 """Lambda API reference, Invoke: the account's concurrency is used up."""
-_HANDLERS = "rewarm.handlers"
+_OWN = ("rewarm.handlers", "rewarm.runtime", "rewarm.wiring")
+"""What keeps clients: the lab imports it apart from the process's other imports of it."""
 PAGE = "<!doctype html><title>A restore of the fast lab</title>"
 _AS_IMPORTED: list[tuple[Any, Json]] = []
 """What adapters keep while they are warm (prices, for an hour), as it was at first: each lab starts cold."""
@@ -76,28 +78,46 @@ class Account(Desk, Protocol):
 
 @cache
 def handlers() -> dict[str, Handler]:
-    """Every handler by its module, imported apart from the process's other imports of them."""
+    """Every function's handler by its name."""
     deployed = stack()
-    kept = {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(_HANDLERS)}
+    kept = _without_own()
     try:
         environment = mock.patch.dict(os.environ, _environment(deployed))
         # A real page takes half a second of this machine; tests of the page look at what is drawn.
         page = mock.patch("rewarm.restore_page.drawn", _page)
         with SWITCHBOARD.in_force(), environment, mock.patch("uuid.uuid4", _new_id), page:
-            modules = {
-                function.module: importlib.import_module(function.module)
-                for function in deployed.functions.values()
-            }
+            found = {function.handler: _handler(function) for function in deployed.functions.values()}
             for name, module in list(sys.modules.items()):
-                if name.startswith(_HANDLERS):
+                if name.startswith(_OWN):
                     _into_virtual_time(module)
     finally:
-        for name in [name for name in sys.modules if name.startswith(_HANDLERS)]:
-            del sys.modules[name]
+        _without_own()
         sys.modules.update(kept)
+        vars(rewarm).update({name.partition(".")[2]: kept[name] for name in kept if name.count(".") == 1})
     # Hundreds of thousands of objects that live as long as the process: collecting garbage passes them by.
     gc.freeze()
-    return {name: module.lambda_handler for name, module in modules.items()}
+    return found
+
+
+def _without_own() -> dict[str, ModuleType]:
+    """Takes the modules out, also as attributes of their package, where `from rewarm import` looks."""
+    for name in _OWN:
+        vars(rewarm).pop(name.partition(".")[2], None)
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith(_OWN)}
+
+
+def _handler(function: FunctionResource) -> Handler:
+    """What Lambda gets from the module; the ports of a state are moved into virtual time on their way."""
+    runtime: Any = importlib.import_module(function.module)
+    name = function.handler.rpartition(".")[2]
+    try:
+        ports = runtime.ports_of(runtime.registration(name).step, {})
+    except AttributeError:
+        handler: Handler = getattr(runtime, name)
+        return handler
+    _move(ports, set())
+    moved: Handler = runtime.state_function(name, **ports)
+    return moved
 
 
 def _page(_account: Json) -> str:
@@ -272,7 +292,7 @@ class Functions:
             return self._refused(refusal, Scope(place, function.logical_id, execution))
         self.invocations += 1
         self.places[place] += 1
-        handler = handlers()[function.module]
+        handler = handlers()[function.handler]
         mishap = self._account.invocation(place)
         if mishap is not None:
             self.troubled.add((execution, place, mishap.kind))

@@ -28,11 +28,11 @@ from local.tools.plan.docs import EXAMPLE
 MOST_IMPORT_MS = 400.0
 MOST_HELP_MS, MOST_PLAN_MS = 300.0, 1500.0
 PLAN = ("plan", "--volume", "vol-0123456789abcdef0", "--instance", "i-0123456789abcdef0")
-_HANDLERS = re.compile(r"Handler: (rewarm\.[\w.]+)\.lambda_handler")
+_HANDLERS = re.compile(r"Handler: rewarm\.runtime\.(\w+)")
 _IMPORT = """\
 import time
 wall, processor = time.perf_counter(), time.process_time()
-import {module}
+from rewarm.runtime import {name}
 print(time.perf_counter() - wall, time.process_time() - processor)
 """
 _ENVIRONMENT = {
@@ -49,13 +49,13 @@ _ENVIRONMENT = {
 
 
 def handlers() -> list[str]:
-    """The module of each function in template.yaml."""
+    """The functions of template.yaml, by their names in `rewarm.runtime`."""
     return sorted(set(_HANDLERS.findall(_template())))
 
 
 def measure(view: View, rounds: int) -> dict[str, dict[str, float]]:
     """Measure all, print a line for each with its goal, and return the figures."""
-    found = {module.removeprefix("rewarm.handlers."): import_of(module, rounds) for module in handlers()}
+    found = {name: import_of(name, rounds) for name in handlers()}
     goals = dict.fromkeys(found, MOST_IMPORT_MS)
     with _planning() as url:
         found["rewarm --help"] = _command(("--help",), url, rounds)
@@ -76,11 +76,11 @@ def environment() -> dict[str, str]:
     return {**settings, **_ENVIRONMENT, "PYTHONPATH": "functions"}
 
 
-def import_of(module: str, rounds: int) -> dict[str, float]:
-    """Milliseconds that a new process takes to import a handler."""
+def import_of(name: str, rounds: int) -> dict[str, float]:
+    """Milliseconds that a new process takes until Lambda has a function, its clients included."""
     pairs, found = [], {**environment(), "PATH": os.environ["PATH"]}
     for _ in range(rounds + 1):
-        words = [sys.executable, "-c", _IMPORT.format(module=module)]
+        words = [sys.executable, "-c", _IMPORT.format(name=name)]
         said = subprocess.run(words, cwd=ROOT, env=found, capture_output=True, text=True, check=True)
         pairs.append([1000 * float(seconds) for seconds in said.stdout.split()])
     return _medians(pairs[1:])

@@ -18,10 +18,11 @@ from local.tools.plan.options import Options
 from local.tools.plan.request import DEFAULT_REGION, NO_INSTANCE, SNAPSHOT_ID, build
 from rewarm.adapters import prices
 from rewarm.adapters.instances import Ec2Instances
-from rewarm.contracts import NewVolume, RestoreRequest, VolumeAssignment
 from rewarm.contracts.calibration import Calibration
 from rewarm.contracts.parsing import parsed
 from rewarm.contracts.plans import PlanResult
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import NewVolume, VolumeAssignment
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import BLOCK_BYTES, GIB, FastSnapshotRestore, InstanceEbsLimits, PriceBook
 from rewarm.domain.plan.facts import UnusedQuotas, VolumeFacts

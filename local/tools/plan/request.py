@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from local.tools.plan.options import Options
-from rewarm.contracts import RestoreRequest, parse_restore_request
+from rewarm.contracts.parsing import parse_restore_request
+from rewarm.contracts.request import RestoreRequest
 from rewarm.domain.errors import InvalidRequestError, RestoreError
 
 DEFAULT_REGION = "us-east-1"

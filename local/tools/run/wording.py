@@ -9,7 +9,7 @@ from typing import Any
 
 from local import Json
 from local.tools.run.recording import RestoreRecord, StateVisit
-from rewarm.contracts import Boost
+from rewarm.contracts.values import Boost
 from rewarm.domain.units import duration_text, elapsed_text, size_text, usd_text
 from rewarm.domain.volume.performance import performance_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.contracts import parse_restore_request
+from rewarm.contracts.parsing import parse_restore_request
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import Strategy
 from tests.support.builders import INSTANCE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-from rewarm import contracts
-from rewarm.contracts import parse_restore_request
-from rewarm.contracts.base import StepEvent
-from rewarm.contracts.parsing import SELECTORS
+from rewarm.contracts.parsing import SELECTORS, parse_restore_request
 from rewarm.schemas import border_schema, documents, input_examples, main, request_examples
 from tests.support.step_events import step_events
+from tests.support.wired import steps
 
 EVENTS = Path(__file__).parents[3] / "events"
 DOCUMENTS = documents()
@@ -44,8 +43,7 @@ class TestGeneratedEvents:
         Draft202012Validator(schema, format_checker=FormatChecker()).validate(event.to_json())
 
     def test_the_events_are_those_of_every_step(self):
-        models = {model for model in vars(contracts).values() if isinstance(model, type)}
-        events = {model for model in models if issubclass(model, StepEvent)}
+        events = {next(iter(get_type_hints(one.step).values())) for one in steps().values()}
         assert {type(event) for event in step_events()} == events
 
     @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def fresh() -> Callable[[str], ModuleType]:
     """A handler's module as a cold start loads it."""
 
     def load(name: str) -> ModuleType:
-        wiring = importlib.import_module("rewarm.handlers.wiring")
+        wiring = importlib.import_module("rewarm.wiring")
         wiring._client.cache_clear()
         return importlib.reload(importlib.import_module(f"rewarm.handlers.{name}"))
 

@@ -1,4 +1,4 @@
-"""The handler of Announce Unreported: told and counted only where the report is missing."""
+"""The function of Announce Unreported: told and counted only where the report is missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from rewarm.contracts import ReportEvent, ReportResult
+from rewarm import runtime
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.results import ReportResult
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, request
 from tests.support.fakes import FakeMessages, FakeTable
 from tests.unit.handlers.conftest import Context
@@ -33,18 +35,14 @@ def metrics(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("reported", [True, False])
 def test_nothing_is_told_or_counted_where_only_the_answer_of_report_was_lost(
-    fresh: Callable[[str], ModuleType],
-    monkeypatch: pytest.MonkeyPatch,
     context: Context,
     capsys: pytest.CaptureFixture[str],
     reported: bool,  # noqa: FBT001
 ) -> None:
-    module, table, messages = fresh("announce"), FakeTable(), FakeMessages()
+    table, messages = FakeTable(), FakeMessages()
     written = {"reportKey": "restores/r/report.json"} if reported else {}
     table.put_new(RESTORE_ID, {"status": "initializing", **written})
-    monkeypatch.setattr(module, "_TABLE", table)
-    monkeypatch.setattr(module, "_MESSAGES", messages)
-    answer = module.lambda_handler(EVENT, context)
+    answer = runtime.state_function("announce", table=table, messages=messages)(EVENT, context)
     assert bool(answer["channels"]) is not reported
     assert len(messages.sent) == (0 if reported else 1)
     assert len(metrics(capsys)) == (0 if reported else 1)

@@ -603,7 +603,7 @@ class TestPlans:
 
     def test_loads_what_draws_only_for_a_picture(self) -> None:
         code = (
-            "import sys; import rewarm.handlers.api; "
+            "import sys; from rewarm.runtime import api; "
             "sys.exit(any(name.startswith('matplotlib') for name in sys.modules))"
         )
         environment = {**os.environ, "PYTHONPATH": str(FUNCTIONS)}

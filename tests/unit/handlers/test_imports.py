@@ -22,7 +22,7 @@ ONLY_FOR = {
 }  # fmt: skip
 """Modules that take long to import or are of no use, and the handlers that need them at once."""
 EACH = """
-import gc, json, os, sys
+import gc, importlib, json, os, sys
 import aws_lambda_powertools, boto3, pydantic
 boto3.client("ec2"), boto3.client("dynamodb")
 collections = []
@@ -30,7 +30,7 @@ gc.callbacks.append(lambda phase, found: collections.append(found["generation"])
 for name in json.loads(sys.argv[1]):
     if (child := os.fork()) == 0:
         collections.clear()
-        __import__(name)
+        getattr(importlib.import_module("rewarm.runtime"), name)
         print(json.dumps({"handler": name, "collections": len(collections), "modules": sorted(sys.modules)}))
         sys.stdout.flush()
         os._exit(0)
@@ -51,7 +51,7 @@ def imported():
     )
     assert said.returncode == 0, said.stderr
     found = [json.loads(line) for line in said.stdout.splitlines()]
-    return {one["handler"].rpartition(".")[2]: one for one in found}
+    return {one["handler"]: one for one in found}
 
 
 def test_no_handler_imports_what_it_does_not_need_at_once(imported):

@@ -1,20 +1,21 @@
-"""The handler of Report: a page is never worth a restore, and a volume's account counts no restore."""
+"""The function of Report: a page is never worth a restore, and a volume's account counts no restore."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+from rewarm import runtime
 from rewarm.steps.record.bucket import plans_key
 from rewarm.steps.record.payloads import write_plans
 from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, World, request
-from tests.support.wired import use
 from tests.unit.handlers.conftest import Context
+
+Function = Callable[[dict[str, Any], Context], Any]
 
 
 @pytest.fixture
@@ -25,10 +26,10 @@ def world() -> World:
 
 
 @pytest.fixture
-def handler(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, world: World) -> ModuleType:
-    module = fresh("report")
-    use(monkeypatch, module, artifacts=world.artifacts, table=world.table, history=world.history)
-    return module
+def function(world: World) -> Function:
+    return runtime.state_function(
+        "report", artifacts=world.artifacts, table=world.table, history=world.history
+    )
 
 
 def event(**changes: Any) -> dict[str, Any]:
@@ -48,20 +49,20 @@ def event(**changes: Any) -> dict[str, Any]:
     }
 
 
-def test_the_page_is_made_and_kept(handler: ModuleType, context: Context, world: World) -> None:
-    answer = handler.lambda_handler(event(), context)
+def test_the_page_is_made_and_kept(function: Function, context: Context, world: World) -> None:
+    answer = function(event(), context)
     assert answer["pageKey"] == f"restores/{RESTORE_ID}/report.html"
     assert "Ready: the volume at full speed" in world.artifacts.pages[answer["pageKey"]]
 
 
 def test_a_page_that_cannot_be_made_fails_nothing(
-    handler: ModuleType, context: Context, world: World, monkeypatch: pytest.MonkeyPatch
+    function: Function, context: Context, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_account: Any) -> str:
         raise MemoryError
 
     monkeypatch.setattr("rewarm.page.render", broken)
-    answer = handler.lambda_handler(event(), context)
+    answer = function(event(), context)
     assert (answer["verdict"], answer["pageKey"]) == ("ready", None)
     assert world.artifacts.pages == {}
     assert world.table.records[RESTORE_ID]["status"] == "ready"
@@ -69,12 +70,12 @@ def test_a_page_that_cannot_be_made_fails_nothing(
 
 @pytest.mark.parametrize(("index", "counted"), [(None, True), (0, False)])
 def test_only_the_whole_restore_is_counted(
-    handler: ModuleType,
+    function: Function,
     context: Context,
     capsys: pytest.CaptureFixture[str],
     index: int | None,
     counted: bool,  # noqa: FBT001
 ) -> None:
-    handler.lambda_handler(event(volumeIndex=index), context)
+    function(event(volumeIndex=index), context)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
     assert any("RestoresFinished" in line for line in lines) is counted

@@ -44,7 +44,7 @@ def test_the_region_is_lambdas_own() -> None:
 
 
 def test_every_channel_that_the_stack_has_is_wired(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rewarm.handlers import wiring  # noqa: PLC0415
+    from rewarm import wiring  # noqa: PLC0415
 
     assert [channel.name for channel in wiring.messages()._channels] == ["eventbridge"]
     monkeypatch.setenv("SLACK_WEBHOOK_SECRET_ARN", "arn:secret")

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from rewarm.charts.restore import Band
-from rewarm.contracts import Failure
+from rewarm.contracts.values import Failure
 from rewarm.domain.model import Strategy
 from rewarm.domain.time.measured import MOST_SAMPLES
 from rewarm.page import pictures, render

@@ -6,17 +6,19 @@ this step never runs, the sweeper sends it later (clean_up/ready_messages.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from types import MappingProxyType
 
-from rewarm.contracts import AnnounceEvent, AnnounceResult, VolumeAssignment
-from rewarm.contracts.base import JsonObject
+from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.events import AnnounceEvent
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.fleets import is_fleet
 from rewarm.domain.units import iso
+from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import LinkedPage, Messages, PageLinks
@@ -25,6 +27,7 @@ from rewarm.steps.announce import approval, ended, fleet, performance, plan, rea
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.payloads import with_plans
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreRecord
+from rewarm.steps.registration import Metric, state
 
 Composer = Callable[[AnnounceEvent, KnownRestore], tuple[Message, Change]]
 """From the event and the record to the message and what changes in the record."""
@@ -55,6 +58,8 @@ MUST_ARRIVE = frozenset({"ready", "failed"})
 """Messages that are sent until a channel takes them; the record says that one did."""
 MUST_BE_TAKEN = MUST_ARRIVE | {"approval", "fleet-ended"}
 """If no channel takes one, the state is tried again: somebody must know that a restore waits for them."""
+FAILURES = MappingProxyType({"failed": "RestoresFailed", "fallback": "FallBacks"})
+"""Event -> the metric that counts it."""
 NOTIFY_ALL = {"slack": True, "email": True}
 WITHOUT_PAGE = ("performance-", "fleet-planned", "fleet-progress")
 """How messages begin that link no page: a fleet has one when it has ended."""
@@ -62,6 +67,31 @@ LINK_LASTS = timedelta(days=7)
 """So that a message of a holiday still has its link afterwards."""
 
 
+class AnnounceResult(Contract):
+    """The channels that took the message."""
+
+    channels: list[str]
+
+
+def _metrics(event: AnnounceEvent, result: AnnounceResult) -> Iterator[Metric]:
+    """A failure has one reason wherever it happened, also before there was anything to report.
+
+    A restore whose report could not be written has finished all the same.
+    """
+    if event.event == "unreported" and result.channels:
+        yield Metric("RestoresFinished", dimensions={"verdict": "ready"})
+    failure = event.details.get("failure")
+    metric = FAILURES.get(event.event)
+    if metric is not None and isinstance(failure, dict):
+        why = explain(str(failure.get("error") or ""), str(failure.get("cause") or ""))
+        yield Metric(metric, dimensions={"reason": why.error})
+
+
+@state(
+    "Announce Plan", "Announce Approval", "Announce Fallback", "Announce Available", "Announce Attached",
+    "Announce Ready", "Announce Confirmation", "Announce Drill", "Announce Unreported", "Announce Failure",
+    "Announce Fleet Plan", "Announce Fleet End", "Announce Change", metrics=_metrics,
+)  # fmt: skip
 def announce(
     event: AnnounceEvent,
     *,
@@ -75,6 +105,8 @@ def announce(
     Returns the channels that took it; none where an earlier try has sent it. Raises RestoreCancelledError,
     ServiceUnavailableError.
     """
+    if ended.is_reported(event, table):
+        return AnnounceResult(channels=[])
     if artifacts is not None and "plansKey" in event.details:
         event = with_plans(event, artifacts)
     if event.event in usable.USABLE:

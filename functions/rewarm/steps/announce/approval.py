@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rewarm.contracts import AnnounceEvent, ApprovalQuestion, PlanSummary, VolumePlan
 from rewarm.contracts.base import Contract, Instant
+from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.request import Notify
+from rewarm.contracts.values import ApprovalQuestion, PlanSummary, VolumePlan
 from rewarm.domain.words import approval as words
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable

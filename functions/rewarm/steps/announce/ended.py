@@ -5,8 +5,9 @@ It failed, its report is missing, or it was a drill.
 
 from __future__ import annotations
 
-from rewarm.contracts import AnnounceEvent, DrillResult, Failure
 from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.events import AnnounceEvent
+from rewarm.contracts.values import DrillResult, Failure
 from rewarm.domain.words import ended as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from rewarm.contracts import AnnounceEvent, PlanSummary
 from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.fleets import FleetAccount, PrepareFleetResult, ReportFleetResult
 from rewarm.contracts.request import Notify
+from rewarm.contracts.values import PlanSummary
 from rewarm.domain.fleets import ENDS, FleetStatus
 from rewarm.domain.units import iso
 from rewarm.domain.words import fleet as words

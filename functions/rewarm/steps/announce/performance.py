@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from rewarm.contracts import AnnounceEvent, Failure
 from rewarm.contracts.base import Contract
+from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
 from rewarm.contracts.request import Notify
+from rewarm.contracts.values import Failure
 from rewarm.domain.units import iso
 from rewarm.domain.words import performance as words
 from rewarm.domain.words.failures import explain

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rewarm.contracts import AnnounceEvent, Failure, Plan, PlanSummary, Trigger, VolumeAssignment, VolumePlan
 from rewarm.contracts.base import Contract, Instant
+from rewarm.contracts.events import AnnounceEvent
+from rewarm.contracts.values import Failure, Plan, PlanSummary, Trigger, VolumeAssignment, VolumePlan
 from rewarm.domain.units import clock_text
 from rewarm.domain.words import plan as words
 from rewarm.domain.words.failures import explain

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from rewarm.contracts import (
-    AnnounceEvent,
-    Confirmation,
+from rewarm.contracts.base import Contract, Instant
+from rewarm.contracts.events import AnnounceEvent
+from rewarm.contracts.results import (
     DispatchWarmerResult,
-    Measurement,
-    Plan,
     PollInitializationResult,
     PrepareSnapshotResult,
     ReleaseResult,
-    Timeline,
     VerifyVolumeResult,
-    VolumeAssignment,
 )
-from rewarm.contracts.base import Contract, Instant
+from rewarm.contracts.values import Confirmation, Measurement, Plan, Timeline, VolumeAssignment
 from rewarm.domain.model import Strategy
 from rewarm.domain.ready.reads import Opinion, p99_limit_ms
 from rewarm.domain.volume.extents import Scope, reported

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from rewarm.contracts import AnnounceEvent, Plan, VolumeAssignment
 from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.events import AnnounceEvent
+from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.units import iso
 from rewarm.domain.words import usable as words

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rewarm.contracts import Plan, PlanSummary, VolumeAssignment
-from rewarm.contracts.values import ScheduleLine
+from rewarm.contracts.values import Plan, PlanSummary, ScheduleLine, VolumeAssignment
 from rewarm.domain.volume.performance import performance_of
 from rewarm.domain.words.message import AnnouncedVolume, DetachedVolume, StartedInstance
 from rewarm.domain.words.schedule import PlannedGroup

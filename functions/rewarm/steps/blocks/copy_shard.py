@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rewarm.contracts.copying import CopyShardEvent, CopyShardResult, ShardFailure
+from rewarm.contracts.base import Contract, StepEvent
+from rewarm.contracts.copying import Count, Delta, ListBlocksResult, Shard, ShardFailure
 from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import (
     Line,
@@ -31,12 +32,27 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.blocks import BlockLists, BlockReader, PackStore
 from rewarm.steps.blocks.undo_log import with_undo
 from rewarm.steps.record.bucket import delta_address, log_part_key, pack_key, part_key, shard_failure_key
+from rewarm.steps.registration import state
 
 PACK_FRESH = timedelta(hours=12)
 """A pack that is older is made again: S3 deletes it before a slow volume has it."""
 
 CLAIMED = timedelta(minutes=1)
 """Who has not made a pack by then has failed, or is slow: the next one makes it too."""
+
+
+class CopyShardEvent(StepEvent):
+    """What `Copy Shard` takes."""
+
+    delta: Delta
+    listed: ListBlocksResult
+    shard: Shard
+
+
+class CopyShardResult(Contract):
+    """What became of a shard; the manifest has the rest."""
+
+    part: Count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +66,7 @@ class CopyShardPorts:
     region: str
 
 
+@state("Copy Shard")
 def copy_shard(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
     """Leaves the reason in the bucket where it fails: a Distributed Map says only that too many failed.
 

@@ -10,15 +10,30 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rewarm.contracts.copying import JoinPartsEvent, JoinPartsResult, ShardFailure
+from rewarm.contracts.base import Instant, StepEvent
+from rewarm.contracts.copying import Delta, JoinPartsResult, ListBlocksResult, ShardFailure
+from rewarm.contracts.values import Failure
 from rewarm.domain.errors import TEMPORARY, PartMissingError, ShardFailedError
 from rewarm.domain.units import count_text
 from rewarm.domain.words.failures import explain
 from rewarm.ports import JsonObject
 from rewarm.ports.blocks import PackStore
 from rewarm.steps.record.bucket import part_key, shard_failure_key
+from rewarm.steps.registration import state
 
 PASSING = frozenset(error.__name__ for error in TEMPORARY)
+
+
+class JoinPartsEvent(StepEvent):
+    """What `Join Parts` takes."""
+
+    delta: Delta
+    listed: ListBlocksResult
+    started_at: Instant
+    failure: Failure | None
+    """Of the Map."""
+    redriven: bool
+    """Whether the execution was redriven after the Map was over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +43,7 @@ class JoinPartsPorts:
     packs: PackStore
 
 
+@state("Join Parts")
 def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> JoinPartsResult:
     """Raises ShardFailedError, and PartMissingError after a redrive."""
     delta, listed = event.delta, event.listed

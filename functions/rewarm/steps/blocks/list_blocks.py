@@ -51,6 +51,7 @@ from rewarm.steps.record.bucket import (
     part_key,
 )
 from rewarm.steps.record.copying import note_listed
+from rewarm.steps.registration import state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +81,7 @@ class _Lists:
     samples: int = 0
 
 
+@state("List Blocks")
 def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksResult:
     """Raises SnapshotNotFoundError, SnapshotNotUsableError, AccessDeniedError."""
     delta, lists = event.delta, _Lists()

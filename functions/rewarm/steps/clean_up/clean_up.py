@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal
 
-from rewarm.contracts import CleanUpEvent, CleanUpResult
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, JsonObject, StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import DispatchWarmerResult
+from rewarm.contracts.values import Failure, VolumeAssignment
 from rewarm.domain.errors import (
     TEMPORARY,
     DeviceInUseError,
@@ -42,6 +48,7 @@ from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains
 from rewarm.steps.record.volume import CleanedUp, KnownVolume, Rewinding, Sending, VolumeRecord
+from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
 from rewarm.steps.replace.swap_root import may_be_root
@@ -52,6 +59,32 @@ from rewarm.steps.warm.agent_command import sent_before
 GONE = frozenset({"deleting", "deleted"})
 SWEPT_LATER = "the sweeper tries again every 15 minutes"
 KEPT_BEFORE = "it was kept before, and is its owner's"
+
+
+class CleanUpEvent(StepEvent):
+    """Asks to remove what a failed restore made."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str | None = None
+    dispatch: DispatchWarmerResult | None = None
+    attached_announced: bool = False
+    story: JsonObject = Field(
+        default_factory=dict, description="What is known of the volume by now; kept for the report."
+    )
+    failure: Failure | None = Field(
+        default=None, description="For the other volumes of an instance that is therefore not started."
+    )
+    fallback: Literal["same-volume", "new-volume"] | None = Field(
+        default=None, description="Another plan takes over: on the volume that is there, or on a new one."
+    )
+
+
+class CleanUpResult(Contract):
+    """What is gone, and what stays and why."""
+
+    removed: list[str]
+    kept: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +102,7 @@ class CleanUpPorts:
     started: StartedPorts | None = None
 
 
+@state("Clean Up", "Clean Up Attempt", "Clean Up Drill")
 def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     """Removes what the restore made, and returns what was removed and what is kept.
 

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import Failure, ReportEvent, ReportResult
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.results import ReportResult
+from rewarm.contracts.values import Failure
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from rewarm.contracts import AnnounceEvent, RestoreRequest
+from rewarm.contracts.events import AnnounceEvent
+from rewarm.contracts.request import RestoreRequest
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.ports import JsonObject

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 
-from rewarm.contracts import AnnounceEvent, Failure, ReportFleetEvent
+from rewarm.contracts.events import AnnounceEvent
+from rewarm.contracts.fleets import ReportFleetEvent
+from rewarm.contracts.values import Failure
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.fleets import FLEETS_RUNNING, FleetProgress
 from rewarm.domain.volume.holds import START_GRACE

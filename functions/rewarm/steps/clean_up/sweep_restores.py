@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rewarm.contracts import AnnounceEvent, Failure
+from rewarm.contracts.events import AnnounceEvent
+from rewarm.contracts.values import Failure
 from rewarm.domain.errors import (
     IncompleteCleanUpError,
     RestoreError,

@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import PlanSummary
-from rewarm.contracts.fleets import FleetRequest, PrepareFleetEvent, PrepareFleetResult
+from pydantic import Field
+
+from rewarm.contracts.base import Instant, StepEvent
+from rewarm.contracts.fleets import FleetRequest, PrepareFleetResult
+from rewarm.contracts.values import Approval, PlanSummary
 from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
 from rewarm.domain.fleet_members import MOST_VOLUMES
 from rewarm.domain.fleets import READY, FleetStatus, FleetVolume
@@ -37,6 +40,17 @@ from rewarm.steps.record.bucket import (
     fleet_request_key,
     fleet_results_prefix,
 )
+from rewarm.steps.registration import state
+
+
+class PrepareFleetEvent(StepEvent):
+    """Asks for the restores of a fleet, whose id stands in the place of a restore's."""
+
+    run: int = Field(ge=1)
+    started_at: Instant
+    approved: Approval | None = Field(
+        default=None, description="What was approved of an earlier plan; null before anything was."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +64,7 @@ class PrepareFleetPorts:
     """Where the Distributed Map reads and writes."""
 
 
+@state("Prepare Fleet")
 def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> PrepareFleetResult:
     """Raises InvalidRequestError, RestoreCancelledError, NoStrategyFitsError, and every error of what the
     source names.

@@ -7,11 +7,11 @@ same whoever asks: `ready` where every volume is at full speed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rewarm.contracts import PlanSummary
 from rewarm.contracts.fleets import FleetVerdict, ReportFleetEvent, ReportFleetResult
+from rewarm.contracts.values import PlanSummary
 from rewarm.domain.fleets import FleetProgress, FleetVolume
 from rewarm.domain.units import iso
 from rewarm.domain.words.failures import explain
@@ -21,6 +21,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.steps.fleet.progress import account_of, billed_usd, kept_volumes, notify_of, progress
 from rewarm.steps.fleet.requests import restore_ids_of
 from rewarm.steps.record.bucket import report_keys
+from rewarm.steps.registration import Metric, state
 
 TOO_MANY_FAILED = "States.ExceedToleratedFailureThreshold"
 """Step Functions developer guide, "Error names": more items failed than the Map tolerates."""
@@ -38,6 +39,11 @@ class ReportFleetPorts:
     """The page of an account; None where it could not be drawn."""
 
 
+def _metrics(_event: ReportFleetEvent, result: ReportFleetResult) -> Iterator[Metric]:
+    yield Metric("FleetsFinished", dimensions={"verdict": result.verdict})
+
+
+@state("Report Fleet", metrics=_metrics)
 def report_fleet(event: ReportFleetEvent, ports: ReportFleetPorts) -> ReportFleetResult:
     """Writes report and page, and returns how the fleet ended; `Announce Fleet End` writes that down."""
     fleet_id = event.restore_id

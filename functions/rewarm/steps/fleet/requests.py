@@ -16,11 +16,11 @@ from typing import Any
 
 from pydantic.alias_generators import to_snake
 
-from rewarm.contracts import RestoreRequest, Trigger, parse_restore_request
 from rewarm.contracts.fleet_source import parse_fleet_members
 from rewarm.contracts.fleets import FleetRequest
-from rewarm.contracts.parsing import parsed
-from rewarm.contracts.request import MOST_LISTED
+from rewarm.contracts.parsing import parse_restore_request, parsed
+from rewarm.contracts.request import MOST_LISTED, RestoreRequest
+from rewarm.contracts.values import Trigger
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.fleets import FleetVolume
 from rewarm.ports import JsonObject

@@ -9,17 +9,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rewarm.contracts.performance import ChangePerformanceEvent, ChangePerformanceResult
+from rewarm.contracts.base import Contract, Instant, StepEvent
+from rewarm.contracts.performance import PerformanceSettings
+from rewarm.contracts.results import WaitSeconds
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import VolumeModification
 from rewarm.ports.performance import PerformanceLog, VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.performance.changes import ChangeStatus
+from rewarm.steps.registration import state
 
 WAIT_SECONDS = 10
 CLOCKS = timedelta(seconds=30)
 """By so much the clocks of EC2 and of the function may differ."""
+
+
+class ChangePerformanceEvent(StepEvent):
+    """Asks for ModifyVolume; `restoreId` is the change's own id."""
+
+    volume_id: str
+    original: PerformanceSettings
+    target: PerformanceSettings
+    accepted_at: Instant
+
+
+class ChangePerformanceResult(Contract):
+    """The modification that EC2 has taken."""
+
+    started_at: Instant
+    wait_seconds: WaitSeconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +50,7 @@ class ChangePerformancePorts:
     table: RestoreTable
 
 
+@state("Change Performance")
 def change_performance(
     event: ChangePerformanceEvent,
     ports: ChangePerformancePorts,

@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts.performance import CheckPerformanceEvent, CheckPerformanceResult
+from rewarm.contracts.base import Instant, StepEvent
+from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
 from rewarm.domain.errors import ModificationFailedError, RestoreError
 from rewarm.domain.units import clock_text, duration_text, iso
 from rewarm.domain.volume.performance import VolumeModification
@@ -26,6 +27,7 @@ from rewarm.domain.volume.performance_change import (
 from rewarm.ports.performance import CallTrail, Metrics, VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.performance.changes import ChangeStatus, requested_at
+from rewarm.steps.registration import state
 
 WAIT_SECONDS = (5, 300)
 METRIC_WAIT_SECONDS = 20
@@ -48,6 +50,17 @@ class _Look:
     seen: Sight | None
 
 
+class CheckPerformanceEvent(StepEvent):
+    """Asks whether the change has taken effect; `previous` is the result of the look before."""
+
+    volume_id: str
+    size_gib: int
+    original: PerformanceSettings
+    target: PerformanceSettings
+    started_at: Instant
+    previous: CheckPerformanceResult | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckPerformancePorts:
     """The ports that check_performance needs."""
@@ -58,6 +71,7 @@ class CheckPerformancePorts:
     table: RestoreTable
 
 
+@state("Check Performance")
 def check_performance(
     event: CheckPerformanceEvent,
     ports: CheckPerformancePorts,

@@ -6,7 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-from rewarm.contracts import ChooseFallbackEvent, ChooseFallbackResult, Plan
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, Instant, StepEvent, Usd
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import PrepareSnapshotResult
+from rewarm.contracts.values import Failure, Plan, VolumeAssignment
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.cost import COPY, TRANSFER
 from rewarm.domain.plan.fallback import (
@@ -23,8 +28,43 @@ from rewarm.domain.units import iso, round_usd
 from rewarm.ports.holds import Pace
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.registration import state
 
 
+class ChooseFallbackEvent(StepEvent):
+    """Asks what is to be done after a failure; `tried` are the strategies before the one that failed."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str | None = None
+    plan: Plan
+    fallbacks: list[Plan]
+    tried: list[Strategy]
+    failure: Failure
+    attached_announced: bool
+    warm_ups: int = Field(ge=0)
+    agent_lost: bool
+    preparation: PrepareSnapshotResult | None = None
+    began_at: Instant
+    deadline_at: Instant | None = None
+    budget_usd: Usd | None = None
+    spent_usd: Usd
+
+
+class ChooseFallbackResult(Contract):
+    """What is done now; `plan` and `fallbacks` are those that hold from now on."""
+
+    how: How
+    plan: Plan
+    fallbacks: list[Plan]
+    tried: list[Strategy]
+    agent_lost: bool
+    spent_usd: Usd
+    why: str
+    rejected: list[str]
+
+
+@state("Choose Fallback")
 def choose_fallback(
     event: ChooseFallbackEvent, *, table: RestoreTable, rate_requests: Pace
 ) -> ChooseFallbackResult:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rewarm.contracts import ChooseStrategyEvent, ChooseStrategyResult
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, Instant, StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import Approval, ApprovalQuestion, FleetShare, PlanSummary, VolumePlan
 from rewarm.ports.holds import Pace
 from rewarm.steps.plan.plan_notes import few_notes
 from rewarm.steps.plan.planning import (
@@ -18,7 +22,39 @@ from rewarm.steps.plan.planning import (
 from rewarm.steps.plan.rewind_cases import RewindFactsPorts
 from rewarm.steps.plan.rewinds import plan_rewinds
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
+from rewarm.steps.registration import state
 from rewarm.steps.select.admission import turn_notes, turn_of_volumes
+
+
+class ChooseStrategyEvent(StepEvent):
+    """Asks how each volume is to be initialized."""
+
+    request: RestoreRequest
+    deadline_at: Instant | None = None
+    volumes_key: str
+    approved: Approval | None = Field(
+        default=None, description="What was approved of an earlier plan; null before anything was."
+    )
+    fleet_shares: list[FleetShare] | None = Field(
+        default=None, description="What the plan of its fleet gives each volume; null outside a fleet."
+    )
+    turn_at: Instant | None = Field(
+        default=None, description="The turn at EC2 that its fleet took for it and its volumes."
+    )
+
+
+class ChooseStrategyResult(Contract):
+    """Where the plans are kept, and of which volumes."""
+
+    plans_key: str
+    indexes: list[int]
+    summary: PlanSummary
+    question: ApprovalQuestion | None = Field(
+        default=None, description="What somebody must approve first; null where the restore goes on."
+    )
+    plans: list[VolumePlan] = Field(
+        default_factory=list, description="The same for readers, where they have at most 64 KiB."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +64,7 @@ class ChooseStrategyPorts(RewindFactsPorts, PlanningPorts):
     pace: Pace
 
 
+@state("Choose Strategy")
 def choose_strategy(
     event: ChooseStrategyEvent,
     ports: ChooseStrategyPorts,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 
-from rewarm.contracts import Candidate, Plan, VolumePlan
+from rewarm.contracts.values import Candidate, Plan, VolumePlan
 from rewarm.domain.model import MIB, PriceBook, Strategy
 from rewarm.domain.plan.cost import more_by_steps
 from rewarm.domain.plan.estimators import fast_restore_limit

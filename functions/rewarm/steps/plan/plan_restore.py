@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import Boost, RestoreRequest, VolumeAssignment
 from rewarm.contracts.plans import (
     FastSnapshotRestoreFacts,
     FrontierChoice,
@@ -23,6 +22,8 @@ from rewarm.contracts.plans import (
     QuotasLeft,
     VolumeLimits,
 )
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import Boost, VolumeAssignment
 from rewarm.domain.model import FastSnapshotRestore, PriceBook, Strategy
 from rewarm.domain.plan.allocation import FrontierStep, frontier
 from rewarm.domain.plan.copying import frontier_with_copies

@@ -9,7 +9,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from rewarm.contracts import (
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import PlannedVolumes
+from rewarm.contracts.values import (
     ApprovalQuestion,
     Basis,
     Boost,
@@ -17,9 +19,7 @@ from rewarm.contracts import (
     CostPart,
     FleetShare,
     Plan,
-    PlannedVolumes,
     PlanSummary,
-    RestoreRequest,
     VolumeAssignment,
     VolumePlan,
 )

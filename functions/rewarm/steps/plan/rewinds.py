@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType
 
-from rewarm.contracts import Plan, PlannedVolumes, PlanSummary, RestoreRequest, VolumePlan
 from rewarm.contracts.plans import RewindPlan, RewindWay
-from rewarm.contracts.values import CostPart, VolumeAssignment
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import PlannedVolumes
+from rewarm.contracts.values import CostPart, Plan, PlanSummary, VolumeAssignment, VolumePlan
 from rewarm.domain.blocks.rewind import RewindEstimate, choose, rewind
 from rewarm.domain.blocks.rewind_facts import WAYS, RewindManner
 from rewarm.domain.blocks.rewindable import MOST_REWOUND, attached_to

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 
-from rewarm.contracts import VolumePlan
 from rewarm.contracts.plans import Way
-from rewarm.contracts.values import ByHand, ScheduleLine
+from rewarm.contracts.values import ByHand, ScheduleLine, VolumePlan
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.plan.warm_up import by_hand_seconds
 from rewarm.domain.time.measured import Phase

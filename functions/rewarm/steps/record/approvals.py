@@ -6,7 +6,7 @@ an approval, the end of the wait and a new question, the table accepts the one t
 
 from __future__ import annotations
 
-from rewarm.contracts import Approval, ApprovalQuestion
+from rewarm.contracts.values import Approval, ApprovalQuestion
 from rewarm.domain.fleets import FleetStatus, is_fleet
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable

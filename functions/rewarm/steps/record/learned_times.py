@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from rewarm.contracts import VolumeAssignment
 from rewarm.contracts.calibration import Calibration, CalibrationAnswer, StoredCalibration
 from rewarm.contracts.parsing import parsed
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import PriceBook
 from rewarm.domain.time.calibration import calibrated

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from rewarm.contracts import AnnounceEvent, VolumeAssignment, VolumePlan
 from rewarm.contracts.base import Contract
+from rewarm.contracts.events import AnnounceEvent
+from rewarm.contracts.values import VolumeAssignment, VolumePlan
 from rewarm.domain.errors import RequestRefusedError
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts

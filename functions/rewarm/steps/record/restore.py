@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
 
-from rewarm.contracts import Failure, PlanSummary, ReportResult, RestoreRequest, Trigger, VolumePlan
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import ReportResult
+from rewarm.contracts.values import Failure, PlanSummary, Trigger, VolumePlan
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.fleets import RestoreStanding
 from rewarm.domain.model import OnFailure

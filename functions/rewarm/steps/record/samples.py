@@ -9,7 +9,8 @@ import json
 from contextlib import suppress
 from typing import Any
 
-from rewarm.contracts import PollInitializationEvent, PollInitializationResult
+from rewarm.contracts.events import PollInitializationEvent
+from rewarm.contracts.results import PollInitializationResult
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.time.measured import Sample, with_sample
 from rewarm.ports.artifacts import Artifacts

@@ -14,7 +14,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
-from rewarm.contracts import DispatchWarmerResult, Plan, PollInitializationResult, VolumeAssignment
+from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult
+from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.model import Strategy
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject

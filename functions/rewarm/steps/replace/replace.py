@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from rewarm.contracts import ReplacedVolume, ReplaceEvent, ReplaceResult
+from rewarm.contracts.events import ReplaceEvent, ReplaceResult
+from rewarm.contracts.values import ReplacedVolume
 from rewarm.domain.errors import (
     RequestRefusedError,
     TargetBusyError,
@@ -32,6 +33,7 @@ from rewarm.domain.volume.replacing import (
 from rewarm.domain.volume.targets import check_instance, check_stopped
 from rewarm.steps.record.restore import FINISHED, stop_if_cancelled
 from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.registration import state
 from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, answer, ask
 from rewarm.steps.replace.put_back import put_back
 from rewarm.steps.replace.swap_root import ReplacePorts, is_asked, swap_root
@@ -44,6 +46,7 @@ FRESH = timedelta(minutes=6)
 __all__ = ["ReplacePorts", "put_back", "replace"]
 
 
+@state("Replace Check", "Replace Detachment", "Replace Root")
 def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
     """Checks, detaches or swaps the old volume, and returns how far that is. It may be called again.
 

@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import ReplaceEvent, ReplaceResult
+from rewarm.contracts.events import ReplaceEvent, ReplaceResult
 from rewarm.domain.errors import (
     AccessDeniedError,
     RequestRefusedError,

@@ -3,6 +3,7 @@
 States: Report, Keep Result.
 
 - drills: what a drill has shown, against its objectives
+- metrics: what the report is worth to the dashboard and the alarms
 - phase_times: how long each phase of a volume's restore took
 - volume_reports: the account of one volume
 """

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from rewarm.contracts import DrillResult, ReportEvent, VolumePlan, VolumeReport
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.results import VolumeReport
+from rewarm.contracts.values import DrillResult, VolumePlan
 from rewarm.domain.errors import RestoreError
 from rewarm.ports.restores import History
 from rewarm.steps.report.volume_reports import seconds_between

@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
-from rewarm.contracts import KeepResultEvent, KeepResultResult
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, StepEvent
 from rewarm.domain.words.failures import Explanation, explain
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import result_key
+from rewarm.steps.registration import state
 
 MOST_CAUSE = 500
 """So many characters of each cause: a hundred causes still fit into a payload (payloads.py)."""
 
 
+class KeepResultEvent(StepEvent):
+    """Asks to keep what became of one volume."""
+
+    result: JsonObject
+
+
+class KeepResultResult(Contract):
+    """What a restore must know of its volume; the whole is kept."""
+
+    index: int
+    verdict: Literal["ready", "failed"]
+    volume_id: str | None = None
+    snapshot_id: str | None = None
+    error: str | None = None
+    cause: Annotated[
+        str | None, Field(description="Why it failed, in words; for the message where there is no report.")
+    ] = None
+    result_key: str
+    announced: Annotated[
+        bool, Field(description="False where it is at full speed and nobody could be told; the sweeper does.")
+    ] = True
+
+
+@state("Keep Result")
 def keep_result(event: KeepResultEvent, *, artifacts: Artifacts) -> KeepResultResult:
     """Writes the result; idempotent."""
     result, index = event.result, int(event.result["index"])

@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import (
+from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.contracts.results import (
     DispatchWarmerResult,
-    PhaseReport,
-    Plan,
     PollInitializationResult,
     PrepareSnapshotResult,
-    Timeline,
     VerifyVolumeResult,
-    VolumeAssignment,
 )
-from rewarm.contracts.base import Contract, Instant, JsonObject
+from rewarm.contracts.values import PhaseReport, Plan, Timeline, VolumeAssignment
 from rewarm.domain.model import BLOCK_BYTES, Strategy
 from rewarm.domain.plan.estimators import fsr_credits_per_hour
 from rewarm.domain.ready import agent_output

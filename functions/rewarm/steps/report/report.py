@@ -12,8 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 
-from rewarm.contracts import Failure, ReportEvent, ReportResult, VolumePlan, VolumeReport
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.results import ReportResult, VolumeReport
+from rewarm.contracts.values import Failure, VolumePlan
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.words.failures import explain
 from rewarm.ports.artifacts import Artifacts
@@ -24,7 +26,8 @@ from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept
 from rewarm.steps.record.payloads import is_small, read_plan, read_plans, whole_result
 from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
-from rewarm.steps.report import drills, phase_times
+from rewarm.steps.registration import state
+from rewarm.steps.report import drills, metrics, phase_times
 from rewarm.steps.report.volume_reports import result_of, seconds_between, total, volume_report, with_story
 
 Draw = Callable[[JsonObject], str | None]
@@ -51,6 +54,7 @@ class ReportPorts:
     draw: Draw
 
 
+@state("Report", "Report Volume", "Report Failure", "Report Confirmation", metrics=metrics.finished)
 def report(
     event: ReportEvent,
     ports: ReportPorts,

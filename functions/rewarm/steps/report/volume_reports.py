@@ -6,18 +6,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from rewarm.contracts import (
-    BilledPart,
-    Confirmation,
-    ExpectedReads,
-    Failure,
-    Replacement,
-    ReportEvent,
-    VolumeAssignment,
-    VolumePlan,
-    VolumeReport,
-)
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.results import BilledPart, Replacement, VolumeReport
+from rewarm.contracts.values import Confirmation, ExpectedReads, Failure, VolumeAssignment, VolumePlan
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.cost import billed
 from rewarm.domain.words.failures import explain

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from rewarm.contracts import Approval
+from rewarm.contracts.values import Approval
 from rewarm.domain.errors import NotAwaitingApprovalError, RestoreEndedError
 from rewarm.domain.fleets import FLEETS_RUNNING, is_fleet, status_of_fleet
 from rewarm.domain.ready.waits import approval_signal

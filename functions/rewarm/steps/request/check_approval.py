@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from rewarm.contracts import Approval, CheckApprovalEvent, CheckApprovalResult
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, StepEvent
+from rewarm.contracts.results import WaitSeconds
+from rewarm.contracts.values import Approval, ApprovalQuestion
 from rewarm.domain.errors import ApprovalTimedOutError
 from rewarm.domain.fleets import is_fleet
 from rewarm.domain.plan.approval import STALE_AFTER
@@ -12,6 +16,7 @@ from rewarm.domain.units import clock_text, iso
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.approvals import answer, approval_of, ask, go_on
 from rewarm.steps.record.restore import RestoreRecord, stop_if_cancelled
+from rewarm.steps.registration import state
 from rewarm.steps.select.admission import seconds_until
 
 LOOK_SECONDS = 900
@@ -20,6 +25,21 @@ last. A week of them is far below the 25,000 events of an execution.
 """
 
 
+class CheckApprovalEvent(StepEvent):
+    """Asks whether somebody has approved the plan that the restore waits with."""
+
+    question: ApprovalQuestion
+
+
+class CheckApprovalResult(Contract):
+    """Whether the restore goes on, and if not, when to look again."""
+
+    approved: Approval | None = None
+    plan_again: bool = Field(description="The plan is so old that its times do not hold any more.")
+    wait_seconds: WaitSeconds
+
+
+@state("Check Approval")
 def check_approval(event: CheckApprovalEvent, *, table: RestoreTable) -> CheckApprovalResult:
     """Says so, and how long to wait for the next look. Raises RestoreCancelledError, ApprovalTimedOutError.
 

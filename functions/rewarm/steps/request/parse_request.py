@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from rewarm.contracts import ParseRequestEvent, ParseRequestResult, RestoreRequest, Trigger
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, Instant, StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import Trigger
 from rewarm.domain.errors import (
     InvalidRequestError,
     RunbookNotFoundError,
@@ -21,6 +26,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.holds import Pace
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.restore import RestoreRecord
+from rewarm.steps.registration import Metric, state
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
 from rewarm.steps.select.admission import MOST_ROUNDS, Keeper, enter_stack, seconds_until, turn_of_restore
 
@@ -35,6 +41,26 @@ MAX_EVENT_KEY = 1_024
 """A key of DynamoDB has 2,048 bytes; a schedule's ARN is far shorter."""
 
 
+class ParseRequestEvent(StepEvent):
+    """The execution's input as it came."""
+
+    started_at: Instant
+    input: JsonObject
+
+
+class ParseRequestResult(Contract):
+    """The request with every default filled in, or the restore that the event belongs to already."""
+
+    outcome: Literal["accepted", "duplicate", "suppressed"]
+    request: RestoreRequest | None = None
+    trigger: Trigger
+    deadline_at: Instant | None = None
+    duplicate_of: str | None = None
+    wait_seconds: int = Field(
+        default=0, ge=0, description="Until it is this restore's turn; EC2 answers so many calls a second."
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class ParseRequestPorts:
     """The ports that parse_request needs."""
@@ -44,6 +70,12 @@ class ParseRequestPorts:
     cooldown: timedelta
 
 
+def _metrics(_event: ParseRequestEvent, result: ParseRequestResult) -> Iterator[Metric]:
+    if result.outcome != "accepted":
+        yield Metric("StartsIgnored", dimensions={"outcome": result.outcome})
+
+
+@state("Parse Request", metrics=_metrics)
 def parse_request(
     event: ParseRequestEvent,
     ports: ParseRequestPorts,
@@ -79,16 +111,22 @@ def parse_request(
     except TooManyRestoresError as error:
         record.note_waiting(str(error))
         raise
-    turn = trigger.turn_at
-    if turn is None:
-        turn = event.now if request.dry_run else turn_of_restore(ports.pace, event.now)
     return ParseRequestResult(
         outcome="accepted",
         request=request,
         trigger=trigger,
         deadline_at=deadline_at,
-        wait_seconds=seconds_until(turn, event.now),
+        wait_seconds=seconds_until(_turn(event, request, trigger, ports), event.now),
     )
+
+
+def _turn(
+    event: ParseRequestEvent, request: RestoreRequest, trigger: Trigger, ports: ParseRequestPorts
+) -> datetime:
+    """When the restore may begin to ask EC2."""
+    if trigger.turn_at is not None:
+        return trigger.turn_at
+    return event.now if request.dry_run else turn_of_restore(ports.pace, event.now)
 
 
 def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) -> None:

@@ -6,8 +6,8 @@ import json
 import re
 from urllib.parse import quote
 
-from rewarm.contracts import RestoreRequest, parse_restore_request
-from rewarm.contracts.parsing import as_drill, with_runbook
+from rewarm.contracts.parsing import as_drill, parse_restore_request, with_runbook
+from rewarm.contracts.request import RestoreRequest
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject

@@ -39,6 +39,7 @@ from rewarm.domain.ready import agent_output
 from rewarm.domain.units import clock_text, count_text, duration_text
 from rewarm.domain.words.failures import explain
 from rewarm.steps.record.restore import stop_if_cancelled
+from rewarm.steps.registration import state
 from rewarm.steps.replace.device_look import Look, ask, reply
 from rewarm.steps.rewind.attempts import LONGEST_ARMED, again, next_attempt, sent_at
 from rewarm.steps.rewind.ending import check_alone_at_end, stop, stopped, unwritten
@@ -69,6 +70,7 @@ WAIT_FRACTION = 1 / 20
 the 25,000 events of an execution's history."""
 
 
+@state("Rewind")
 def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
     """Returns how far the rewind is, and what has to be copied next. It may be called again.
 
@@ -175,6 +177,13 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
                 f"EC2 shows no snapshot of {event.volume.rewinds}, though it was asked to make one"
             )
         return waits
+    return _with_evidence(event, pending, made, ports)
+
+
+def _with_evidence(
+    event: RewindEvent, pending: RewindResult, made: Snapshot, ports: RewindPorts
+) -> RewindResult:
+    """Waits for the evidence, and copies meanwhile what is known to differ."""
     is_known = pending.equal_id is not None
     compares = compares_device(event) and not is_known
     newest = None if is_known or compares or pending.attempt else _newest_before(event, made, ports)

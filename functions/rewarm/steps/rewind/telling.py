@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from rewarm.contracts import CostPart, Plan, PollInitializationResult
+from rewarm.contracts.results import PollInitializationResult
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
-from rewarm.contracts.values import InitializationSignals
+from rewarm.contracts.values import CostPart, InitializationSignals, Plan
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.domain.plan import cost
 from rewarm.domain.ready import agent_output

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from rewarm.contracts import DispatchWarmerResult
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.results import DispatchWarmerResult
 from rewarm.contracts.rewinding import RewindEvent
 from rewarm.domain.errors import (
     AgentFailedError,

@@ -19,7 +19,8 @@ from datetime import datetime
 from functools import partial
 from itertools import accumulate
 
-from rewarm.contracts import RestoreRequest, VolumeAssignment
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import (
     RestoreError,
     ServiceUnavailableError,

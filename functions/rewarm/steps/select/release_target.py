@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from rewarm.contracts import ReleaseTargetEvent, ReleaseTargetResult
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, StepEvent
 from rewarm.ports.holds import Holds
+from rewarm.steps.registration import state
 from rewarm.steps.select.admission import give_back
 
 
+class ReleaseTargetEvent(StepEvent):
+    """Asks to let others restore to the target."""
+
+    untold: bool = Field(
+        default=False, description="Nobody was told of a volume at full speed; the sweeper sends the message."
+    )
+
+
+class ReleaseTargetResult(Contract):
+    """The devices that the restore held."""
+
+    released: list[str]
+
+
+@state("Release Target", "Release Target After Failure")
 def release_target(event: ReleaseTargetEvent, *, holds: Holds) -> ReleaseTargetResult:
     """Releases the devices of the restore. Idempotent; a restore that held nothing releases nothing.
 

@@ -5,15 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rewarm.contracts import SelectSnapshotEvent, SelectSnapshotResult, VolumeAssignment
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import TargetBusyError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.record.payloads import is_small, write_volumes
 from rewarm.steps.record.restore import RestoreRecord, stop_if_cancelled
+from rewarm.steps.registration import state
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
 from rewarm.steps.select.selection import with_agent
+
+
+class SelectSnapshotEvent(StepEvent):
+    """Asks which snapshots become which volumes."""
+
+    request: RestoreRequest
+
+
+class SelectSnapshotResult(Contract):
+    """Where the volumes are kept, with their snapshots and devices."""
+
+    volumes_key: str
+    volume_count: int
+    volumes: list[VolumeAssignment] = Field(
+        default_factory=list, description="The same for readers, where they have at most 64 KiB."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +44,7 @@ class SelectSnapshotPorts(HoldingPorts):
     artifacts: Artifacts
 
 
+@state("Select Snapshot")
 def select_snapshot(
     event: SelectSnapshotEvent,
     ports: SelectSnapshotPorts,

@@ -7,16 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
-from rewarm.contracts import (
+from rewarm.contracts.request import LEAST_PRIORITY, RestoreRequest
+from rewarm.contracts.values import (
     CopiedSnapshot,
     LivingSource,
     NewVolume,
     PassedOverSnapshot,
     ReplacedVolume,
-    RestoreRequest,
     VolumeAssignment,
 )
-from rewarm.contracts.request import LEAST_PRIORITY
 from rewarm.domain.errors import (
     DeviceInUseError,
     InvalidRequestError,

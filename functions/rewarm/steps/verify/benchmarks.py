@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.benchmarks import (
     BenchmarkLimit,
@@ -21,6 +20,8 @@ from rewarm.contracts.benchmarks import (
     CopyTimes,
     StartedBenchmark,
 )
+from rewarm.contracts.events import VerifyVolumeEvent
+from rewarm.contracts.results import VerifyVolumeResult
 from rewarm.domain.benchmark import fio_output
 from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName, Provisioned, met_limit, ranks
 from rewarm.domain.benchmark.fio_output import BenchmarkOutput, Direction

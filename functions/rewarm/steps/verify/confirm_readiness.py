@@ -9,14 +9,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rewarm.contracts import Confirmation, ConfirmReadinessEvent, ConfirmReadinessResult
-from rewarm.contracts.base import JsonObject
+from rewarm.contracts.base import Contract, JsonObject, StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import WaitSeconds
+from rewarm.contracts.values import Confirmation
 from rewarm.domain.ready.reads import first_minute_over, judge_reads, p99_limit_ms
 from rewarm.domain.ready.waits import metric_wait_seconds
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.performance import Metrics
 from rewarm.steps.record.payloads import read_plan, whole_result
 from rewarm.steps.record.restore import parsed_time
+from rewarm.steps.registration import state
+
+
+class ConfirmReadinessEvent(StepEvent):
+    """Asks what VolumeReadOps says of the volumes that were called ready; `results` are as for ReportEvent.
+
+    `pending` is the result of the call before.
+    """
+
+    request: RestoreRequest
+    results: list[JsonObject]
+    pending: ConfirmReadinessResult | None = None
+
+
+class ConfirmReadinessResult(Contract):
+    """What VolumeReadOps says of each volume that the agent read and that was measured."""
+
+    finished: bool
+    wait_seconds: WaitSeconds
+    confirmations: list[Confirmation]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +49,7 @@ class ConfirmReadinessPorts:
     artifacts: Artifacts
 
 
+@state("Confirm Readiness")
 def confirm_readiness(event: ConfirmReadinessEvent, ports: ConfirmReadinessPorts) -> ConfirmReadinessResult:
     """Returns what is known by now. Finished once CloudWatch has said it of each volume, or is late.
 

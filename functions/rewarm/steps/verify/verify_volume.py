@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from rewarm.contracts import ExpectedReads, Measurement, VerifyVolumeEvent, VerifyVolumeResult
+from rewarm.contracts.events import VerifyVolumeEvent
+from rewarm.contracts.results import VerifyVolumeResult
+from rewarm.contracts.values import ExpectedReads, Measurement
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentUnreachableError,
@@ -32,6 +34,7 @@ from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.registration import state
 from rewarm.steps.verify import benchmarks
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
@@ -57,6 +60,7 @@ class VerifyVolumePorts(agent_command.AgentPorts):
     benchmarks: BenchmarkPorts | None = None
 
 
+@state("Verify Volume Before", "Verify Volume After")
 def verify_volume(
     event: VerifyVolumeEvent,
     ports: VerifyVolumePorts,

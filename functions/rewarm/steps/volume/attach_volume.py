@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult, ReplacedVolume, VolumeAssignment
+from rewarm.contracts.events import AttachVolumeEvent
+from rewarm.contracts.results import AttachVolumeResult
+from rewarm.contracts.values import ReplacedVolume, VolumeAssignment
 from rewarm.domain.errors import (
     DeviceInUseError,
     RequestRefusedError,
@@ -20,6 +22,7 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.restore import stop_if_cancelled
+from rewarm.steps.registration import state
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.volume.bring_online import bring_online
 
@@ -38,6 +41,7 @@ class AttachVolumePorts:
     look: LookPorts
 
 
+@state("Attach Volume")
 def attach_volume(
     event: AttachVolumeEvent,
     ports: AttachVolumePorts,

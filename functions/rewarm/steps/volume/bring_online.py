@@ -5,7 +5,8 @@ What goes wrong here fails no restore: the volume is attached, and the message s
 
 from __future__ import annotations
 
-from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult
+from rewarm.contracts.events import AttachVolumeEvent
+from rewarm.contracts.results import AttachVolumeResult
 from rewarm.domain.errors import AgentUnreachableError, TargetNotUsableError
 from rewarm.domain.volume.replacing import DeviceUse
 from rewarm.ports.restores import RestoreTable

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rewarm.contracts import CheckVolumeEvent, CheckVolumeResult
+from rewarm.contracts.base import Contract, StepEvent
+from rewarm.contracts.results import WaitSeconds
+from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import VolumeFailedError, VolumeNotFoundError
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.record.volume import MadeVolume, VolumeRecord
+from rewarm.steps.registration import state
 
 FIRST_WAIT_SECONDS, LATER_WAIT_SECONDS = 2, 5
 EARLY = timedelta(seconds=15)
@@ -21,6 +24,23 @@ CREATION_PATIENCE = timedelta(minutes=30)
 """Three times as long as botocore's waiter `volume_available` has patience."""
 
 
+class CheckVolumeEvent(StepEvent):
+    """Asks whether the volume is available."""
+
+    volume: VolumeAssignment
+    volume_id: str
+    plan: Plan
+
+
+class CheckVolumeResult(Contract):
+    """Whether the volume is available."""
+
+    available: bool
+    wait_seconds: WaitSeconds
+    state: str
+    fast_restored: bool | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class CheckVolumePorts:
     """The ports that check_volume needs."""
@@ -29,6 +49,7 @@ class CheckVolumePorts:
     table: RestoreTable
 
 
+@state("Check Volume")
 def check_volume(
     event: CheckVolumeEvent,
     ports: CheckVolumePorts,

@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import CopiedSnapshot, PrepareSnapshotEvent
+from rewarm.contracts.events import PrepareSnapshotEvent
+from rewarm.contracts.values import CopiedSnapshot
 from rewarm.domain.errors import SnapshotNotUsableError
 from rewarm.domain.model import CopyOrder, Snapshot
 from rewarm.domain.units import iso

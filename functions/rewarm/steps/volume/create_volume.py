@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from rewarm.contracts import Boost, CreateVolumeEvent, CreateVolumeResult
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import Boost, Plan, VolumeAssignment
 from rewarm.domain.errors import (
     BoostUnavailableError,
     QuotaExceededError,
@@ -22,9 +27,26 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.restore import Status, stop_if_cancelled
 from rewarm.steps.record.volume import KnownVolume, VolumeRecord
+from rewarm.steps.registration import Metric, state
 
 TOKEN_LENGTH = 64
 """botocore: ec2 CreateVolume ClientToken, at most 64 ASCII characters."""
+
+
+class CreateVolumeEvent(StepEvent):
+    """Asks for the volume."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    plan: Plan
+    attempt: int = Field(ge=0)
+
+
+class CreateVolumeResult(Contract):
+    """The volume."""
+
+    volume_id: str
+    client_token: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +58,11 @@ class CreateVolumePorts:
     stack_name: str
 
 
+def _metrics(event: CreateVolumeEvent, _result: CreateVolumeResult) -> Iterator[Metric]:
+    yield Metric("VolumesCreated", dimensions={"strategy": event.plan.strategy})
+
+
+@state("Create Volume", metrics=_metrics)
 def create_volume(
     event: CreateVolumeEvent,
     ports: CreateVolumePorts,

@@ -10,7 +10,8 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import PrepareSnapshotEvent, PrepareSnapshotResult
+from rewarm.contracts.events import PrepareSnapshotEvent
+from rewarm.contracts.results import PrepareSnapshotResult
 from rewarm.domain.errors import FastSnapshotRestoreUnavailableError
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.domain.plan.estimators import fsr_credits_per_hour
@@ -21,6 +22,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.record.volume import FastRestore, VolumeRecord, fast_restore_user
+from rewarm.steps.registration import state
 from rewarm.steps.volume.copy_snapshot import copy_snapshot
 from rewarm.steps.volume.extras import claim_again
 
@@ -48,6 +50,7 @@ class PrepareSnapshotPorts:
     stack_name: str
 
 
+@state("Prepare Snapshot")
 def prepare_snapshot(
     event: PrepareSnapshotEvent,
     ports: PrepareSnapshotPorts,

@@ -9,7 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import BoostRelease, ReleaseEvent, ReleaseResult
+from pydantic import Field
+
+from rewarm.contracts.base import StepEvent
+from rewarm.contracts.results import BoostRelease, ReleaseResult
+from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.performance import performance_of
@@ -18,6 +22,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.restore import ENDED, RestoreRecord
+from rewarm.steps.registration import state
 from rewarm.steps.volume.copy_snapshot import delete_copies
 from rewarm.steps.volume.extras import lower, release_fast_restore
 
@@ -25,6 +30,16 @@ WAIT_SECONDS = 10
 PATIENCE = timedelta(minutes=15)
 """EBS user guide, "Monitor the progress of volume modifications": `optimizing` is reached within seconds to
 minutes; the message that the volume is ready waits no longer."""
+
+
+class ReleaseEvent(StepEvent):
+    """Asks to give back what costs money by the hour; `previous` is the result of the call before."""
+
+    volume: VolumeAssignment
+    volume_id: str | None = None
+    plan: Plan | None = None
+    keep_copy: bool = Field(default=False, description="The snapshot's copy stays.")
+    previous: ReleaseResult | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +53,7 @@ class ReleasePorts:
     table: RestoreTable
 
 
+@state("Release")
 def release(
     event: ReleaseEvent,
     ports: ReleasePorts,

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from rewarm.contracts import StartInstanceEvent, StartInstanceResult
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, Instant, StepEvent
+from rewarm.contracts.results import WaitSeconds
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import InstanceNotUpError, TargetNotUsableError
 from rewarm.domain.model import Instance
 from rewarm.domain.units import clock_text, duration_text, iso
@@ -20,6 +24,7 @@ from rewarm.domain.volume.targets import check_stopped
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.restore import KnownRestore, RestoreRecord, StartedInstance, stop_if_cancelled
 from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.registration import state
 from rewarm.steps.replace.started import StartedPorts, untag
 
 WAIT_SECONDS = (3, 30)
@@ -33,6 +38,32 @@ OTHERS_PATIENCE = timedelta(days=2)
 """Longer than fast snapshot restore of the largest snapshot takes; a volume that fails is seen at once."""
 
 
+class StartInstanceEvent(StepEvent):
+    """Asks for the instance with all its volumes (`start`), or whether it passes its status checks (`check`).
+
+    `pending` is the result of the call before, if there was one.
+    """
+
+    volume: VolumeAssignment
+    phase: Literal["start", "check"]
+    pending: StartInstanceResult | None = None
+
+
+class StartInstanceResult(Contract):
+    """How far the instance is that is started with its new volumes."""
+
+    finished: bool
+    wait_seconds: WaitSeconds
+    state: Annotated[
+        Literal["waiting", "starting", "up", "checked"],
+        Field(description="waiting: for other volumes; checked: it has passed its status checks."),
+    ]
+    since: Annotated[Instant, Field(description="When this was asked for the first time.")]
+    started_at: Instant | None = None
+    up_at: Instant | None = None
+    checked_at: Instant | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class StartInstancePorts(StartedPorts):
     """The ports that start_instance needs."""
@@ -41,6 +72,7 @@ class StartInstancePorts(StartedPorts):
     stack_name: str
 
 
+@state("Start Instance", "Start Instance Check")
 def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> StartInstanceResult:
     """Starts the instance once, and returns how far it is; later calls look.
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import RestoreRequest, VolumeAssignment
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import (
     AgentUnreachableError,
     InstanceAwayError,

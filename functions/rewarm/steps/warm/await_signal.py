@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rewarm.contracts import AwaitSignalEvent, AwaitSignalResult, VolumeAssignment
+from pydantic import Field
+
+from rewarm.contracts.base import Contract, StepEvent
+from rewarm.contracts.results import DispatchWarmerResult, WaitSeconds
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import NotAwaitingApprovalError
 from rewarm.domain.ready.waits import (
     approval_signal,
@@ -21,9 +25,29 @@ from rewarm.ports.executions import Waiters
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.approvals import approval_of
 from rewarm.steps.record.restore import RestoreRecord, stop_if_cancelled
+from rewarm.steps.registration import state
 
 KEPT_SECONDS = 3_600
 """Beyond the wait itself: DynamoDB removes what has expired hours later anyway."""
+
+
+class AwaitSignalEvent(StepEvent):
+    """Asks to be woken by an event of AWS, or without a volume by an approval of the restore.
+
+    The task with the token waits no longer than `wait_seconds`.
+    """
+
+    volume: VolumeAssignment | None = None
+    volume_id: str | None = None
+    dispatch: DispatchWarmerResult | None = None
+    task_token: str = Field(min_length=1, max_length=2_048)
+    wait_seconds: WaitSeconds
+
+
+class AwaitSignalResult(Contract):
+    """What is waited for."""
+
+    signal: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +58,7 @@ class AwaitSignalPorts:
     table: RestoreTable
 
 
+@state("Await Signal", "Await Signal Of Snapshot", "Await Signal Of Approval")
 def await_signal(
     event: AwaitSignalEvent,
     ports: AwaitSignalPorts,

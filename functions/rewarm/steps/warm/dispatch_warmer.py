@@ -10,7 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, RestoreRequest
+from pydantic import Field
+
+from rewarm.contracts.base import StepEvent
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import DispatchWarmerResult
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import AgentFailedError
 from rewarm.domain.model import MIB, CommandStatus, Extent
 from rewarm.domain.ready import agent_output
@@ -22,6 +27,7 @@ from rewarm.ports.performance import Metrics
 from rewarm.steps.record.bucket import first_map_key, progress_key
 from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.record.volume import SentCommand, VolumeRecord
+from rewarm.steps.registration import state
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read
 from rewarm.steps.warm.lost_instance import is_reachable
@@ -34,6 +40,18 @@ MOST_RESTARTS = 5
 """What interrupts an agent this often will do it again."""
 
 
+class DispatchWarmerEvent(StepEvent):
+    """Asks for the warm-up agent on the instance; `warm_ups` is how often the volume was warmed up again."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str
+    warm_ups: int = Field(default=0, ge=0)
+    measured_before: bool = Field(
+        default=False, description="The volume was measured while it was cold, so the agent does not do it."
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class DispatchWarmerPorts(agent_command.AgentPorts):
     """The ports that dispatch_warmer needs."""
@@ -41,6 +59,7 @@ class DispatchWarmerPorts(agent_command.AgentPorts):
     metrics: Metrics
 
 
+@state("Dispatch Warmer")
 def dispatch_warmer(
     event: DispatchWarmerEvent,
     ports: DispatchWarmerPorts,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from rewarm.contracts import RestoreRequest
+from rewarm.contracts.request import RestoreRequest
 from rewarm.domain.errors import AgentUnreachableError, TargetNotFoundError, VolumeFailedError
 from rewarm.domain.model import Instance, Volume
 from rewarm.domain.ready.readiness import misplaced

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts import (
-    DispatchWarmerResult,
-    InitializationSignals,
-    Measurement,
-    PollInitializationEvent,
-    PollInitializationResult,
-    VerifyVolumeResult,
-)
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.events import PollInitializationEvent
+from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult, VerifyVolumeResult
+from rewarm.contracts.values import InitializationSignals, Measurement
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentInterruptedError,
@@ -43,6 +38,7 @@ from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record import samples
 from rewarm.steps.record.restore import FINISHED, Status, stop_if_cancelled
 from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.registration import Metric, state
 from rewarm.steps.warm.agent_command import bytes_to_read
 from rewarm.steps.warm.lost_instance import (
     SHORTEST_STALL,
@@ -73,6 +69,14 @@ class PollInitializationPorts:
     table: RestoreTable
 
 
+def _metrics(event: PollInitializationEvent, result: PollInitializationResult) -> Iterator[Metric]:
+    """The agent's rate while it reads; what follows its end is waiting for CloudWatch."""
+    before = event.previous.agent_finished_at if event.previous else None
+    if event.dispatch is not None and before is None and result.mib_per_second is not None:
+        yield Metric("AgentMibPerSecond", result.mib_per_second, "None")
+
+
+@state("Poll Initialization", metrics=_metrics)
 def poll_initialization(
     event: PollInitializationEvent,
     ports: PollInitializationPorts,

@@ -17,7 +17,8 @@ from local.aws.wire.inprocess import client
 from rewarm.adapters.instances import Ec2Instances, SsmCommands
 from rewarm.adapters.performance import CloudWatchMetrics
 from rewarm.adapters.volumes import Ec2VolumeStore
-from rewarm.contracts import PollInitializationEvent, PollInitializationResult
+from rewarm.contracts.events import PollInitializationEvent
+from rewarm.contracts.results import PollInitializationResult
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import BLOCK_BYTES, GIB, InitializationStatus, Strategy
 from rewarm.domain.ready.waits import command_signal, signal_of, volume_signal

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 from local.tools.run.lab import left_running, metered, request_by_post, request_of_runbook
 from local.tools.run.options import STRATEGIES, Options
-from rewarm.contracts import parse_restore_request
+from rewarm.contracts.parsing import parse_restore_request
 
 INSTANCE, SNAPSHOT = "i-0123456789abcdef0", "snap-0123456789abcdef0"
 

@@ -7,9 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import (
-    AnnounceEvent,
-)
+from rewarm.contracts.events import AnnounceEvent
 from rewarm.domain.errors import (
     AccessDeniedError,
     RestoreError,

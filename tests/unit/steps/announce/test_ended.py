@@ -6,9 +6,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from rewarm.contracts import (
-    AnnounceEvent,
-)
+from rewarm.contracts.events import AnnounceEvent
 from rewarm.steps.announce.announce import announce
 from tests.support.announcing import FAILURE, say
 from tests.support.builders import (

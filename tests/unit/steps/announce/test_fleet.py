@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rewarm.contracts import AnnounceEvent
+from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.fleets import PrepareFleetResult, ReportFleetResult
 from rewarm.steps.announce import approval, fleet
 from tests.support.builders import NOW, at

@@ -6,11 +6,8 @@ import json
 
 import pytest
 
-from rewarm.contracts import (
-    AnnounceEvent,
-    PrepareSnapshotEvent,
-    VerifyVolumeResult,
-)
+from rewarm.contracts.events import AnnounceEvent, PrepareSnapshotEvent
+from rewarm.contracts.results import VerifyVolumeResult
 from rewarm.domain.errors import AccessDeniedError
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.page import render

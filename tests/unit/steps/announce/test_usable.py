@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.contracts import ReplacedVolume
+from rewarm.contracts.values import ReplacedVolume
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.model import Strategy
 from tests.support.announcing import say

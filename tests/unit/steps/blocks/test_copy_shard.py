@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from rewarm.contracts import CopyShardEvent
 from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import PackedBlock, PackFacts, packed, taken_out
 from rewarm.domain.blocks.shards import ListedRange
 from rewarm.domain.errors import BlockDamagedError, BlockTokenError, ServiceUnavailableError
-from rewarm.steps.blocks.copy_shard import CopyShardPorts, copy_shard
+from rewarm.steps.blocks.copy_shard import CopyShardEvent, CopyShardPorts, copy_shard
 from tests.support.fakes import FakeArtifacts
 from tests.support.step_events import DELTA, LISTED, NOW
 

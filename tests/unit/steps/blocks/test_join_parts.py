@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from rewarm.contracts import JoinPartsEvent
 from rewarm.domain.errors import PartMissingError, ShardFailedError
-from rewarm.steps.blocks.join_parts import JoinPartsPorts, join_parts
+from rewarm.steps.blocks.join_parts import JoinPartsEvent, JoinPartsPorts, join_parts
 from tests.support.step_events import DELTA, LISTED, NOW, STARTED
 
 FOLDER = "deltas/restore-1/0"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rewarm.contracts import ListBlocksEvent, ListBlocksResult
+from rewarm.contracts.copying import ListBlocksEvent, ListBlocksResult
 from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import PackedBlock, PackIndex, pack_index, packed
 from rewarm.domain.blocks.shards import FEWEST_BLOCKS, ListedRange, ReadRates

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import CleanUpEvent, CreateVolumeEvent, Failure, PrepareSnapshotEvent
+from rewarm.contracts.events import PrepareSnapshotEvent
+from rewarm.contracts.values import Failure
 from rewarm.domain.errors import (
     AccessDeniedError,
     IncompleteCleanUpError,
@@ -18,9 +19,9 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, Strategy
 from rewarm.domain.volume.performance import Performance
-from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
+from rewarm.steps.clean_up.clean_up import CleanUpEvent, CleanUpPorts, clean_up
 from rewarm.steps.replace.started import StartedPorts
-from rewarm.steps.volume.create_volume import CreateVolumePorts, create_volume
+from rewarm.steps.volume.create_volume import CreateVolumeEvent, CreateVolumePorts, create_volume
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from tests.support.builders import (
     DEVICE,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rewarm.contracts import AnnounceEvent
+from rewarm.contracts.events import AnnounceEvent
 from rewarm.domain.errors import AccessDeniedError
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.missing_reports import PATIENCE

@@ -10,8 +10,9 @@ from itertools import groupby
 
 import pytest
 
-from rewarm.contracts import ChooseStrategyEvent, VolumePlan, parse_restore_request
 from rewarm.contracts.fleets import FleetPlanResult
+from rewarm.contracts.parsing import parse_restore_request
+from rewarm.contracts.values import VolumePlan
 from rewarm.domain.errors import InvalidRequestError, NoStrategyFitsError
 from rewarm.domain.fleets import ends_of
 from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, Strategy
@@ -23,7 +24,7 @@ from rewarm.domain.time.timings import PRIORS
 from rewarm.steps.fleet import plan_fleet as module
 from rewarm.steps.fleet.plan_fleet import FleetPlan, PlanFleetPorts, plan_fleet, planned
 from rewarm.steps.fleet.requests import parse_fleet_request, restores_of, trigger_of
-from rewarm.steps.plan.choose_strategy import ChooseStrategyPorts, choose_strategy
+from rewarm.steps.plan.choose_strategy import ChooseStrategyEvent, ChooseStrategyPorts, choose_strategy
 from rewarm.steps.record.payloads import write_volumes
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
 from tests.support.builders import NOW, ZONE, World, at, instance, snapshot

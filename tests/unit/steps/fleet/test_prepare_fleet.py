@@ -6,10 +6,11 @@ from decimal import Decimal
 
 import pytest
 
-from rewarm.contracts import Approval, PrepareFleetEvent, ReportFleetEvent
+from rewarm.contracts.fleets import ReportFleetEvent
+from rewarm.contracts.values import Approval
 from rewarm.domain.errors import NoStrategyFitsError, RestoreCancelledError, RestoreNotFoundError
 from rewarm.steps.fleet.plan_fleet import PlanFleetPorts
-from rewarm.steps.fleet.prepare_fleet import PrepareFleetPorts, prepare_fleet
+from rewarm.steps.fleet.prepare_fleet import PrepareFleetEvent, PrepareFleetPorts, prepare_fleet
 from rewarm.steps.fleet.progress import kept_volumes
 from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet
 from rewarm.steps.record.bucket import fleet_items_key, fleet_request_key

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.contracts import Failure, ReportFleetEvent
+from rewarm.contracts.fleets import ReportFleetEvent
+from rewarm.contracts.values import Failure
 from rewarm.domain.fleets import FleetVolume
 from rewarm.steps.fleet.progress import keep_volumes
 from rewarm.steps.fleet.report_fleet import TOO_MANY_FAILED, ReportFleetPorts, report_fleet

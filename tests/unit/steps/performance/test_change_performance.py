@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from rewarm.contracts.performance import ChangePerformanceEvent, ChangePerformanceResult
 from rewarm.domain.errors import (
     InvalidRequestError,
     ModificationPostponedError,
@@ -19,7 +18,12 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.volume.performance import BOOST_TAG, Performance
 from rewarm.domain.volume.performance_change import ModificationRule
-from rewarm.steps.performance.change_performance import ChangePerformancePorts, change_performance
+from rewarm.steps.performance.change_performance import (
+    ChangePerformanceEvent,
+    ChangePerformancePorts,
+    ChangePerformanceResult,
+    change_performance,
+)
 from tests.support.builders import NOW, VOLUME_ID, at
 from tests.support.performance import CHANGE_ID, IO2, ORIGINAL, TARGET, ChangeWorld
 from tests.support.wired import wired

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rewarm.contracts import AnnounceEvent
+from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
 from rewarm.domain.errors import ModificationFailedError, ThrottledError
 from rewarm.domain.volume.performance import Performance

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from rewarm.contracts import ChooseFallbackEvent, CostPart, Failure, PrepareSnapshotResult
+from rewarm.contracts.results import PrepareSnapshotResult
+from rewarm.contracts.values import CostPart, Failure
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.fallback import How
-from rewarm.steps.plan.choose_fallback import choose_fallback
+from rewarm.steps.plan.choose_fallback import ChooseFallbackEvent, choose_fallback
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, assignment, at, plan, request
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakePace

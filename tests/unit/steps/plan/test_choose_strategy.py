@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from rewarm.contracts import Approval, ChooseStrategyEvent
+from rewarm.contracts.values import Approval
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, Strategy
 from rewarm.domain.plan.facts import UnusedQuotas
 from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import duration_text
-from rewarm.steps.plan.choose_strategy import ChooseStrategyPorts, choose_strategy
+from rewarm.steps.plan.choose_strategy import ChooseStrategyEvent, ChooseStrategyPorts, choose_strategy
 from rewarm.steps.record.payloads import write_volumes
 from tests.support.builders import (
     NOW,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.contracts import LoadPlanEvent
 from rewarm.domain.errors import RequestRefusedError
 from rewarm.domain.model import Strategy
-from rewarm.steps.plan.load_plan import load_plan
+from rewarm.steps.plan.load_plan import LoadPlanEvent, load_plan
 from rewarm.steps.record.payloads import write_plans
 from tests.support.builders import NOW, RESTORE_ID, assignment, plan, volume_plan
 from tests.support.fakes import FakeArtifacts

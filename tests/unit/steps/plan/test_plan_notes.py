@@ -8,8 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from rewarm.contracts import PassedOverSnapshot
-from rewarm.contracts.values import Boost, Candidate, CostPart, NewVolume
+from rewarm.contracts.values import Boost, Candidate, CostPart, NewVolume, PassedOverSnapshot
 from rewarm.domain.model import GIB, PriceFigure, Strategy
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.volume.extents import Scope

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from rewarm.contracts import ReportEvent, Trigger
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.values import Trigger
 from rewarm.domain.errors import RequestRefusedError
 from rewarm.steps.record.payloads import MOST_SHOWN_BYTES, is_small, read_object, read_volumes
 from rewarm.steps.report.report import ReportPorts, report

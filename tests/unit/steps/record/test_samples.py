@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rewarm.contracts import InitializationSignals, PollInitializationEvent, PollInitializationResult
+from rewarm.contracts.events import PollInitializationEvent
+from rewarm.contracts.results import PollInitializationResult
+from rewarm.contracts.values import InitializationSignals
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.time.measured import MOST_SAMPLES, Sample
 from rewarm.steps.record.bucket import samples_key

@@ -6,12 +6,11 @@ from dataclasses import replace as changed
 
 import pytest
 
-from rewarm.contracts import CreateVolumeEvent
 from rewarm.domain.errors import AccessDeniedError, DeviceInUseError, ThrottledError
 from rewarm.domain.model import Attachment
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, TAGS, Place
 from rewarm.steps.replace.put_back import put_back
-from rewarm.steps.volume.create_volume import CreateVolumePorts, create_volume
+from rewarm.steps.volume.create_volume import CreateVolumeEvent, CreateVolumePorts, create_volume
 from tests.support.builders import (
     DEVICE,
     INSTANCE_ID,

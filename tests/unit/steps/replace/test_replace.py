@@ -6,7 +6,7 @@ from dataclasses import replace as changed
 
 import pytest
 
-from rewarm.contracts import ReplaceEvent
+from rewarm.contracts.events import ReplaceEvent
 from rewarm.domain.errors import (
     AccessDeniedError,
     AgentUnreachableError,

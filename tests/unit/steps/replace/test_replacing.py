@@ -6,13 +6,8 @@ from dataclasses import replace as changed
 
 import pytest
 
-from rewarm.contracts import (
-    AnnounceEvent,
-    AttachVolumeEvent,
-    CleanUpEvent,
-    SelectSnapshotEvent,
-    VolumePlan,
-)
+from rewarm.contracts.events import AnnounceEvent, AttachVolumeEvent
+from rewarm.contracts.values import VolumePlan
 from rewarm.domain.errors import (
     DeviceInUseError,
     IncompleteCleanUpError,
@@ -23,9 +18,9 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Attachment
 from rewarm.domain.volume.replacing import REPLACED_TAG, TAGS, Place
 from rewarm.steps.announce.announce import announce
-from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
+from rewarm.steps.clean_up.clean_up import CleanUpEvent, CleanUpPorts, clean_up
 from rewarm.steps.plan.plan_notes import plan_notes
-from rewarm.steps.select.select_snapshot import SelectSnapshotPorts, select_snapshot
+from rewarm.steps.select.select_snapshot import SelectSnapshotEvent, SelectSnapshotPorts, select_snapshot
 from rewarm.steps.volume.attach_volume import AttachVolumePorts, attach_volume
 from tests.support import accounts
 from tests.support.builders import (

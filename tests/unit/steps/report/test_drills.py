@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import Failure, ReportEvent, Trigger
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.values import Failure, Trigger
 from rewarm.domain.errors import ThrottledError
 from rewarm.steps.record.payloads import write_plans
 from rewarm.steps.report.report import ReportPorts, report

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rewarm.contracts import KeepResultEvent
 from rewarm.domain.words.failures import explain
 from rewarm.steps.record.payloads import whole_result
-from rewarm.steps.report.keep_result import keep_result
+from rewarm.steps.report.keep_result import KeepResultEvent, keep_result
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID
 from tests.support.fakes import FakeArtifacts
 

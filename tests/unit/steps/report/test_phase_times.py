@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import AnnounceEvent, ReportEvent, Trigger
+from rewarm.contracts.events import AnnounceEvent, ReportEvent
+from rewarm.contracts.values import Trigger
 from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Likeness, Phase

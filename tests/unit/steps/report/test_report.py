@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
-from rewarm.contracts import Failure, ReportEvent, Trigger
+from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.values import Failure, Trigger
 from rewarm.domain.model import Strategy
 from rewarm.steps.record.payloads import write_plans
 from rewarm.steps.report.report import ReportPorts, report

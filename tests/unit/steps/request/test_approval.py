@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import ApprovalQuestion, CheckApprovalEvent
+from rewarm.contracts.values import ApprovalQuestion
 from rewarm.domain.errors import (
     ApprovalTimedOutError,
     NotAwaitingApprovalError,
@@ -17,7 +17,7 @@ from rewarm.domain.ready.waits import approval_signal
 from rewarm.steps.record.approvals import answer, ask
 from rewarm.steps.record.restore import RestoreRecord
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
-from rewarm.steps.request.check_approval import check_approval
+from rewarm.steps.request.check_approval import CheckApprovalEvent, check_approval
 from rewarm.steps.request.routes import cancel_restore
 from tests.support.builders import NOW, RESTORE_ID
 from tests.support.fakes import FakeTable

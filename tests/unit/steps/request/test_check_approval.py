@@ -6,10 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import CheckApprovalEvent
 from rewarm.domain.errors import ApprovalTimedOutError, NotAwaitingApprovalError, RestoreCancelledError
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
-from rewarm.steps.request.check_approval import check_approval
+from rewarm.steps.request.check_approval import CheckApprovalEvent, check_approval
 from tests.support.builders import NOW, RESTORE_ID
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakeHolds

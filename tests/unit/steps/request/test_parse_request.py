@@ -6,9 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import ParseRequestEvent
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
-from rewarm.steps.request.parse_request import ParseRequestPorts, parse_request
+from rewarm.steps.request.parse_request import ParseRequestEvent, ParseRequestPorts, parse_request
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, TO_INSTANCE, TO_ZONE, World, at
 from tests.support.holds import FakeHolds, FakePace, keeper
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rewarm.contracts import VolumeAssignment
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import (
     AccessDeniedError,
     DeviceInUseError,

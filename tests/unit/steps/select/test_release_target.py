@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rewarm.contracts import ReleaseTargetEvent
 from rewarm.domain.volume.holds import TargetHolds
-from rewarm.steps.select.release_target import release_target
+from rewarm.steps.select.release_target import ReleaseTargetEvent, release_target
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID
 from tests.support.holds import FakeHolds
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import LivingSource, SelectSnapshotEvent
+from rewarm.contracts.values import LivingSource
 from rewarm.domain.errors import (
     DeviceInUseError,
     InvalidRequestError,
@@ -17,7 +17,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Attachment, Extent, ImageVolume, Volume, VolumeSettings
-from rewarm.steps.select.select_snapshot import SelectSnapshotPorts, select_snapshot
+from rewarm.steps.select.select_snapshot import SelectSnapshotEvent, SelectSnapshotPorts, select_snapshot
 from rewarm.steps.select.selection import MOST_STARTED
 from tests.contract import repository
 from tests.support.builders import (

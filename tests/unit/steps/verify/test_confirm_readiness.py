@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.contracts import ConfirmReadinessEvent, VolumePlan
+from rewarm.contracts.values import VolumePlan
 from rewarm.domain.model import ReadActivity
 from rewarm.steps.record.payloads import write_plans
-from rewarm.steps.verify.confirm_readiness import ConfirmReadinessPorts, confirm_readiness
+from rewarm.steps.verify.confirm_readiness import (
+    ConfirmReadinessEvent,
+    ConfirmReadinessPorts,
+    confirm_readiness,
+)
 from tests.support.announcing import say
 from tests.support.builders import (
     RESTORE_ID,

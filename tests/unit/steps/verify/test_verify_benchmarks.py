@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rewarm.contracts import VerifyVolumeEvent, VerifyVolumeResult
+from rewarm.contracts.events import VerifyVolumeEvent
+from rewarm.contracts.results import VerifyVolumeResult
 from rewarm.domain.errors import (
     AccessDeniedError,
     InvalidRequestError,

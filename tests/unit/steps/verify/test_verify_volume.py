@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.contracts import NewVolume, VerifyVolumeEvent
+from rewarm.contracts.events import VerifyVolumeEvent
+from rewarm.contracts.values import NewVolume
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentUnreachableError,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rewarm.contracts import AttachVolumeEvent
+from rewarm.contracts.events import AttachVolumeEvent
 from rewarm.domain.errors import DeviceInUseError, TargetNotUsableError, VolumeFailedError
 from rewarm.domain.model import Attachment
 from rewarm.steps.replace.device_look import LookPorts

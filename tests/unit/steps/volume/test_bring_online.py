@@ -6,7 +6,9 @@ import json
 
 import pytest
 
-from rewarm.contracts import AttachVolumeEvent, AttachVolumeResult, ReplacedVolume
+from rewarm.contracts.events import AttachVolumeEvent
+from rewarm.contracts.results import AttachVolumeResult
+from rewarm.contracts.values import ReplacedVolume
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.model import Attachment
 from rewarm.steps.replace.device_look import LookPorts

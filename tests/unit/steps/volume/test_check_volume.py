@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.contracts import CheckVolumeEvent, CreateVolumeEvent
 from rewarm.domain.errors import RestoreCancelledError, VolumeFailedError, VolumeNotFoundError
-from rewarm.steps.volume.check_volume import CheckVolumePorts, check_volume
-from rewarm.steps.volume.create_volume import CreateVolumePorts, create_volume
+from rewarm.steps.volume.check_volume import CheckVolumeEvent, CheckVolumePorts, check_volume
+from rewarm.steps.volume.create_volume import CreateVolumeEvent, CreateVolumePorts, create_volume
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, World, assignment, at, plan, request
 from tests.support.wired import wired
 

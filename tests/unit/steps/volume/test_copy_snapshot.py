@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.contracts import CleanUpEvent, CopiedSnapshot, PrepareSnapshotEvent, ReleaseEvent
+from rewarm.contracts.events import PrepareSnapshotEvent
+from rewarm.contracts.values import CopiedSnapshot
 from rewarm.domain.errors import ServiceUnavailableError, SnapshotNotUsableError
 from rewarm.domain.model import Strategy
-from rewarm.steps.clean_up.clean_up import CleanUpPorts, clean_up
+from rewarm.steps.clean_up.clean_up import CleanUpEvent, CleanUpPorts, clean_up
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
-from rewarm.steps.volume.release import ReleasePorts, release
+from rewarm.steps.volume.release import ReleaseEvent, ReleasePorts, release
 from tests.support.builders import (
     NOW,
     RESTORE_ID,

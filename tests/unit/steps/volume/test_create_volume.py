@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from rewarm.contracts import CreateVolumeEvent
 from rewarm.domain.errors import (
     BoostUnavailableError,
     CapacityUnavailableError,
@@ -18,7 +17,12 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Strategy, VolumeSettings
 from rewarm.steps.record.volume import VolumeRecord
-from rewarm.steps.volume.create_volume import CreateVolumePorts, client_token, create_volume
+from rewarm.steps.volume.create_volume import (
+    CreateVolumeEvent,
+    CreateVolumePorts,
+    client_token,
+    create_volume,
+)
 from tests.support.builders import (
     NOW,
     RESTORE_ID,

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import PrepareSnapshotEvent
+from rewarm.contracts.events import PrepareSnapshotEvent
 from rewarm.domain.errors import (
     FastSnapshotRestoreUnavailableError,
     RestoreCancelledError,

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from rewarm.contracts import BoostRelease, CreateVolumeEvent, PrepareSnapshotEvent, ReleaseEvent
+from rewarm.contracts.events import PrepareSnapshotEvent
+from rewarm.contracts.results import BoostRelease
 from rewarm.domain.errors import (
     AccessDeniedError,
     ModificationPostponedError,
@@ -16,9 +17,9 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.domain.volume.performance import Performance, VolumeModification
-from rewarm.steps.volume.create_volume import CreateVolumePorts, create_volume
+from rewarm.steps.volume.create_volume import CreateVolumeEvent, CreateVolumePorts, create_volume
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
-from rewarm.steps.volume.release import ReleasePorts, release
+from rewarm.steps.volume.release import ReleaseEvent, ReleasePorts, release
 from tests.support.builders import (
     NOW,
     RESTORE_ID,

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from rewarm.contracts import StartInstanceEvent
 from rewarm.domain.errors import (
     InstanceNotUpError,
     RestoreCancelledError,
@@ -15,7 +14,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, StatusChecks, Volume
 from rewarm.domain.volume.replacing import STARTED_TAG
-from rewarm.steps.volume.start_instance import StartInstancePorts, start_instance
+from rewarm.steps.volume.start_instance import StartInstanceEvent, StartInstancePorts, start_instance
 from tests.support.builders import (
     INSTANCE_ID,
     NOW,

@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.contracts import ApprovalQuestion, AwaitSignalEvent
+from rewarm.contracts.values import ApprovalQuestion
 from rewarm.domain.errors import NotAwaitingApprovalError, RestoreCancelledError
 from rewarm.domain.ready.waits import cancel_signal
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
 from rewarm.steps.request.routes import CancelRestorePorts, cancel_restore
-from rewarm.steps.warm.await_signal import AwaitSignalPorts, await_signal
+from rewarm.steps.warm.await_signal import AwaitSignalEvent, AwaitSignalPorts, await_signal
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, assignment, dispatch
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakeHolds

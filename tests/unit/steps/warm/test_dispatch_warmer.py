@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.contracts import DispatchWarmerEvent
 from rewarm.domain.errors import (
     AgentUnreachableError,
     InstanceAwayError,
@@ -12,7 +11,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
 )
 from rewarm.domain.model import Extent, ReadActivity
-from rewarm.steps.warm.dispatch_warmer import DispatchWarmerPorts, dispatch_warmer
+from rewarm.steps.warm.dispatch_warmer import DispatchWarmerEvent, DispatchWarmerPorts, dispatch_warmer
 from tests.support.builders import (
     INSTANCE_ID,
     NOW,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rewarm.contracts import PollInitializationEvent
+from rewarm.contracts.events import PollInitializationEvent
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentUnreachableError,

@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 
-from rewarm.contracts import DispatchWarmerEvent, DispatchWarmerResult, PollInitializationEvent
+from rewarm.contracts.events import PollInitializationEvent
+from rewarm.contracts.results import DispatchWarmerResult
 from rewarm.domain.errors import AgentFailedError, AgentInterruptedError, AgentUnreachableError
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
-from rewarm.steps.warm.dispatch_warmer import MOST_RESTARTS, DispatchWarmerPorts, dispatch_warmer
+from rewarm.steps.warm.dispatch_warmer import (
+    MOST_RESTARTS,
+    DispatchWarmerEvent,
+    DispatchWarmerPorts,
+    dispatch_warmer,
+)
 from rewarm.steps.warm.poll_initialization import PollInitializationPorts, poll_initialization
 from tests.support.builders import (
     INSTANCE_ID,

@@ -1,0 +1,348 @@
+"""Which adapter stands behind which port, and what time it is.
+
+A function here has the name of a port or a setting, and returns it. `runtime` calls those that a step asks
+for by name. An adapter's module is imported when its port is made.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from rewarm import adapters
+from rewarm.adapters import clients
+from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.observability import count
+from rewarm.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rewarm.ports import JsonObject
+    from rewarm.ports.artifacts import Artifacts, UndoLogs
+    from rewarm.ports.blocks import BlockLists, BlockReader, PackStore, SnapshotBlocks
+    from rewarm.ports.executions import (
+        Executions,
+        FleetExecutions,
+        Inventory,
+        StackExecutions,
+        Tasks,
+        Waiters,
+    )
+    from rewarm.ports.holds import Holds, Pace
+    from rewarm.ports.instances import Commands, Instances, InstanceStates, RootVolumes
+    from rewarm.ports.messages import Messages, PageLinks
+    from rewarm.ports.performance import CallTrail, Metrics, PerformanceLog, VolumeModifications
+    from rewarm.ports.prices import Prices, Quotas
+    from rewarm.ports.restores import History, RestoreTable
+    from rewarm.ports.snapshots import (
+        CalibrationSnapshots,
+        EvidenceSnapshots,
+        FastSnapshotRestores,
+        SnapshotCatalog,
+        SnapshotCopies,
+    )
+    from rewarm.ports.volumes import VolumeStore
+    from rewarm.steps.select.admission import Keeper
+
+settings = Settings()
+
+
+def now() -> datetime:
+    """Returns the time, for handlers that no state machine tells it.
+
+    It is read by time.time: datetime.now cannot be moved where time runs faster than real time.
+    """
+    return datetime.fromtimestamp(time.time(), UTC)
+
+
+def pause(seconds: float) -> None:
+    """Waits, in the same time as `now`."""
+    time.sleep(seconds)
+
+
+@cache
+def _client(service: str) -> Any:
+    return clients.client(service)
+
+
+def bucket() -> str:
+    return settings.artifacts_bucket
+
+
+def cooldown() -> timedelta:
+    return settings.alarm_cooldown
+
+
+def most_in_stack() -> int:
+    return settings.limits.in_stack
+
+
+def region() -> str:
+    return settings.region
+
+
+def rule() -> ModificationRule:
+    return settings.modification_rule
+
+
+def stack_name() -> str:
+    return settings.stack_name
+
+
+def undo_log_days() -> int:
+    return settings.undo_log_days
+
+
+def snapshots() -> SnapshotCatalog:
+    lister = clients.block_list_client(adapters.snapshot_blocks.THREADS)
+    return adapters.snapshots.Ec2SnapshotCatalog(_client("ec2"), lister, _client("kms"), _foreign_snapshots)
+
+
+@cache
+def _foreign_snapshots(region: str) -> SnapshotCatalog:
+    lister = clients.block_list_client(adapters.snapshot_blocks.THREADS, region)
+    ec2, kms = clients.client("ec2", region), clients.client("kms", region)
+    return adapters.snapshots.Ec2SnapshotCatalog(ec2, lister, kms)
+
+
+def copies() -> SnapshotCopies:
+    return adapters.snapshots.Ec2SnapshotCopies(_client("ec2"), clients.client_that_tries_once("ec2"))
+
+
+def evidence() -> EvidenceSnapshots:
+    return adapters.snapshots.Ec2EvidenceSnapshots(_client("ec2"), clients.client_that_tries_once("ec2"))
+
+
+def calibration_snapshots() -> CalibrationSnapshots:
+    return adapters.snapshots.Ec2CalibrationSnapshots(_client("ec2"))
+
+
+def fast_restores() -> FastSnapshotRestores:
+    return adapters.fast_restores.Ec2FastSnapshotRestores(_client("ec2"), _client("cloudwatch"))
+
+
+def volumes() -> VolumeStore:
+    return adapters.volumes.Ec2VolumeStore(_client("ec2"))
+
+
+def modifications() -> VolumeModifications:
+    return adapters.performance.Ec2VolumeModifications(_client("ec2"))
+
+
+def blocks() -> SnapshotBlocks:
+    return adapters.changed_blocks.EbsSnapshotBlocks(clients.block_list_client(1))
+
+
+@cache
+def _blocks_client(region: str) -> Any:
+    return clients.block_client(adapters.block_reads.THREADS, region)
+
+
+def lists() -> BlockLists:
+    return adapters.changed_blocks.EbsBlockLists(
+        _blocks_client, lambda region: clients.client("service-quotas", region)
+    )
+
+
+def reader() -> BlockReader:
+    paces = adapters.block_pace.DynamoBlockPaces(
+        _client("dynamodb"), settings.restores_table, time.time, pause
+    )
+    return adapters.block_reads.EbsBlockReader(_blocks_client, paces, pause)
+
+
+def packs() -> PackStore:
+    return adapters.packs.S3Packs(clients.s3_client(), settings.artifacts_bucket)
+
+
+def logs() -> UndoLogs:
+    return adapters.undo_logs.S3UndoLogs(clients.s3_client(), settings.artifacts_bucket)
+
+
+def instances() -> Instances:
+    return _instances()
+
+
+def states() -> InstanceStates:
+    return _instances()
+
+
+def roots() -> RootVolumes:
+    return _instances()
+
+
+def _instances() -> adapters.instances.Ec2Instances:
+    return adapters.instances.Ec2Instances(_client("ec2"), _client("ssm"))
+
+
+def commands() -> Commands:
+    return _commands(settings.warmer_documents)
+
+
+def agent_commands() -> Commands:
+    """For those who send some, by a client that tries once."""
+    return _commands(settings.warmer_documents, sender=clients.client_that_tries_once("ssm"))
+
+
+def benchmark_commands() -> Commands:
+    return _commands(settings.benchmark_documents)
+
+
+def look_commands() -> Commands:
+    return _commands(settings.device_use_documents)
+
+
+def _commands(documents: dict[str, str], **sender: Any) -> adapters.instances.SsmCommands:
+    return adapters.instances.SsmCommands(_client("ssm"), documents, **sender)
+
+
+def metrics() -> Metrics:
+    return adapters.performance.CloudWatchMetrics(_client("cloudwatch"))
+
+
+def trail() -> CallTrail:
+    return adapters.performance.CloudTrailCalls(_client("cloudtrail"))
+
+
+def prices() -> Prices:
+    return adapters.prices.AwsPrices(clients.price_list_client(), settings.region, settings.price_overrides)
+
+
+def quotas() -> Quotas:
+    return adapters.quotas.ServiceQuotas(_client("service-quotas"), _client("ec2"))
+
+
+def artifacts() -> Artifacts:
+    return adapters.artifacts.S3Artifacts(clients.s3_client(), settings.artifacts_bucket)
+
+
+def draw() -> Callable[[JsonObject], str | None]:
+    from rewarm import restore_page
+
+    return restore_page.drawn
+
+
+def table() -> RestoreTable:
+    return _table()
+
+
+def _table() -> adapters.restores.DynamoRestoreTable:
+    return adapters.restores.DynamoRestoreTable(_client("dynamodb"), settings.restores_table)
+
+
+def history() -> History:
+    return adapters.history.DynamoHistory(_client("dynamodb"), settings.restores_table)
+
+
+def log() -> PerformanceLog:
+    return adapters.performance.DynamoPerformanceLog(_client("dynamodb"), settings.restores_table)
+
+
+def links() -> PageLinks:
+    return adapters.page_links.DynamoPageLinks(
+        _client("dynamodb"), settings.restores_table, settings.pages_url
+    )
+
+
+def waiters() -> Waiters:
+    return adapters.executions.DynamoWaiters(_client("dynamodb"), settings.restores_table)
+
+
+def holds() -> Holds:
+    return adapters.holds.DynamoHolds(_client("dynamodb"), settings.restores_table)
+
+
+def pace() -> Pace:
+    return _pace(settings.describe_calls_per_second)
+
+
+def rate_requests() -> Pace:
+    """CreateVolume requests of volumes that were refused the Region's rate before.
+
+    EC2 takes five a second, and saves up 100 (EC2 developer guide, "Request throttling"). A fleet begins up
+    to 4.4 volumes a second; 30 requests may come at once.
+    """
+    return _pace(0.6, name="rate", burst_seconds=50)
+
+
+def _pace(per_second: float, **of: Any) -> adapters.holds.DynamoPace:
+    return adapters.holds.DynamoPace(_client("dynamodb"), settings.restores_table, per_second, **of)
+
+
+def keeper() -> Keeper:
+    """Who holds devices, for steps of the state machine."""
+    from rewarm.steps.select.admission import Keeper
+
+    return Keeper(holds(), table(), settings.limits)
+
+
+def tasks() -> Tasks:
+    return adapters.executions.StepFunctionsTasks(_client("stepfunctions"))
+
+
+def executions() -> Executions:
+    return _executions(settings.restore_state_machine_arn)
+
+
+def start_performance_change_executions() -> Executions:
+    return _executions(settings.change_performance_state_machine_arn)
+
+
+def _executions(machine_arn: str) -> adapters.executions.StepFunctionsExecutions:
+    return adapters.executions.StepFunctionsExecutions(_client("stepfunctions"), machine_arn)
+
+
+def witness() -> StackExecutions:
+    return adapters.executions.StepFunctionsStackExecutions(
+        _client("stepfunctions"),
+        settings.restore_state_machine_arn,
+        settings.restore_volume_state_machine_arn,
+    )
+
+
+def fleets() -> FleetExecutions:
+    return adapters.executions.StepFunctionsFleets(_client("stepfunctions"), settings.fleet_state_machine_arn)
+
+
+def inventory() -> Inventory:
+    return adapters.executions.AwsInventory(
+        _client("ec2"),
+        _client("stepfunctions"),
+        _client("cloudformation"),
+        _table(),
+        settings.restore_state_machine_arn,
+    )
+
+
+def messages() -> Messages:
+    """Every channel that the stack has."""
+    channels = adapters.messages
+    there: list[adapters.messages.Channel] = [channels.EventBus(_client("events"), settings.event_bus_name)]
+    if settings.slack_webhook_secret_arn:
+        there.append(
+            adapters.slack.SlackWebhook(_client("secretsmanager"), settings.slack_webhook_secret_arn)
+        )
+    if settings.slack_bot_secret_arn and settings.slack_channel:
+        place = adapters.slack_bot.SlackPlace(
+            settings.slack_bot_secret_arn, settings.slack_channel, settings.slack_buttons
+        )
+        there.append(adapters.slack_bot.SlackBot(_client("secretsmanager"), place, table()))
+    if settings.notification_topic_arn:
+        there.append(channels.NotificationTopic(_client("sns"), settings.notification_topic_arn))
+    if settings.chat_topic_arn:
+        there.append(channels.ChatTopic(_client("sns"), settings.chat_topic_arn))
+    return channels.MessageFanOut(there, message_refused)
+
+
+def message_refused() -> None:
+    """Counts a message that a channel did not take, for the alarm."""
+    count("MessagesRefused")
+
+
+def slack_requests() -> adapters.slack_requests.SlackRequests | None:
+    """What checks the clicks in Slack; None where there is no app."""
+    arn = settings.slack_signing_secret_arn
+    return adapters.slack_requests.SlackRequests(_client("secretsmanager"), arn) if arn else None
