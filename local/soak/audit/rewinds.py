@@ -51,13 +51,16 @@ class RewindAudit:
     ) -> Iterator[str]:
         if (rewind.get("undoLog") or self._packs(restore_id)) and restore_id not in volume.forgotten:
             yield from self._not_kept(restore_id, volume)
-        undone = (record["request"].get("source") or {}).get("undoOf")
-        yield from self._said_wrongly(restore_id, rewind, volume, None if undone else planned["snapshotId"])
+        # An item that somebody has deleted has only what was written to it later.
+        request: Json | None = record.get("request")
+        undone = ((request or {}).get("source") or {}).get("undoOf")
+        target = None if request is None or undone else planned["snapshotId"]
+        yield from self._said_wrongly(restore_id, rewind, volume, target)
         if rewind.get("state") != "done":
             return
         if undone is not None:
             yield from self._not_undone(restore_id, undone, volume)
-        elif volume.equals != planned["snapshotId"] and restore_id == _last(volume):
+        elif target is not None and volume.equals != target and restore_id == _last(volume):
             yield f"{volume.volume_id} is not what {restore_id} says"
         yield from self._other_evidence(restore_id, rewind, volume)
 
@@ -92,7 +95,7 @@ class RewindAudit:
     ) -> Iterator[str]:
         """What messages say of the volume, held against what was really written.
 
-        `target` is the snapshot that it was to become; None where a log was laid over that.
+        `target` is the snapshot that it was to become; None where a log was laid over that, or nobody knows.
         """
         volume_id, written, left = volume.volume_id, volume.writes_of[restore_id], volume.left.get(restore_id)
         told = json.dumps(

@@ -87,6 +87,15 @@ def test_a_volume_that_is_held_and_a_snapshot_that_nobody_was_told_of_are_found(
         ]
 
 
+def test_a_record_that_has_lost_its_request_is_audited() -> None:
+    with FastLab(SEED) as lab:
+        ending = PATHS["rewind"].play(lab)
+        (restore_id,) = ending.restore_ids
+        table = lab.table("RestoresTable")
+        del table.rows[table.place({"pk": {"S": f"restore#{restore_id}"}})]["request"]
+        assert findings(lab, restore_id) == []
+
+
 def rewound(lab: FastLab) -> str:
     """The only volume of the path."""
     (volume_id,) = lab.data_plane.volumes
