@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from zlib import crc32
 
 import boto3
 import pytest
@@ -45,6 +49,19 @@ def test_an_address_for_one_upload_has_the_condition_signed() -> None:
     again = artifacts.upload_url("progress.json", expires_seconds=60)
     assert parse_qs(urlsplit(once).query)["X-Amz-SignedHeaders"] == ["host;if-none-match"]
     assert parse_qs(urlsplit(again).query)["X-Amz-SignedHeaders"] == ["host"]
+
+
+def test_a_pack_is_sent_as_it_is_with_a_checksum_and_no_signature_of_its_bytes() -> None:
+    """botocore's own checksum comes after the last of many pieces, and a signature needs a SHA-256."""
+    sent: list[Any] = []
+    s3, (data, facts) = clients.s3_client(), packed([PackedBlock(0, 524_288, "ab" * 32, b"frame")])
+    s3.meta.events.register("before-send.s3.PutObject", lambda request, **_event: sent.append(request))
+    S3Packs(s3, BUCKET).put_pack(f"{PREFIX}pack", data, facts, made_at=datetime(2026, 1, 2, tzinfo=UTC))
+    headers = sent[0].headers
+    assert b64decode(headers["x-amz-checksum-crc32"]) == crc32(data).to_bytes(4, "big")
+    assert headers["x-amz-content-sha256"] == b"UNSIGNED-PAYLOAD"
+    assert int(headers["Content-Length"]) == len(data)
+    assert "Content-Encoding" not in headers
 
 
 def test_of_each_pack_just_the_index_is_read() -> None:

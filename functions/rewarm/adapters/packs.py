@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import threading
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -59,11 +61,14 @@ class S3Packs:
                 raise
 
     def put_pack(self, key: str, data: bytes, facts: PackFacts, *, made_at: datetime) -> None:
+        # Given a checksum, botocore sends the pack as it is, and not in pieces with a checksum at the end.
+        checksum = base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()
         with naming_errors():
             self._s3.put_object(
                 Bucket=self._bucket,
                 Key=key,
                 Body=data,
+                ChecksumCRC32=checksum,
                 ContentType="application/zstd",
                 Metadata={"blocks": str(facts.blocks), "index": facts.index_sha256, "made-at": iso(made_at)},
             )

@@ -156,10 +156,10 @@ class Listener:
 
 
 async def _received(scope: Any, receive: Any) -> HttpRequest:
-    body, more = bytearray(), True
+    pieces, more = list[bytes](), True
     while more:
         message = await receive()
-        body += message.get("body", b"")
+        pieces.append(message.get("body", b""))
         more = message.get("more_body", False)
     return HttpRequest(
         method=scope["method"],
@@ -168,5 +168,5 @@ async def _received(scope: Any, receive: Any) -> HttpRequest:
         headers=tuple(
             (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]
         ),
-        body=bytes(body),
+        body=b"".join(pieces),
     )

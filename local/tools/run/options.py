@@ -16,6 +16,8 @@ SCENARIOS = ("restore", "drill", "rewind")
 MAX_SIZE_GIB = 64
 """The snapshot is a real file system on this machine; more would only take long."""
 MAX_DEADLINE_MINUTES = 10_080
+THROUGHPUT = 125, 750
+"""MiB/s: gp3 gives 0.25 for each IOPS (EBS user guide, "General Purpose SSD volumes")."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,7 @@ class Options:
     strategy: str = "auto"
     size_gib: int = 2
     written_percent: int = 50
+    throughput: int = 125
     deadline_minutes: int = 30
     max_cost_usd: Decimal | None = None
     seed: int = 1
@@ -91,6 +94,13 @@ def _add_restore_options(parser: Parser, default: Options) -> None:
         type=whole("percent", 5, 85),
         default=default.written_percent,
         help="how much of it holds files, 5 to 85 (%(default)s)",
+    )
+    parser.add_argument(
+        "--throughput",
+        type=whole("MiB/s", *THROUGHPUT),
+        default=default.throughput,
+        help="of the volumes of --scenario rewind, old and new, gp3 with 3,000 IOPS: "
+        f"{THROUGHPUT[0]} to {THROUGHPUT[1]} (%(default)s)",
     )
     parser.add_argument(
         "--deadline-minutes",

@@ -118,17 +118,21 @@ class RewindStory(Story):
 
     def _volumes(self, scene: Scene) -> str:
         """The volume that will be damaged, and one like it on another instance; that instance."""
-        region, size_gib = scene.lab.host.region, scene.source.image.size_gib
+        region, speed = scene.lab.host.region, self.options.throughput
+        both = {
+            "size_gib": scene.source.image.size_gib, "throughput_mib_s": speed,
+            "snapshot_id": scene.snapshot_id, "device": DEVICE,
+        }  # fmt: skip
         with self.view.setup_step("The volume itself, which is there and warm", self.run) as step:
             region.add_volume(
-                volume_id=SOURCE_VOLUME, size_gib=size_gib, snapshot_id=scene.snapshot_id,
-                attach_to=scene.instance_id, device=DEVICE, tags={"Name": "orders-database"},
-            )  # fmt: skip
-            beside = scene.lab.add_instance()
-            region.add_volume(
-                size_gib=size_gib, snapshot_id=scene.snapshot_id, attach_to=beside, device=DEVICE
+                volume_id=SOURCE_VOLUME, attach_to=scene.instance_id, tags={"Name": "orders-database"}, **both
             )
-            step.detail = f"{SOURCE_VOLUME} at {DEVICE} of {scene.instance_id}; one like it on {beside}"
+            beside = scene.lab.add_instance()
+            region.add_volume(attach_to=beside, **both)
+            step.detail = (
+                f"{SOURCE_VOLUME} at {DEVICE} of {scene.instance_id}; one like it on {beside}; "
+                f"gp3 of {speed} MiB/s"
+            )
         return beside
 
     def _damage(self, scene: Scene) -> None:
@@ -146,6 +150,7 @@ class RewindStory(Story):
         return {
             "source": {"snapshotId": scene.snapshot_id},
             "target": target,
+            "volume": {"throughputMibS": self.options.throughput},
             "objective": {"strategy": self.options.strategy, "readyWithinMinutes": 1},
             "verify": labs.MEASURED,
         }
@@ -216,7 +221,7 @@ class RewindStory(Story):
         records = [cold, *(record for way in ways for record in way)]
         if any(record.full_speed_seconds is None for record in records):
             return
-        self.view.heading("Side by side")
+        self.view.heading(f"Side by side, on volumes of {self.options.throughput} MiB/s")
         took = cold.full_speed_seconds or 0.0
         proven = took + proving
         self._row("replace", took, f"USD {cold.metered_usd}  {strategy(cold)}, a new volume")

@@ -15,13 +15,14 @@ def test_without_options_everything_has_a_default():
 def test_every_option_is_taken():
     text = (
         "--strategy warm-up-agent --size-gib 4 --written-percent 30 --deadline-minutes 60 --max-cost-usd 0.5 "
-        "--seed 7 --json --keep-running --skip-second --scenario drill --region cn-north-1 "
+        "--seed 7 --throughput 500 --json --keep-running --skip-second --scenario drill --region cn-north-1 "
         "--state-dir /tmp/elsewhere"
     )
     options = parse(text.split())
     assert options.strategy == "warm-up-agent"
     assert (options.size_gib, options.written_percent, options.seed) == (4, 30, 7)
     assert (options.deadline_minutes, options.max_cost_usd) == (60, Decimal("0.5"))
+    assert options.throughput == 500
     assert options.as_json
     assert options.keep_running
     assert options.skip_second
@@ -35,6 +36,7 @@ def test_every_option_is_taken():
     [
         ("--size-gib 0", "argument --size-gib: found 0; a whole number of GiB from 1 to 64 is allowed"),
         ("--size-gib two", "argument --size-gib: found 'two'; a whole number of GiB from 1 to 64 is allowed"),
+        ("--throughput 1000", "found 1000; a whole number of MiB/s from 125 to 750 is allowed"),
         ("--written-percent 90", "found 90; a whole number of percent from 5 to 85 is allowed"),
         ("--deadline-minutes 0", "found 0; a whole number of minutes from 1 to 10080 is allowed"),
         ("--max-cost-usd -1", "found '-1'; an amount of US dollars, 0 or more, is allowed"),
