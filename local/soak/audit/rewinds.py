@@ -51,8 +51,8 @@ class RewindAudit:
     ) -> Iterator[str]:
         if (rewind.get("undoLog") or self._packs(restore_id)) and restore_id not in volume.forgotten:
             yield from self._not_kept(restore_id, volume)
-        undone = (record["request"].get("source") or {}).get("undoOf")
-        yield from self._said_wrongly(restore_id, rewind, volume, None if undone else planned["snapshotId"])
+        undone = ((record.get("request") or {}).get("source") or {}).get("undoOf")
+        yield from self._said_wrongly(restore_id, rewind, volume)
         if rewind.get("state") != "done":
             return
         if undone is not None:
@@ -87,28 +87,21 @@ class RewindAudit:
         """Whether blocks differ that nobody has used while an agent was away."""
         return any(block not in volume.used for block in differing(found, wanted))
 
-    def _said_wrongly(
-        self, restore_id: str, rewind: Json, volume: Volume, target: str | None
-    ) -> Iterator[str]:
-        """What messages say of the volume, held against what was really written.
-
-        `target` is the snapshot that it was to become; None where a log was laid over that.
-        """
-        volume_id, written, left = volume.volume_id, volume.writes_of[restore_id], volume.left.get(restore_id)
+    def _said_wrongly(self, restore_id: str, rewind: Json, volume: Volume) -> Iterator[str]:
+        """Mixed, untouched, the number of blocks and the way back, held against what was really written."""
+        volume_id, written = volume.volume_id, volume.writes_of[restore_id]
         told = json.dumps(
             [one["detail"] for one in self._lab.events.sent if one["detail"].get("restoreId") == restore_id],
             default=str,
         )
-        is_mixed = f"{volume_id} is mixed" in told
-        if is_mixed and not written:
+        if f"{volume_id} is mixed" in told and not written:
             yield f"{volume_id} is called mixed by {restore_id}, which wrote nothing"
-        if is_mixed and target and left and not _differ(left, self._lab.data_plane.known_image(target)):
-            yield f"{volume_id} is called mixed by {restore_id}, and is whole"
         if f"Nothing was written to {volume_id}" in told and written:
             yield f"{restore_id} says that it wrote nothing to {volume_id}, and wrote {written} blocks"
         if int(rewind.get("written") or 0) > written:
             yield f"{restore_id} says that it wrote {rewind['written']} blocks to {volume_id}: {written}"
-        if written and not rewind.get("undoLog") and not self._packs(restore_id):
+        is_kept = bool(rewind.get("undoLog") or self._packs(restore_id))
+        if written and not is_kept and volume_id not in self._lab.outside.unsnapped:
             yield from self._without_way_back(restore_id, rewind, volume_id, told)
 
     def _without_way_back(self, restore_id: str, rewind: Json, volume_id: str, told: str) -> Iterator[str]:
