@@ -270,7 +270,8 @@ def _verdict(number: int, ending: Ending, plan: Plan) -> list[str]:
     if ending.status == "aborted" and number not in plan.stop_after:
         return [f"{about}, and nobody stopped it"]
     # A restore that is redriven after the sweeper has ended it, which marks it as cancelled, ends so, too.
-    if ending.error == CANCELLED and number not in {*plan.cancel_after, *plan.redrive_after}:
+    may_be_cancelled = plan.cancels_any or number in {*plan.cancel_after, *plan.redrive_after}
+    if ending.error == CANCELLED and not may_be_cancelled:
         return [f"{about}, and nobody cancelled it"]
     if ending.error == NOT_APPROVED and number not in plan.approve_after:
         return [f"{about}, and no approval was wanted"]

@@ -97,7 +97,7 @@ class RewindAudit:
 
         `target` is the snapshot that it was to become; None where a log was laid over that, or nobody knows.
         """
-        volume_id, written, left = volume.volume_id, volume.writes_of[restore_id], volume.left.get(restore_id)
+        volume_id, written = volume.volume_id, volume.writes_of[restore_id]
         told = json.dumps(
             [one["detail"] for one in self._lab.events.sent if one["detail"].get("restoreId") == restore_id],
             default=str,
@@ -105,14 +105,22 @@ class RewindAudit:
         is_mixed = f"{volume_id} is mixed" in told
         if is_mixed and not written:
             yield f"{volume_id} is called mixed by {restore_id}, which wrote nothing"
-        if is_mixed and target and left and not _differ(left, self._lab.data_plane.known_image(target)):
+        if is_mixed and target and self._is_whole(restore_id, volume, target):
             yield f"{volume_id} is called mixed by {restore_id}, and is whole"
         if f"Nothing was written to {volume_id}" in told and written:
             yield f"{restore_id} says that it wrote nothing to {volume_id}, and wrote {written} blocks"
         if int(rewind.get("written") or 0) > written:
             yield f"{restore_id} says that it wrote {rewind['written']} blocks to {volume_id}: {written}"
-        if written and not rewind.get("undoLog") and not self._packs(restore_id):
+        is_kept = bool(rewind.get("undoLog") or self._packs(restore_id))
+        if written and not is_kept and volume_id not in self._lab.outside.unsnapped:
             yield from self._without_way_back(restore_id, rewind, volume_id, told)
+
+    def _is_whole(self, restore_id: str, volume: Volume, target: str) -> bool:
+        """Whether it has what the snapshot has, and its agent has found nothing else."""
+        left = volume.left.get(restore_id)
+        if left is None or restore_id in volume.doubted:
+            return False
+        return not _differ(left, self._lab.data_plane.known_image(target))
 
     def _without_way_back(self, restore_id: str, rewind: Json, volume_id: str, told: str) -> Iterator[str]:
         evidence = str(rewind.get("evidence"))

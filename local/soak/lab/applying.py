@@ -68,8 +68,14 @@ def apply(
         restore_id = _restore_of(given["manifest_url"])
         volume.befores.setdefault(restore_id, volume.image_now())
         writes = volume.writes
+
+        def noted(status: int, stdout: str, stderr: str) -> None:
+            if status == AgentExit.DIFFERS:
+                volume.doubted.add(restore_id)
+            end(status, stdout, stderr)
+
         try:
-            yield from _write(data_plane, volume, given, end, trouble)
+            yield from _write(data_plane, volume, given, noted, trouble)
         finally:
             volume.reader = None
             volume.writes_of[restore_id] += volume.writes - writes

@@ -133,8 +133,7 @@ def _lose_and_cancel(hands: OutsideHands, lab: FastLab, plan: Plan) -> bool:
     key = _lost(hands, lab, "restore#")
     if key is None:
         return False
-    for number in range(len(plan.requests)):
-        plan.cancel_after.setdefault(number, 0.0)
+    plan.cancels_any = True
     lab.scheduler.start(_cancel(hands, lab, key))
     return True
 

@@ -75,6 +75,8 @@ class Plan:
     """Seconds from one start to the next."""
     cancel_after: dict[int, float] = field(default_factory=dict)
     """Restore -> seconds after its start."""
+    cancels_any: bool = False
+    """Somebody has cancelled one of the restores, whichever."""
     stop_after: dict[int, float] = field(default_factory=dict)
     redrive_after: dict[int, float] = field(default_factory=dict)
     """Seconds after it was stopped."""

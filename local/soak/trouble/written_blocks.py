@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from local.soak.trouble.scenarios import Plan
 
 REWINDS, DIRECT_WRITES, TROUBLES, USED = 0.15, 0.15, 0.6, 0.3
-SIZE_GIB, SIZE_OF_REWINDS = 8, 2
-"""The smaller one holds what the larger one does, and whoever compares it has less to do."""
+SIZE_GIB, SIZE_OF_REWINDS = 8, 1
 HELD = (((0, 150),), ((0, 80), (3_000, 400)), ((10, 1_200),))
 """What a snapshot holds. A later one of the same volume has some more, or less."""
+HELD_OF_REWINDS = (((0, 15),), ((0, 8), (300, 40)), ((1, 120),))
+"""Where nothing but rewinds is played: most of the time goes into the reading of blocks."""
 KINDS = (*EXITS, "hangs", "evidence", "corrupt", "mounted", "gone", "packs", "cancelled", "deleted")
 OUTSIDE = ("mounted", "gone", "packs", "deleted")
 
@@ -33,7 +34,7 @@ class WrittenBlocks:
     def __init__(self, plan: Plan, chance: random.Random) -> None:
         self._plan = plan
         self._chance = chance
-        self._size_gib = SIZE_GIB
+        self._size_gib, self._held = SIZE_GIB, HELD
 
     def write(self, lab: FastLab) -> None:
         """What the chance says; fleets have neither."""
@@ -52,7 +53,7 @@ class WrittenBlocks:
 
     def write_rewind(self, lab: FastLab) -> None:
         """A rewind whatever the chance says, and nothing else that is written."""
-        self._size_gib = SIZE_OF_REWINDS
+        self._size_gib, self._held = SIZE_OF_REWINDS, HELD_OF_REWINDS
         self._rewind(lab)
         if self._chance.random() < TROUBLES:
             self._trouble(lab, self._chance.choice(KINDS))
@@ -83,11 +84,13 @@ class WrittenBlocks:
         instance_id = lab.region.add_instance()
         volume_id = lab.region.add_volume(size_gib=self._size_gib, attach_to=instance_id, device="/dev/sdf")
         good = lab.region.add_snapshot(
-            size_gib=self._size_gib, extents=chance.choice(HELD), volume_id=volume_id
+            size_gib=self._size_gib, extents=chance.choice(self._held), volume_id=volume_id
         )
         lab.pass_time(1_800)
         if chance.random() < 0.5:
-            lab.region.add_snapshot(size_gib=self._size_gib, extents=chance.choice(HELD), volume_id=volume_id)
+            lab.region.add_snapshot(
+                size_gib=self._size_gib, extents=chance.choice(self._held), volume_id=volume_id
+            )
             lab.pass_time(600)
         target = {"instanceId": instance_id, "mode": "rewind", "unmount": chance.random() < 0.5}
         times = chance.choice((1, 1, 2))
@@ -141,7 +144,6 @@ class WrittenBlocks:
         elif kind == "deleted":
             for shown in lab.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]:
                 if "rewarm:evidence" in {tag["Key"] for tag in shown.get("Tags") or []}:
-                    lab.outside.unsnapped.add(shown["VolumeId"])
                     lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": shown["SnapshotId"]})
         elif kind == "mounted":
             for volume in lab.data_plane.volumes.values():

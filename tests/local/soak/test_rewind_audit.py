@@ -63,14 +63,6 @@ def test_a_way_back_that_has_something_else_is_found() -> None:
         assert findings(lab, restore_id) == [], "somebody wrote that while the agent was away"
 
 
-def test_a_whole_volume_that_is_called_mixed_is_found() -> None:
-    with FastLab(SEED) as lab:
-        (restore_id,) = PATHS["rewind"].play(lab).restore_ids
-        (found,) = findings(lab, restore_id, f"{rewound(lab)} is mixed: 180 blocks")
-        assert "is called mixed" in found
-        assert "is whole" in found
-
-
 def test_a_volume_that_is_held_and_a_snapshot_that_nobody_was_told_of_are_found() -> None:
     with FastLab(SEED) as lab:
         (restore_id,) = PATHS["rewind"].play(lab).restore_ids

@@ -177,16 +177,8 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
                 f"EC2 shows no snapshot of {event.volume.rewinds}, though it was asked to make one"
             )
         return waits
-    return _with_evidence(event, pending, made, ports)
-
-
-def _with_evidence(
-    event: RewindEvent, pending: RewindResult, made: Snapshot, ports: RewindPorts
-) -> RewindResult:
-    """Waits for the evidence, and copies meanwhile what is known to differ."""
-    is_known = pending.equal_id is not None
-    compares = compares_device(event) and not is_known
-    newest = None if is_known or compares or pending.attempt else _newest_before(event, made, ports)
+    compares = compares_device(event) and pending.equal_id is None
+    newest = None if pending.equal_id or compares or pending.attempt else _newest_before(event, made, ports)
     taken = pending.model_copy(
         update={
             "phase": "wait",

@@ -42,8 +42,7 @@ def _undone(
     volume_id, completed = str(head["volumeId"]), head.get("completedAt") is not None
     keys = artifacts.written(undo_prefix(restore_id, index), most=MOST_COUNTED)
     attempts = [attempt for key in keys if (attempt := undo_pack_attempt(key)) is not None]
-    found = len(attempts)
-    packs = int(head.get("packs") or 0)
+    found, packs = len(attempts), int(head.get("packs") or 0)
     if completed and found < min(packs, MOST_COUNTED - 1):
         raise InvalidRequestError(
             f"found {restore_id}, whose undo log of {volume_id} has {found:,} of {packs:,} packs left: the "
