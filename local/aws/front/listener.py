@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
 import socket
 import ssl
+import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from email.utils import formatdate
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingTCPServer
 from typing import Any, Protocol
 
 import trustme
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
 
 HTTPS_PORT = 443
-MOST_AT_ONCE = 256
-"""Requests that are answered at the same time; a function's answer or a message of a queue may take long."""
+MOST_WAITING = 256
+"""Connections that were not yet accepted: a function opens many at once."""
 _IDLE_SECONDS = 75
 _POLL_SECONDS = 0.05
+_SMALL_BYTES = 65_536
+"""A body of fewer bytes is sent together with its head."""
+_WITHOUT_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,92 +88,112 @@ class Authority:
         return self._contexts[name]
 
 
-class _Settings(Config):
-    """Hypercorn's settings, with a context of our own."""
-
-    ssl_enabled = True
-
-    def __init__(self, context: ssl.SSLContext, listening: socket.socket) -> None:
-        super().__init__()
-        self._context = context
-        self.bind = [f"fd://{listening.detach()}"]
-        self.keep_alive_timeout = _IDLE_SECONDS
-        self.loglevel = "WARNING"
-        self.graceful_timeout = 1
-        self.shutdown_timeout = 5
-
-    def create_ssl_context(self) -> ssl.SSLContext:
-        """The context that has a certificate for each name."""
-        return self._context
-
-
-class _Loop(asyncio.SelectorEventLoop):
-    """An idle client does not answer the end of TLS, for which asyncio would wait half a minute."""
-
-    async def create_server(self, *arguments: Any, **options: Any) -> asyncio.Server:
-        """Close without waiting long for the client."""
-        return await super().create_server(*arguments, ssl_shutdown_timeout=_POLL_SECONDS, **options)
-
-    def default_exception_handler(self, context: dict[str, Any]) -> None:
-        """A client that did not answer is no error."""
-        if not isinstance(context.get("exception"), TimeoutError):
-            super().default_exception_handler(context)
-
-
 class Listener:
-    """Serves from its construction until `close`, with a thread for each request."""
+    """Serves from its construction until `close`, with a thread for each connection.
+
+    Whatever takes long in it, TLS, hashes and files, is done by several threads at the same time.
+    """
 
     def __init__(self, front: Answers, authority: Authority, port: int = HTTPS_PORT) -> None:
-        self._front = front
-        self._ended = threading.Event()
-        self._workers = ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="front")
-        listening = socket.create_server(("127.0.0.1", port))
-        self.port: int = listening.getsockname()[1]
-        settings = _Settings(authority.context, listening)
-        self._thread = threading.Thread(target=self._serve, args=(settings,), name="front", daemon=True)
+        self._server = _Server(front, authority.context, port)
+        self.port: int = self._server.server_address[1]
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_POLL_SECONDS,), name="front", daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:
-        """Stop listening. Safe to call twice."""
-        self._ended.set()
+        """Stop listening, and end connections that are open. Safe to call twice."""
+        self._server.shutdown()
         self._thread.join(timeout=20)
-        self._workers.shutdown(wait=False, cancel_futures=True)
-
-    def _serve(self, settings: _Settings) -> None:
-        app: Any = self._app
-        with asyncio.Runner(loop_factory=_Loop) as runner:
-            runner.run(serve(app, settings, shutdown_trigger=self._until_ended))
-
-    async def _until_ended(self) -> None:
-        while not self._ended.is_set():
-            await asyncio.sleep(_POLL_SECONDS)
-
-    async def _app(self, scope: Any, receive: Any, send: Any) -> None:
-        """ASGI 3.0: one request, read whole, answered whole."""
-        if scope["type"] != "http":
-            return
-        request = await _received(scope, receive)
-        loop = asyncio.get_running_loop()
-        answer = await loop.run_in_executor(self._workers, self._front.answer, request)
-        length = {"content-length": str(len(answer.body))}
-        named = {**length, **{name.lower(): value for name, value in answer.headers}}
-        headers = [(name.encode(), value.encode("latin-1")) for name, value in named.items()]
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
+        self._server.server_close()
 
 
-async def _received(scope: Any, receive: Any) -> HttpRequest:
-    pieces, more = list[bytes](), True
-    while more:
-        message = await receive()
-        pieces.append(message.get("body", b""))
-        more = message.get("more_body", False)
-    return HttpRequest(
-        method=scope["method"],
-        path=scope["raw_path"].decode("ascii"),
-        query=scope["query_string"].decode("ascii"),
-        headers=tuple(
-            (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]
-        ),
-        body=b"".join(pieces),
-    )
+class _Server(ThreadingTCPServer):
+    """Connections on loopback."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = MOST_WAITING
+
+    def __init__(self, front: Answers, context: ssl.SSLContext, port: int) -> None:
+        self.front = front
+        self.context = context
+        self.open: set[ssl.SSLSocket] = set()
+        super().__init__(("127.0.0.1", port), _Connection)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        del request, client_address
+        error = sys.exception()
+        if not isinstance(error, OSError):  # of a client that hangs up, or does not trust us
+            LOG.error("a request was not answered", exc_info=error)
+
+    def server_close(self) -> None:
+        super().server_close()
+        for connection in list(self.open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Connection(BaseHTTPRequestHandler):
+    """One connection: one request after the other, each read whole and answered whole."""
+
+    server: _Server
+    protocol_version = "HTTP/1.1"
+    timeout = _IDLE_SECONDS
+    disable_nagle_algorithm = True
+
+    def setup(self) -> None:
+        self.request.settimeout(_IDLE_SECONDS)
+        self.request = self.server.context.wrap_socket(self.request, server_side=True)
+        self.server.open.add(self.request)
+        super().setup()
+
+    def finish(self) -> None:
+        super().finish()
+        self.server.open.discard(self.request)
+        self.request.close()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        """Say nothing: a line for every request would hide what a person looks for."""
+
+    def _answer(self) -> None:
+        # http.server takes slashes away from the beginning of `self.path`.
+        path, _, query = self.requestline.split()[1].partition("?")
+        headers = tuple((name.lower(), value) for name, value in self.headers.items())
+        request = HttpRequest(self.command, path, query, headers, self._body())
+        answer = self.server.front.answer(request)
+        body = b"" if answer.status in _WITHOUT_BODY else answer.body
+        named = {"date": formatdate(usegmt=True), "content-length": str(len(body))}
+        named |= {name.lower(): value for name, value in answer.headers}
+        if answer.status in _WITHOUT_BODY:
+            del named["content-length"]
+        status = f"HTTP/1.1 {answer.status} {_phrase(answer.status)}\r\n"
+        lines = "".join(f"{name}: {value}\r\n" for name, value in named.items())
+        head = f"{status}{lines}\r\n".encode("latin-1")
+        if self.command == "HEAD" or len(body) < _SMALL_BYTES:
+            self.wfile.write(head if self.command == "HEAD" else head + body)
+        else:
+            self.wfile.write(head)
+            self.wfile.write(body)
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = do_PATCH = do_OPTIONS = _answer
+
+    def _body(self) -> bytes:
+        if "chunked" not in self.headers.get("transfer-encoding", ""):
+            return self.rfile.read(int(self.headers.get("content-length") or 0))
+        pieces = list[bytes]()
+        while length := int(self.rfile.readline().partition(b";")[0], 16):
+            pieces.append(self.rfile.read(length))
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            pass  # trailers
+        return b"".join(pieces)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
