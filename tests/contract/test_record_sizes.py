@@ -21,7 +21,7 @@ from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpEvent, CleanUpPorts, clean_up
 from rewarm.steps.plan.choose_fallback import ChooseFallbackEvent, choose_fallback
 from rewarm.steps.record.payloads import read_plan
-from rewarm.steps.record.restore import RestoreRecord
+from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.report.report import ReportPorts, report
 from rewarm.steps.request.routes import GetRestorePorts, get_restore
 from tests.support import accounts
@@ -114,7 +114,7 @@ def carry_out(restore: Restore, index: int) -> JsonObject:
             messages=world.messages,
         )
     if index not in FAILED:
-        assert RestoreRecord(world.table, RESTORE_ID).mark_settled(index)
+        assert RestoreNotes(world.table, RESTORE_ID).mark_settled(index)
         return {"verdict": "ready", "index": index, "volumeId": volume_id, "readyAt": "2026-11-21T03:07:30Z"}
     clean_up(
         CleanUpEvent(

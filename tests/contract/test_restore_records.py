@@ -75,19 +75,19 @@ class TestAdvance:
 class TestOneItemAVolume:
     def test_an_update_of_a_volume_touches_no_other_item(self, table: DynamoRestoreTable) -> None:
         table.put_new("r1", {VOLUME_COUNT: 2})
-        table.update_volume("r1", 0, {"volume0": {"volumeId": "vol-0"}})
+        table.update_volume("r1", 0, {"volume": {"volumeId": "vol-0"}})
         before = rows()
-        table.update_volume("r1", 1, {"volume1": {"volumeId": "vol-1"}})
+        table.update_volume("r1", 1, {"volume": {"volumeId": "vol-1"}})
         after = rows()
         assert sorted(after) == ["restore#r1", "restore-volume#r1#0", "restore-volume#r1#1"]
         assert all(after[key] == row for key, row in before.items())
-        assert table.get_volume("r1", 1) == {"volume1": {"volumeId": "vol-1"}}
+        assert table.get_volume("r1", 1) == {"volume": {"volumeId": "vol-1"}}
         assert table.get("r1") == {VOLUME_COUNT: 2}
 
     def test_a_later_update_keeps_what_is_there(self, table: DynamoRestoreTable) -> None:
-        table.update_volume("r1", 3, {"volume3": {"a": 1}})
-        table.update_volume("r1", 3, {"boost3": {"state": "boosted"}, "volume3": {"b": 2}})
-        assert table.get_volume("r1", 3) == {"volume3": {"b": 2}, "boost3": {"state": "boosted"}}
+        table.update_volume("r1", 3, {"volume": {"a": 1}})
+        table.update_volume("r1", 3, {"boost": {"state": "boosted"}, "volume": {"b": 2}})
+        assert table.get_volume("r1", 3) == {"volume": {"b": 2}, "boost": {"state": "boosted"}}
         assert table.get_volume("r1", 4) == {}
 
     def test_the_whole_has_the_restore_and_all_its_volumes(self, table: DynamoRestoreTable) -> None:
@@ -96,19 +96,16 @@ class TestOneItemAVolume:
         table.append_volume_event("r1", 2, {"event": "attached"})
         table.append_volume_event("r1", 2, {"event": "ready"})
         assert table.set_unless_cancelled("r1", "settled2", True)
-        assert table.get_whole("r1") == {
-            "status": "planned",
-            VOLUME_COUNT: 3,
-            "events": [{"event": "plan"}],
-            "settled2": True,
-            "events2": [{"event": "attached"}, {"event": "ready"}],
-        }
-        assert table.get_whole("r2") is None
+        assert table.get_whole("r1") == (
+            {"status": "planned", VOLUME_COUNT: 3, "events": [{"event": "plan"}], "settled2": True},
+            {2: {"events": [{"event": "attached"}, {"event": "ready"}]}},
+        )
+        assert table.get_whole("r2") == (None, {})
 
     def test_of_no_volumes_nothing_more_is_read(self, table: DynamoRestoreTable, dynamodb: Any) -> None:
         table.put_new("r1", {"status": "accepted", VOLUME_COUNT: 0})
         calls = recorded(dynamodb)
-        assert table.get_whole("r1") == {"status": "accepted", VOLUME_COUNT: 0}
+        assert table.get_whole("r1") == ({"status": "accepted", VOLUME_COUNT: 0}, {})
         assert [name for name, _ in calls] == ["GetItem"]
 
     def test_of_two_who_replace_the_same_value_one_is_refused(self, table: DynamoRestoreTable) -> None:
@@ -126,7 +123,7 @@ class TestOneItemAVolume:
 
     def test_every_item_expires(self, table: DynamoRestoreTable) -> None:
         table.update("r1", {"a": 1})
-        table.update_volume("r1", 0, {"volume0": {}})
+        table.update_volume("r1", 0, {"volume": {}})
         table.append_volume_event("r1", 1, {"event": "ready"})
         table.set_unless_cancelled("r2", "settled0", True)
         table.put_new("r3", {})
@@ -135,7 +132,7 @@ class TestOneItemAVolume:
         assert len(rows()) == 6
 
     def test_no_id_of_a_restore_leads_to_an_item_of_a_volume(self, table: DynamoRestoreTable) -> None:
-        table.update_volume("r1", 0, {"volume0": {}})
+        table.update_volume("r1", 0, {"volume": {}})
         for restore_id in ("r1", "r1#0", "-volume#r1#0", "restore-volume#r1#0"):
             assert table.get(restore_id) is None
 
@@ -147,10 +144,10 @@ class TestReads:
         count = MOST_KEYS + 20
         table.put_new("r1", {VOLUME_COUNT: count})
         for index in range(count):
-            table.update_volume("r1", index, {f"volume{index}": {"volumeId": f"vol-{index}"}})
+            table.update_volume("r1", index, {"volume": {"volumeId": f"vol-{index}"}})
         calls = recorded(dynamodb)
-        whole = table.get_whole("r1") or {}
-        assert [whole[f"volume{index}"]["volumeId"] for index in range(count)] == [
+        _, volumes = table.get_whole("r1")
+        assert [volumes[index]["volume"]["volumeId"] for index in range(count)] == [
             f"vol-{index}" for index in range(count)
         ]
         asked = [params["RequestItems"][TABLE] for name, params in calls if name == "BatchGetItem"]
@@ -183,9 +180,10 @@ class TestReads:
 
     def test_what_dynamodb_leaves_out_is_asked_for_again_and_later_each_time(self) -> None:
         item = to_item({"pk": "restore#r1", VOLUME_COUNT: 3})
-        one, two, three = (to_item({"pk": f"p{n}", f"volume{n}": {"n": n}}) for n in range(3))
-        rest = {TABLE: {"Keys": [{"pk": {"S": "p1"}}, {"pk": {"S": "p2"}}], "ConsistentRead": True}}
-        last = {TABLE: {"Keys": [{"pk": {"S": "p2"}}], "ConsistentRead": True}}
+        keys = [f"restore-volume#r1#{n}" for n in range(3)]
+        one, two, three = (to_item({"pk": key, "volume": {"n": n}}) for n, key in enumerate(keys))
+        rest = {TABLE: {"Keys": [{"pk": {"S": key}} for key in keys[1:]], "ConsistentRead": True}}
+        last = {TABLE: {"Keys": [{"pk": {"S": keys[2]}}], "ConsistentRead": True}}
         aws = Aws("dynamodb").on("GetItem", {"Item": item})
         aws.on(
             "BatchGetItem",
@@ -195,7 +193,7 @@ class TestReads:
         )
         pauses: list[float] = []
         table = DynamoRestoreTable(aws.client, TABLE, sleep=pauses.append)
-        assert sorted(table.get_whole("r1") or {}) == ["volume0", "volume1", "volume2", VOLUME_COUNT]
+        assert table.get_whole("r1")[1] == {n: {"volume": {"n": n}} for n in range(3)}
         assert [params["RequestItems"] for params in aws.params("BatchGetItem")][1:] == [rest, last]
         assert pauses == [0.05, 0.1]
 
@@ -240,7 +238,7 @@ class TestConditions:
         def write(index: int) -> None:
             for number in range(5):
                 table.append_volume_event("r1", index, {"number": number})
-                table.update_volume("r1", index, {f"initialization{index}": {"number": number}})
+                table.update_volume("r1", index, {"initialization": {"number": number}})
             assert table.set_unless_cancelled("r1", f"settled{index}", True)
 
         threads = [threading.Thread(target=write, args=(index,)) for index in range(8)]
@@ -248,19 +246,19 @@ class TestConditions:
             thread.start()
         for thread in threads:
             thread.join()
-        whole = table.get_whole("r1") or {}
+        own, volumes = table.get_whole("r1")
         for index in range(8):
-            assert whole[f"events{index}"] == [{"number": number} for number in range(5)]
-            assert whole[f"initialization{index}"] == {"number": 4}
-            assert whole[f"settled{index}"] is True
+            assert volumes[index]["events"] == [{"number": number} for number in range(5)]
+            assert volumes[index]["initialization"] == {"number": 4}
+            assert (own or {})[f"settled{index}"] is True
         assert len(json.dumps(table.get("r1"))) < 300
 
     def test_what_a_volume_has_is_no_mark(self, table: DynamoRestoreTable) -> None:
         """What is in its item lets no cancelled restore settle, and keeps none from being cancelled."""
         table.put_new("r1", {VOLUME_COUNT: 1})
-        table.update_volume("r1", 0, {"volume0": {}})
+        table.update_volume("r1", 0, {"volume": {}})
         assert table.request_cancel("r1", unless=["settled0"])
-        table.update_volume("r1", 0, {"story0": {}})
+        table.update_volume("r1", 0, {"story": {}})
         assert not table.set_unless_cancelled("r1", "settled0", True)
 
 
@@ -296,7 +294,7 @@ class TestLists:
 
     def test_volumes_and_records_without_a_start_are_no_entries(self, table: DynamoRestoreTable) -> None:
         table.update("r1", {"status": "ready"})
-        table.update_volume("r1", 0, {"volume0": {"volumeId": "vol-0"}})
+        table.update_volume("r1", 0, {"volume": {"volumeId": "vol-0"}})
         assert table.listed("ready", since="0", until="9", after=None, limit=9) == ([], False)
 
     def test_runbooks_are_a_list_of_their_own(self, table: DynamoRestoreTable) -> None:

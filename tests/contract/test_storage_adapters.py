@@ -284,13 +284,13 @@ class TestRestores:
 
 def test_volumes_are_read_where_the_restores_own_item_is_lost(table: DynamoRestoreTable) -> None:
     for index in range(2):
-        table.update_volume("r1", index, {f"volume{index}": {"volumeId": f"vol-{index}"}})
+        table.update_volume("r1", index, {"volume": {"volumeId": f"vol-{index}"}})
     assert table.get("r1") is None
-    expected = {"volumeCount": 2, "volume0": {"volumeId": "vol-0"}, "volume1": {"volumeId": "vol-1"}}
-    assert table.get_whole("r1") == expected
+    volumes = {index: {"volume": {"volumeId": f"vol-{index}"}} for index in range(2)}
+    assert table.get_whole("r1") == ({"volumeCount": 2}, volumes)
     table.advance("r1", "restoring")
-    assert table.get_whole("r1") == {**expected, "status": "restoring"}
-    assert table.get_whole("r2") is None
+    assert table.get_whole("r1") == ({"volumeCount": 2, "status": "restoring"}, volumes)
+    assert table.get_whole("r2") == (None, {})
 
 
 class TestFastSnapshotRestoreClaims:

@@ -767,7 +767,7 @@ def _volume_of(name: str) -> int | None:
 
 @dataclass
 class FakeTable:
-    """Port RestoreTable; to be looked at in one piece."""
+    """Port RestoreTable; to be looked at in one piece: there a volume's attribute ends with its index."""
 
     records: dict[str, JsonObject] = field(default_factory=dict)
     runbooks: dict[str, JsonObject] = field(default_factory=dict)
@@ -791,13 +791,13 @@ class FakeTable:
         whole = self.records.get(restore_id)
         return whole and _copy({name: value for name, value in whole.items() if _volume_of(name) is None})
 
-    def get_whole(self, restore_id: str) -> JsonObject | None:
-        record = self.records.get(restore_id)
-        if record is None:
-            return None
-        counted = {_volume_of(name) for name in record} - {None}
-        is_lost = "request" not in record and VOLUME_COUNT not in record and "status" not in record
-        return _copy({**record, VOLUME_COUNT: len(counted)} if counted and is_lost else record)
+    def get_whole(self, restore_id: str) -> tuple[JsonObject | None, dict[int, JsonObject]]:
+        own, record = self.get(restore_id), self.records.get(restore_id, {})
+        counted = sorted({index for name in record if (index := _volume_of(name)) is not None})
+        is_lost = own is not None and own.keys().isdisjoint({"request", VOLUME_COUNT, "status"})
+        if counted and is_lost:
+            own = {**(own or {}), VOLUME_COUNT: len(counted)}
+        return own, {index: self.get_volume(restore_id, index) for index in counted}
 
     def lose(self, restore_id: str) -> None:
         """The restore's own item is gone, those of its volumes are there."""
@@ -828,12 +828,15 @@ class FakeTable:
         self.records.setdefault(restore_id, {}).setdefault("events", []).append(_copy(event))
 
     def get_volume(self, restore_id: str, index: int) -> JsonObject:
-        whole = self.get_whole(restore_id) or {}
-        return {name: value for name, value in whole.items() if _volume_of(name) == index}
+        found = {
+            name: one for name, one in self.records.get(restore_id, {}).items() if _volume_of(name) == index
+        }
+        return _copy({name.removesuffix(str(index)): one for name, one in found.items()})
 
     def update_volume(self, restore_id: str, index: int, changes: JsonObject) -> None:
-        assert all(_volume_of(name) == index for name in changes), f"not of volume {index}: {sorted(changes)}"
-        self.records.setdefault(restore_id, {}).update(_copy(changes))
+        assert not any(name[-1].isdigit() for name in changes), f"with an index: {sorted(changes)}"
+        named = {f"{name}{index}": value for name, value in changes.items()}
+        self.records.setdefault(restore_id, {}).update(_copy(named))
 
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
         self.records.setdefault(restore_id, {}).setdefault(f"events{index}", []).append(_copy(event))

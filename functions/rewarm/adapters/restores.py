@@ -20,7 +20,7 @@ index to a table in one update (AWS::DynamoDB::Table), so both lists share it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -32,7 +32,7 @@ from rewarm.domain.errors import RestoreNotFoundError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import OVER, RUNBOOK, VOLUME_COUNT, VOLUME_EVENTS, Listed, Standing
+from rewarm.ports.restores import OVER, RUNBOOK, VOLUME_COUNT, Listed, Standing
 
 RESTORE_SECONDS = 400 * 86_400
 """As long as the artifacts bucket keeps reports."""
@@ -53,20 +53,22 @@ class DynamoRestoreTable(TableItems):
     def get(self, restore_id: str) -> JsonObject | None:
         return self._get(_restore(restore_id))
 
-    def get_whole(self, restore_id: str) -> JsonObject | None:
+    def get_whole(self, restore_id: str) -> tuple[JsonObject | None, dict[int, JsonObject]]:
         """The restore's own item first and then those of its volumes, which are so never older than it."""
         found = self.get(restore_id)
         if found is None or ("request" not in found and VOLUME_COUNT not in found):
             return self._without_its_item(restore_id, found)
-        keys = [_volume(restore_id, index) for index in range(int(found.get(VOLUME_COUNT) or 0))]
-        return _joined(found, self._get_many(keys))
+        keys = {_volume(restore_id, index): index for index in range(int(found.get(VOLUME_COUNT) or 0))}
+        return found, {keys[key]: volume for key, volume in self._get_named(list(keys))}
 
-    def _without_its_item(self, restore_id: str, found: JsonObject | None) -> JsonObject | None:
+    def _without_its_item(
+        self, restore_id: str, found: JsonObject | None
+    ) -> tuple[JsonObject | None, dict[int, JsonObject]]:
         """Where the restore's own item is lost its volumes are counted by theirs."""
-        volumes: list[JsonObject] = []
+        volumes: dict[int, JsonObject] = {}
         while volume := self.get_volume(restore_id, len(volumes)):
-            volumes.append(volume)
-        return _joined({**(found or {}), VOLUME_COUNT: len(volumes)}, volumes) if volumes else found
+            volumes[len(volumes)] = volume
+        return {**(found or {}), VOLUME_COUNT: len(volumes)} if volumes else found, volumes
 
     def standing(self, restore_id: str) -> Standing:
         """Reads three attributes, and not the item with all its events."""
@@ -92,7 +94,7 @@ class DynamoRestoreTable(TableItems):
         )
 
     def append_event(self, restore_id: str, event: JsonObject) -> None:
-        self._append(_restore(restore_id), "events", event)
+        self._append(_restore(restore_id), event)
 
     def get_volume(self, restore_id: str, index: int) -> JsonObject:
         return self._get(_volume(restore_id, index)) or {}
@@ -101,7 +103,7 @@ class DynamoRestoreTable(TableItems):
         self._set(_volume(restore_id, index), changes)
 
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
-        self._append(_volume(restore_id, index), f"{VOLUME_EVENTS}{index}", event)
+        self._append(_volume(restore_id, index), event)
 
     def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
         """One update of the restore's item, where all marks are that it looks at."""
@@ -312,9 +314,9 @@ class DynamoRestoreTable(TableItems):
         values = {f":c{index}": value for index, value in enumerate(changes.values())}
         self._write(key, [f"#c{index} = :c{index}" for index in range(len(changes))], names, values)
 
-    def _append(self, key: str, name: str, event: JsonObject) -> None:
+    def _append(self, key: str, event: JsonObject) -> None:
         setting = "#events = list_append(if_not_exists(#events, :none), :new)"
-        self._write(key, [setting], {"#events": name}, {":none": [], ":new": [event]})
+        self._write(key, [setting], {"#events": "events"}, {":none": [], ":new": [event]})
 
     def _write(
         self, key: str, settings: list[str], names: Mapping[str, str], values: Mapping[str, Any]
@@ -323,11 +325,6 @@ class DynamoRestoreTable(TableItems):
         settings = [*settings, "expiresAt = if_not_exists(expiresAt, :expires)"]
         expiry = {":expires": self._expiry(RESTORE_SECONDS)}
         self._update(key, f"SET {', '.join(settings)}", names=names, values={**values, **expiry})
-
-
-def _joined(record: JsonObject, volumes: Iterable[JsonObject]) -> JsonObject:
-    """The restore's attributes with those of its volumes."""
-    return {**record, **{name: value for volume in volumes for name, value in volume.items()}}
 
 
 def _listed(item: Mapping[str, Any]) -> Listed:

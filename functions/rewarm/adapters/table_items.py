@@ -131,10 +131,11 @@ class TableItems:
         for first in range(0, len(keys), MOST_KEYS):
             yield from self._get_some([key_of(key) for key in keys[first : first + MOST_KEYS]])
 
-    def _get_named(self, keys: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, JsonObject]]:
-        """Only these attributes of each item that exists, with its key."""
+    def _get_named(self, keys: Sequence[str], names: Sequence[str] = ()) -> Iterator[tuple[str, JsonObject]]:
+        """Each item that exists, or only these attributes of it, with its key."""
         wanted = {f"#n{index}": name for index, name in enumerate(("pk", *names))}
-        only = {"ProjectionExpression": ", ".join(wanted), "ExpressionAttributeNames": wanted}
+        some = {"ProjectionExpression": ", ".join(wanted), "ExpressionAttributeNames": wanted}
+        only: Mapping[str, Any] = some if names else {}
         for first in range(0, len(keys), MOST_KEYS):
             for item in self._get_items([key_of(key) for key in keys[first : first + MOST_KEYS]], **only):
                 yield item["pk"]["S"], _values(item)

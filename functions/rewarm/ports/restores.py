@@ -12,9 +12,6 @@ from rewarm.ports import JsonObject
 
 VOLUME_COUNT = "volumeCount"
 """The attribute of the restore that says how many volumes it has, before anything is known of them."""
-VOLUME_EVENTS = "events"
-"""The list of what was told of a volume, with its index behind it."""
-
 RUNBOOK = "runbook"
 """In the place of a status: what is listed so is a runbook."""
 LISTED = (
@@ -55,8 +52,8 @@ class Listed(NamedTuple):
 class RestoreTable(Protocol):
     """Restores and their volumes, runbooks, alarm events, and who uses which fast snapshot restore.
 
-    Each volume has a record beside the restore's, in which attributes end with the volume's index
-    (`initialization3`). It has room there, and its writer never meets the writers of other volumes.
+    Each volume has a record beside the restore's. It has room there, and its writer never meets the writers
+    of other volumes.
 
     What must hold together is on the restore itself: `cancelRequested`, and the marks `attached<index>` and
     `settled<index>`, of which at most one comes first. Everything else of a volume has one writer at a time,
@@ -69,10 +66,10 @@ class RestoreTable(Protocol):
     def get(self, restore_id: str) -> JsonObject | None:
         """Returns the restore's own record, with the marks of its volumes; None where it is not known."""
 
-    def get_whole(self, restore_id: str) -> JsonObject | None:
-        """Returns the restore's record with those of its volumes, which are never older than it.
+    def get_whole(self, restore_id: str) -> tuple[JsonObject | None, dict[int, JsonObject]]:
+        """Returns the restore's own record, and those of its volumes by index, which are never older.
 
-        Returns what the volumes' records have where its own is lost; None where there is neither.
+        Where its own is lost its volumes are counted by theirs.
         """
 
     def standing(self, restore_id: str) -> Standing:
@@ -97,7 +94,7 @@ class RestoreTable(Protocol):
         """Sets the given attributes of one volume, and creates its record where it is missing."""
 
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
-        """Adds to the list `events<index>` of one volume."""
+        """Adds to the list `events` of one volume."""
 
     def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
         """Marks the restore as to be cancelled; returns False where it has all marks of `unless`.

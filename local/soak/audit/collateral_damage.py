@@ -23,8 +23,7 @@ from rewarm.steps.record.restore import FINISHED, Status
 
 ENDED_BADLY = frozenset({"FAILED", "ABORTED", "TIMED_OUT"})
 _ENTRY, _RUNNING = "restore:", "running#"
-_RECORDS = ("restore", "restore-volume")
-"""What the keys of a restore's own item and of its volumes' items begin with."""
+_OWN, _OF_VOLUME = "restore#", "restore-volume#"
 
 
 class CollateralDamage:
@@ -34,11 +33,8 @@ class CollateralDamage:
         self._lab = lab
         self._outside = OutsideHandsAudit(lab)
         rows = [from_item(row) for row in _rows(lab)]
-        self._records: dict[str, Json] = {}
-        for row in rows:
-            kind, _, key = row["pk"].partition("#")
-            if kind in _RECORDS:
-                self._records.setdefault(key.partition("#")[0], {}).update(row)
+        self._records = {row["pk"].partition("#")[2]: row for row in rows if row["pk"].startswith(_OWN)}
+        self._boosts = [row.get("boost") for row in rows if row["pk"].startswith(_OF_VOLUME)]
         self._shards = [row for row in rows if row["pk"].startswith(_RUNNING)]
 
     def findings(self) -> list[str]:
@@ -79,15 +75,14 @@ class CollateralDamage:
                 yield f"volume {volume.volume_id} was replaced and is not back in its place, {place.in_words}"
 
     def _boosted(self) -> Iterator[str]:
-        for record in self._records.values():
-            for name, boost in record.items():
-                volume = self._volume(boost) if name.startswith("boost") else None
-                if volume is None or self._outside.is_told_boosted(volume.volume_id):
-                    continue
-                _, now = billed_settings(volume)[-1]
-                found = Performance(now.volume_type, now.iops, now.throughput_mib_s)
-                if not _parts(boost["target"]) <= _parts(found.in_words) | _parts(found.as_text):
-                    yield f"volume {volume.volume_id} still has its boost: it is {found.in_words}"
+        for boost in self._boosts:
+            volume = self._volume(boost)
+            if boost is None or volume is None or self._outside.is_told_boosted(volume.volume_id):
+                continue
+            _, now = billed_settings(volume)[-1]
+            found = Performance(now.volume_type, now.iops, now.throughput_mib_s)
+            if not _parts(boost["target"]) <= _parts(found.in_words) | _parts(found.as_text):
+                yield f"volume {volume.volume_id} still has its boost: it is {found.in_words}"
 
     def _noted(self) -> Iterator[str]:
         for row in self._shards:

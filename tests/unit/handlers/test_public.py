@@ -87,7 +87,7 @@ def test_one_that_ended_without_a_report_refreshes_no_more(visitor: Visitor) -> 
 
 
 def test_a_volume_leads_to_its_own_report(visitor: Visitor) -> None:
-    visitor.world.table.update_volume(RESTORE_ID, 1, {"report1": {"pageKey": "restores/x/1/report.html"}})
+    visitor.world.table.update_volume(RESTORE_ID, 1, {"report": {"pageKey": "restores/x/1/report.html"}})
     assert "restores/x/1/report.html" in visitor.open(LinkedPage(RESTORE_ID, 1))["headers"]["Location"]
 
 

@@ -192,7 +192,7 @@ def test_only_what_was_measured_is_said_to_be(page, name, words):
 def test_one_of_several_fails_and_both_are_told():
     world = World()
     world.table.update_volume(
-        RESTORE_ID, 1, {"cleanUp1": {"removed": ["volume vol-2"], "kept": ["a thing (why)"]}}
+        RESTORE_ID, 1, {"cleanUp": {"removed": ["volume vol-2"], "kept": ["a thing (why)"]}}
     )
     plans = [accounts.planned(0), accounts.planned(1)]
     _, account = accounts.reported(world, plans, [accounts.ready(0), accounts.failed(1)])

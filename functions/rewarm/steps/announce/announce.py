@@ -26,7 +26,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce import approval, ended, fleet, performance, plan, ready, usable
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.payloads import with_plans
-from rewarm.steps.record.restore import Change, KnownRestore, RestoreRecord
+from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes
 from rewarm.steps.registration import Metric, state
 
 Composer = Callable[[AnnounceEvent, KnownRestore], tuple[Message, Change]]
@@ -152,7 +152,7 @@ def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) ->
     """
     message: Message | None = None
     try:
-        index, restore = _index(event), RestoreRecord(table, event.restore_id)
+        index, restore = _index(event), RestoreNotes(table, event.restore_id)
         record = _record(event, index, restore)
         if _is_sent(event, index, record):
             return None
@@ -198,7 +198,7 @@ def _index(event: AnnounceEvent) -> int | None:
     return VolumeAssignment.model_validate(event.details["volume"]).index
 
 
-def _record(event: AnnounceEvent, index: int | None, restore: RestoreRecord) -> KnownRestore:
+def _record(event: AnnounceEvent, index: int | None, restore: RestoreNotes) -> KnownRestore:
     """As much of the record as the message needs: only the message of a failure needs every volume."""
     if index is not None and event.details["volume"].get("startsInstance"):
         return restore.read_with(index)
@@ -207,7 +207,7 @@ def _record(event: AnnounceEvent, index: int | None, restore: RestoreRecord) -> 
     return restore.read_whole() if event.event == "failed" else restore.read()
 
 
-def _append(restore: RestoreRecord, index: int | None, news: JsonObject, record: KnownRestore) -> None:
+def _append(restore: RestoreNotes, index: int | None, news: JsonObject, record: KnownRestore) -> None:
     """Adds the news unless they are the latest already, as in a state that is tried again."""
     last = ((record if index is None else record.volume(index)).events or [{}])[-1]
     if (last.get("event"), last.get("text")) == (news["event"], news["text"]):
@@ -221,7 +221,7 @@ def _note_sent(event: AnnounceEvent, table: RestoreTable) -> None:
     A note of a volume that cannot be written is let go, as the state goes on and nobody asks for it.
     """
     index = _index(event)
-    restore = RestoreRecord(table, event.restore_id)
+    restore = RestoreNotes(table, event.restore_id)
     if index is None:
         restore.note_told(event.now)
         return

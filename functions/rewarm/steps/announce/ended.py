@@ -17,7 +17,7 @@ from rewarm.steps.record.restore import (
     REFUSALS,
     Change,
     KnownRestore,
-    RestoreRecord,
+    RestoreNotes,
     Status,
     nothing,
 )
@@ -83,4 +83,4 @@ def is_reported(event: AnnounceEvent, table: RestoreTable) -> bool:
     """Whether only the answer of `Report` was lost: then nothing is missing and nobody needs a message."""
     if event.event != "unreported":
         return False
-    return bool(RestoreRecord(table, event.restore_id).read().report_key)
+    return bool(RestoreNotes(table, event.restore_id).read().report_key)

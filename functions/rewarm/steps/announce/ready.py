@@ -25,7 +25,7 @@ from rewarm.domain.words import ready as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
 from rewarm.steps.announce.volume_facts import planned_volume
-from rewarm.steps.record.restore import Change, KnownRestore, RestoreRecord, nothing
+from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes, nothing
 from rewarm.steps.report import phase_times
 
 
@@ -74,7 +74,7 @@ def ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
     index = details.volume.index
     replaced = record.volume(index).replaced if details.volume.replaces is not None else None
 
-    def change(restore: RestoreRecord) -> None:
+    def change(restore: RestoreNotes) -> None:
         if unreleased is not None:
             restore.note_unreleased(index, [*facts.left, unreleased.reason], replaced)
         elif replaced is not None:

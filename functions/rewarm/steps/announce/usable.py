@@ -15,7 +15,7 @@ from rewarm.domain.words import usable as words
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce.volume_facts import planned_volume
-from rewarm.steps.record.restore import ENDED, Change, KnownRestore, RestoreRecord, Status
+from rewarm.steps.record.restore import ENDED, Change, KnownRestore, RestoreNotes, Status
 
 USABLE = frozenset({"attached", "available"})
 
@@ -49,7 +49,7 @@ def note_usable(event: AnnounceEvent, table: RestoreTable) -> None:
         if details.mount_points:
             place["mountPoints"] = details.mount_points
     mark = {"volumeId": details.volume_id, **place, "at": iso(event.now)}
-    if not RestoreRecord(table, event.restore_id).mark_attached(details.volume.index, mark):
+    if not RestoreNotes(table, event.restore_id).mark_attached(details.volume.index, mark):
         raise RestoreCancelledError(ENDED)
 
 
@@ -68,7 +68,7 @@ def attached(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Chang
         ),
     )
 
-    def change(restore: RestoreRecord) -> None:
+    def change(restore: RestoreNotes) -> None:
         index = details.volume.index
         if details.volume.replaces is not None:
             restore.volume(index).note_replaced(record.volume(index).replaced)

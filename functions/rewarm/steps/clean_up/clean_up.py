@@ -47,7 +47,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains
-from rewarm.steps.record.volume import CleanedUp, KnownVolume, Rewinding, Sending, VolumeRecord
+from rewarm.steps.record.volume import CleanedUp, KnownVolume, Rewinding, Sending, VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
@@ -222,7 +222,7 @@ def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> Kn
     same, and that a volume was kept before its tag says, too.
     """
     try:
-        return VolumeRecord(table, remains.restore_id, remains.index).read()
+        return VolumeNotes(table, remains.restore_id, remains.index).read()
     except RestoreError as error:
         (account.busy if isinstance(error, TEMPORARY) else account.left).append(f"commands: {error}")
         return None
@@ -235,7 +235,7 @@ def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None
     """
     try:
         if event.story:
-            VolumeRecord(table, event.restore_id, event.volume.index).note_story(event.story)
+            VolumeNotes(table, event.restore_id, event.volume.index).note_story(event.story)
     except RestoreError as error:
         return error
     return None
@@ -457,7 +457,7 @@ def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> Cle
 
     What an earlier try removed, this one cannot see.
     """
-    record = VolumeRecord(table, event.restore_id, event.index)
+    record = VolumeNotes(table, event.restore_id, event.index)
     earlier = record.read().clean_up or CleanedUp()
     removed = list(dict.fromkeys([*earlier.removed, *account.removed]))
     unfinished = [*account.left, *account.busy]

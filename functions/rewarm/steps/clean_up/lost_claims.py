@@ -13,7 +13,7 @@ from rewarm.domain.model import Strategy
 from rewarm.domain.volume.leftovers import CLOCKS_AGREE, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 
 SWEEP = "fast-snapshot-restores"
 LOOKED_FOR = timedelta(days=14)
@@ -31,12 +31,12 @@ def holders(place: Place, ports: SweepPorts) -> Iterator[tuple[str, int] | Swept
     if since is None or ports.now - since > LOOKED_FOR:
         return
     for restore_id, index in ports.executions.volumes_at(since):
-        record = VolumeRecord(ports.table, restore_id, index).read()
+        record = VolumeNotes(ports.table, restore_id, index).read()
         noted = record.fast_restore
         enabled_at = noted.enabling_time
         if enabled_at is not None and noted.place == place and abs(enabled_at - since) < CLOCKS_AGREE:
             yield restore_id, index
-        elif not record.raw and _was_to_enable(place, restore_id, index, ports):
+        elif not record.is_known and _was_to_enable(place, restore_id, index, ports):
             yield _unclear(place, restore_id)
 
 

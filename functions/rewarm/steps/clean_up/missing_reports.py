@@ -21,7 +21,7 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import PageLinks
 from rewarm.steps.record.bucket import plans_key, result_key
 from rewarm.steps.record.payloads import LARGEST_BYTES
-from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.report.report import ReportPorts, report
 
 LATE_REPORTS = "reports"
@@ -87,7 +87,7 @@ def write_late_report(
     """Returns `ending` where the next sweep tries again; None where nothing is missing or it is too late."""
     if not is_owed(record, ending):
         return None
-    restore = RestoreRecord(ports.table, restore_id)
+    restore = RestoreNotes(ports.table, restore_id)
     finished_at = _finish(restore, record, now)
     try:
         report_ready(restore_id, record, finished_at=finished_at, ports=ports)
@@ -99,7 +99,7 @@ def write_late_report(
     return SweptResource(LATE_REPORTS, restore_id, "ended", "its report was missing, and is written")
 
 
-def _finish(restore: RestoreRecord, record: KnownRestore, now: datetime) -> datetime:
+def _finish(restore: RestoreNotes, record: KnownRestore, now: datetime) -> datetime:
     """When it was ready, as far as anybody knows: noted once, also where nobody could be told.
 
     From then on its devices are free, whatever becomes of the report.

@@ -39,8 +39,8 @@ from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep_calibrations import CALIBRATIONS, sweep_calibrations
 from rewarm.steps.clean_up.sweep_fleets import FLEETS, sweep_fleets
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
-from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
-from rewarm.steps.record.volume import CleanedUp, KnownVolume, VolumeRecord
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
+from rewarm.steps.record.volume import CleanedUp, KnownVolume, VolumeNotes
 from rewarm.steps.volume.extras import Lowering, lower, release_fast_restore
 
 __all__ = ["SWEEPS", "SweepPorts", "SweptResource", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
@@ -110,7 +110,7 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
         if not ports.has_time():
             break
         if restore_id not in records:
-            records[restore_id] = RestoreRecord(ports.table, restore_id).read_whole()
+            records[restore_id] = RestoreNotes(ports.table, restore_id).read_whole()
         try:
             if _has_leftover(volumes, index, records[restore_id]):
                 found.setdefault(restore_id, set()).add(index)
@@ -158,7 +158,7 @@ def sweep_replaced(ports: SweepPorts) -> Iterator[SweptResource]:
         restore_id, place = old.settings.tags.get(REPLACED_TAG), place_of(old.settings.tags)
         if restore_id is None or place is None:
             continue
-        record = RestoreRecord(ports.table, restore_id).read()
+        record = RestoreNotes(ports.table, restore_id).read()
         if record.status != Status.READY and not record.settled(place.index):
             found.setdefault(restore_id, set()).add(place.index)
     return _end(found, ports)
@@ -277,7 +277,7 @@ def _lower_own(
     if restore_id is None:
         own = [volume] if is_made_by_us(volume) else []
     else:
-        known = VolumeRecord(ports.table, restore_id, index).read()
+        known = VolumeNotes(ports.table, restore_id, index).read()
         own = own_volumes(alike[restore_id, index], known.made_volumes)
     if volume not in own:
         return
@@ -319,7 +319,7 @@ def _tell(volume: Volume, outcome: Lowering, ports: SweepPorts) -> None:
         "reason": outcome.reason or "by the sweeper: the restore ended without doing it",
         "at": iso(ports.now),
     }
-    VolumeRecord(ports.table, restore_id, _index(volume)).note_boost(told)
+    VolumeNotes(ports.table, restore_id, _index(volume)).note_boost(told)
 
 
 def _in_words(target: str) -> str:

@@ -23,7 +23,7 @@ from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from rewarm.steps.fleet.progress import account_of, kept_volumes, notify_of, progress
 from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet
-from rewarm.steps.record.restore import RestoreRecord, parsed_time
+from rewarm.steps.record.restore import RestoreNotes, parsed_time
 from rewarm.steps.request.listing import FIRST, LAST
 from rewarm.steps.request.routes import wake_waiting
 
@@ -98,7 +98,7 @@ def _cancel(restore_ids: tuple[str, ...], ports: SweepPorts) -> int:
     """How many had not ended."""
     for restore_id in restore_ids:
         with suppress(RestoreError):
-            record = RestoreRecord(ports.table, restore_id)
+            record = RestoreNotes(ports.table, restore_id)
             if ports.has_time() and record.cancel():
                 wake_waiting(restore_id, record.read(), waiters=ports.waiters, tasks=ports.tasks)
     return len(restore_ids)

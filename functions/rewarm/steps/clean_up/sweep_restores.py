@@ -37,7 +37,7 @@ from rewarm.steps.clean_up.missing_reports import (
 )
 from rewarm.steps.clean_up.ready_messages import request_of, send_ready, untold_volumes
 from rewarm.steps.record.lost_records import is_lost, recovered
-from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.request.routes import wake_waiting
 from rewarm.steps.select.admission import give_back
 
@@ -114,7 +114,7 @@ def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> KnownRe
     """The whole record. Where it is lost it is made again, if the restore came to nothing, or succeeded and
     is still noted as running (state `Release Target`).
     """
-    record = RestoreRecord(ports.table, restore_id).read_whole()
+    record = RestoreNotes(ports.table, restore_id).read_whole()
     if not is_lost(record):
         return record
     owes_messages = ending.status == "SUCCEEDED" and ports.holds.entry(restore_id) is not None
@@ -204,14 +204,14 @@ def _stop_volumes(restore_id: str, record: KnownRestore, ports: SweepPorts) -> S
 
 
 def _mark(restore_id: str, record: KnownRestore, ports: SweepPorts) -> None:
-    restore = RestoreRecord(ports.table, restore_id)
+    restore = RestoreNotes(ports.table, restore_id)
     if record.swept_at is None:
         restore.note_swept(ports.now, was_asked=record.cancel_requested)
     restore.cancel()
 
 
 def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> SweptResource:
-    record = RestoreRecord(ports.table, restore_id).read_whole()
+    record = RestoreNotes(ports.table, restore_id).read_whole()
     busy, left = [], []
     for index in todo:
         try:
@@ -255,7 +255,7 @@ def _tell(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled
 
     False where another sweeper is sending it. That may still fail, so the restore must stay findable.
     """
-    restore = RestoreRecord(ports.table, restore_id)
+    restore = RestoreNotes(ports.table, restore_id)
     record = restore.read_whole()
     if record.told_at is not None:
         restore.note_end(Status.CANCELLED if cancelled else Status.FAILED)

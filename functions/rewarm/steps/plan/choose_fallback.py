@@ -27,7 +27,7 @@ from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import iso, round_usd
 from rewarm.ports.holds import Pace
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import state
 
 
@@ -82,7 +82,7 @@ def choose_fallback(
         "why": result.why,
         "rejected": result.rejected,
     }
-    VolumeRecord(table, event.restore_id, event.volume.index).note_fallback(noted)
+    VolumeNotes(table, event.restore_id, event.volume.index).note_fallback(noted)
     return result
 
 

@@ -10,7 +10,7 @@ from rewarm.contracts.values import Approval, ApprovalQuestion
 from rewarm.domain.fleets import FleetStatus, is_fleet
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 
 _APPROVAL = "approval"
 """Attribute of a restore or fleet that waits for an approval, or waited for it."""
@@ -40,7 +40,7 @@ def ask(restore_id: str, question: ApprovalQuestion, table: RestoreTable) -> App
 
     Asking again changes nothing. A question that is lost with its record is asked again.
     """
-    restore = RestoreRecord(table, restore_id)
+    restore = RestoreNotes(table, restore_id)
     record = restore.read()
     known = approval_of(record)
     if known is None or known.asked_at != question.asked_at:

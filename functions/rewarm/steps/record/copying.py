@@ -16,7 +16,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import part_key, parts_prefix
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 
 MOST_PARTS = 20_000
 """So many are looked at, a thousand by a request: those of 5 TiB."""
@@ -31,7 +31,7 @@ def note_listed(event: ListBlocksEvent, listed: ListBlocksResult, table: Restore
         "startedAt": iso(event.now),
     }
     with suppress(RestoreError):
-        VolumeRecord(table, event.restore_id, event.delta.index).note_copying(told)
+        VolumeNotes(table, event.restore_id, event.delta.index).note_copying(told)
 
 
 def copying_progress(restore_id: str, index: int, listed: JsonObject, artifacts: Artifacts) -> JsonObject:

@@ -16,7 +16,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.holds import Holds
 from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
-from rewarm.steps.record.restore import FINISHED, KnownRestore, RestoreRecord, Status, marks_of_settled
+from rewarm.steps.record.restore import FINISHED, KnownRestore, RestoreNotes, Status, marks_of_settled
 
 _WITHOUT_REQUEST = FINISHED - {Status.READY}
 
@@ -27,7 +27,7 @@ def is_lost(record: KnownRestore) -> bool:
     A function that writes to a lost item makes it again, with what it writes alone. `Announce Unreported`
     writes the status `ready`; the other ends may be those of requests that nobody could read.
     """
-    return not record.was_asked and record.status not in _WITHOUT_REQUEST
+    return record.request_json is None and record.status not in _WITHOUT_REQUEST
 
 
 def recovered(
@@ -68,7 +68,7 @@ def recovered(
         **({VOLUME_COUNT: known[VOLUME_COUNT]} if VOLUME_COUNT in known else {}),
         **marks_of_settled(settled),
     }
-    again = RestoreRecord(table, restore_id)
+    again = RestoreNotes(table, restore_id)
     again.note_recovered(told)
     return again.read_whole()
 

@@ -25,10 +25,9 @@ from rewarm.ports import JsonObject
 from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
 from rewarm.steps.record.volume import (
     Item,
+    KnownReplaced,
     KnownVolume,
-    ReplacedVolume,
-    VolumeRecord,
-    known_volume,
+    VolumeNotes,
 )
 
 
@@ -67,7 +66,7 @@ _MOST_AT_ONCE = 100
 """DynamoDB developer guide, "Constraints": an expression has up to 300 operators."""
 
 
-class WantedTarget(Item):
+class KnownTarget(Item):
     """Where the request wants the volumes."""
 
     instance_id: str | None = None
@@ -77,25 +76,25 @@ class WantedTarget(Item):
     unmount: bool = False
 
 
-class WantedSource(Item):
+class KnownSource(Item):
     """What the request wants to be restored."""
 
     keep_copy: bool = False
     undo_of: str | None = None
 
 
-class WantedDrill(Item):
+class KnownDrill(Item):
     """Which drill the restore is."""
 
     runbook: str | None = None
 
 
-class Wanted(Item):
+class KnownRequest(Item):
     """The request, as far as it still matters once it is carried out; that of another version, too."""
 
-    source: WantedSource = WantedSource()
-    target: WantedTarget = WantedTarget()
-    drill: WantedDrill = WantedDrill()
+    source: KnownSource = KnownSource()
+    target: KnownTarget = KnownTarget()
+    drill: KnownDrill = KnownDrill()
     dry_run: bool = False
     on_failure: OnFailure = OnFailure.CLEAN_UP
 
@@ -113,7 +112,7 @@ class KnownFailure(Item):
         return None if self.error is None else Failure(state=self.state, error=self.error, cause=self.cause)
 
 
-class StartedInstance(Item):
+class KnownInstance(Item):
     """The instance that is started with its new volumes; see steps/replace/started."""
 
     instance_id: str | None = None
@@ -131,7 +130,7 @@ class AttachedMark(Item):
     mount_points: list[str] = []
 
 
-class SlackPlace(Item):
+class KnownSlack(Item):
     """Where Slack shows the restore."""
 
     channel: str | None = None
@@ -144,7 +143,7 @@ class KnownRestore(Item):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     deadline_at: datetime | None = None
-    request: Wanted = Wanted()
+    request: KnownRequest = KnownRequest()
     trigger: Trigger | None = None
     alarm_held_until: datetime | None = None
     """Until this time the alarm that started it starts no other restore."""
@@ -162,20 +161,15 @@ class KnownRestore(Item):
     told_at: datetime | None = None
     recovered: bool = False
     """Its item was lost, and made again."""
-    instance: StartedInstance = StartedInstance()
-    slack: SlackPlace = SlackPlace()
+    instance: KnownInstance = KnownInstance()
+    slack: KnownSlack = KnownSlack()
     volumes: Mapping[int, KnownVolume] = {}
     """Those that were read."""
 
     @property
-    def is_known(self) -> bool:
-        """Whether there is an item."""
-        return bool(self.raw)
-
-    @property
-    def was_asked(self) -> bool:
-        """Whether it says what the restore was asked for."""
-        return "request" in self.model_fields_set
+    def request_json(self) -> JsonObject | None:
+        """What the restore was asked for, as it was written; None where that is lost."""
+        return self.request.raw if "request" in self.model_fields_set else None
 
     def whole_request(self) -> RestoreRequest:
         """What the restore was asked for. Raises ValueError where another version wrote it."""
@@ -275,7 +269,7 @@ class KnownRestore(Item):
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreRecord:
+class RestoreNotes:
     """The items of one restore."""
 
     table: RestoreTable
@@ -287,7 +281,8 @@ class RestoreRecord:
 
     def read_whole(self) -> KnownRestore:
         """With the items of all volumes."""
-        return _whole(self.table.get_whole(self.restore_id))
+        own, volumes = self.table.get_whole(self.restore_id)
+        return _known(own, {at: KnownVolume.model_validate(item) for at, item in volumes.items()})
 
     def read_with(self, index: int) -> KnownRestore:
         """With that of one volume."""
@@ -297,9 +292,9 @@ class RestoreRecord:
         """Only the item of one volume."""
         return _known(None, {index: self.volume(index).read()})
 
-    def volume(self, index: int) -> VolumeRecord:
+    def volume(self, index: int) -> VolumeNotes:
         """The item of one volume."""
-        return VolumeRecord(self.table, self.restore_id, index)
+        return VolumeNotes(self.table, self.restore_id, index)
 
     # --------------------------------------------------------------------------------------- how it begins
     def note_accepted(self, request: JsonObject, trigger: JsonObject, now: datetime) -> None:
@@ -374,7 +369,7 @@ class RestoreRecord:
         """The volume is at full speed; False where the restore was cancelled before."""
         return self.table.set_unless_cancelled(self.restore_id, f"{_SETTLED}{index}", True)
 
-    def note_unreleased(self, index: int, kept: list[str], replaced: ReplacedVolume | None) -> None:
+    def note_unreleased(self, index: int, kept: list[str], replaced: KnownReplaced | None) -> None:
         """Settled: no sweep takes the volume for a failed one. A sweep gives back what it still costs."""
         self.volume(index).note_unreleased(kept, replaced)
         self._set(**{f"{_SETTLED}{index}": True})
@@ -383,7 +378,7 @@ class RestoreRecord:
         """Blocks are about to be written; False where the restore was cancelled before."""
         return self.table.set_unless_cancelled(self.restore_id, _WRITING, True)
 
-    def replace_instance(self, noted: JsonObject, known: StartedInstance) -> bool:
+    def replace_instance(self, noted: JsonObject, known: KnownInstance) -> bool:
         """What became of the instance, unless somebody else has written that, or the restore is cancelled."""
         now = {**known.raw, **noted}
         return self.table.replace_value(self.restore_id, _INSTANCE, now, was=known.raw or None)
@@ -463,10 +458,10 @@ class RestoreRecord:
         self.table.update(self.restore_id, values)
 
 
-Change = Callable[[RestoreRecord], None]
+Change = Callable[[RestoreNotes], None]
 
 
-def nothing(_record: RestoreRecord) -> None:
+def nothing(_record: RestoreNotes) -> None:
     """The change that is none."""
 
 
@@ -491,16 +486,6 @@ def _concern_and_index(name: str) -> tuple[str, int | None]:
 def _known(own: JsonObject | None, volumes: Mapping[int, KnownVolume] | None = None) -> KnownRestore:
     known = KnownRestore.model_validate(own or {})
     return known.model_copy(update={"volumes": volumes}) if volumes else known
-
-
-def _whole(joined: JsonObject | None) -> KnownRestore:
-    volumes: dict[int, JsonObject] = {}
-    own: JsonObject = {}
-    for name, value in (joined or {}).items():
-        concern = name.rstrip("0123456789")
-        is_own = concern in (name, _ATTACHED, _SETTLED)
-        (own if is_own else volumes.setdefault(int(name.removeprefix(concern)), {}))[name] = value
-    return _known(own, {index: known_volume(item) for index, item in volumes.items()})
 
 
 def standings(

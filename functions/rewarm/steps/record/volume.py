@@ -21,8 +21,6 @@ from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 
-_DIGITS = "0123456789"
-
 
 class Item(BaseModel):
     """A part of an item, as far as it is read. What is None there counts as missing."""
@@ -33,6 +31,11 @@ class Item(BaseModel):
 
     raw: JsonObject = Field(default_factory=dict, repr=False)
     """All of the part; only this room reads it."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is anything."""
+        return bool(self.raw)
 
     @model_validator(mode="before")
     @classmethod
@@ -61,7 +64,7 @@ class Dispatch(Item):
     progress_key: str | None = None
 
 
-class SentCommand(Item):
+class KnownCommand(Item):
     """The agent's latest command, and for which volume or attempt it was sent."""
 
     volume_id: str | None = None
@@ -77,7 +80,7 @@ class SentCommand(Item):
         return None if self.dispatch is None else DispatchWarmerResult.model_validate(self.dispatch.raw)
 
 
-class FastRestore(Item):
+class KnownFastRestore(Item):
     """The fast snapshot restore that the volume relies on."""
 
     enabled_by_us: bool = False
@@ -130,7 +133,7 @@ class PendingLook(Item):
     asked_at: datetime | None = None
 
 
-class ReplacedVolume(Item):
+class KnownReplaced(Item):
     """The volume whose place the new one takes."""
 
     volume_id: str | None = None
@@ -225,13 +228,13 @@ class KnownVolume(Item):
 
     plan: JsonObject | None = None
     made: MadeVolume = Field(MadeVolume(), alias="volume")
-    command: SentCommand = SentCommand()
-    fast_restore: FastRestore = Field(FastRestore(), alias="fastSnapshotRestore")
+    command: KnownCommand = KnownCommand()
+    fast_restore: KnownFastRestore = Field(KnownFastRestore(), alias="fastSnapshotRestore")
     snapshot_copy: SnapshotCopy = SnapshotCopy()
     boost: BoostedVolume = BoostedVolume()
     initialization: Initialization | None = None
     measurement: MeasuringCommand = MeasuringCommand()
-    replaced: ReplacedVolume = ReplacedVolume()
+    replaced: KnownReplaced = KnownReplaced()
     rewind: Rewinding | None = None
     clean_up: CleanedUp | None = None
     story: JsonObject = {}
@@ -277,7 +280,7 @@ def fast_restore_user(restore_id: str, index: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeRecord:
+class VolumeNotes:
     """The item of one volume."""
 
     table: RestoreTable
@@ -286,7 +289,7 @@ class VolumeRecord:
 
     def read(self) -> KnownVolume:
         """As it is now."""
-        return known_volume(self.table.get_volume(self.restore_id, self.index))
+        return KnownVolume.model_validate(self.table.get_volume(self.restore_id, self.index))
 
     def append_event(self, news: JsonObject) -> None:
         """What was said of the volume."""
@@ -320,7 +323,7 @@ class VolumeRecord:
         """The agent's command, and the attempt or the volume, warm-up and restart that it is for."""
         self._set(command={**why, "dispatch": sent.to_json()}, sending=None)
 
-    def note_interrupted(self, known: SentCommand, since: datetime) -> None:
+    def note_interrupted(self, known: KnownCommand, since: datetime) -> None:
         """The instance of the command is away since then."""
         self._set(command={**known.raw, "interruptedAt": iso(since)})
 
@@ -344,7 +347,18 @@ class VolumeRecord:
         if rewind is not None:
             noted["rewind"] = {**self._rewind().raw, **rewind}
         if told is not None:
-            noted["initialization"] = _initialization(told, volume_id, strategy, progress_key, now)
+            noted["initialization"] = {
+                "volumeId": volume_id,
+                "strategy": strategy.value,
+                "ready": told.ready,
+                "progressPercent": told.progress_percent,
+                "bytesDone": told.bytes_done,
+                "bytesTotal": told.bytes_total,
+                "etaSeconds": told.eta_seconds,
+                "reasons": told.reasons,
+                "progressKey": progress_key,
+                "at": iso(now),
+            }
         if noted:
             self._set(**noted)
 
@@ -373,11 +387,11 @@ class VolumeRecord:
         """EC2 swaps it."""
         self._change("replaced", self.read().replaced, taskId=task_id, askedAt=iso(asked_at))
 
-    def note_replaced(self, known: ReplacedVolume) -> None:
+    def note_replaced(self, known: KnownReplaced) -> None:
         """The new volume has its place."""
         self._change("replaced", known, state="replaced")
 
-    def note_unreleased(self, kept: list[str], replaced: ReplacedVolume | None) -> None:
+    def note_unreleased(self, kept: list[str], replaced: KnownReplaced | None) -> None:
         """A sweep gives back what a volume at full speed still costs; the volume that it replaced is out."""
         place = {} if replaced is None else {"replaced": {**replaced.raw, "state": "replaced"}}
         self._set(**place, cleanUp={"removed": [], "kept": kept, "unfinished": True})
@@ -456,31 +470,4 @@ class VolumeRecord:
         self._set(**{name: {**known.raw, **changes}})
 
     def _set(self, **values: object) -> None:
-        changes = {f"{name}{self.index}": value for name, value in values.items()}
-        self.table.update_volume(self.restore_id, self.index, changes)
-
-
-def _initialization(
-    told: PollInitializationResult,
-    volume_id: str,
-    strategy: Strategy,
-    progress_key: str | None,
-    now: datetime,
-) -> JsonObject:
-    return {
-        "volumeId": volume_id,
-        "strategy": strategy.value,
-        "ready": told.ready,
-        "progressPercent": told.progress_percent,
-        "bytesDone": told.bytes_done,
-        "bytesTotal": told.bytes_total,
-        "etaSeconds": told.eta_seconds,
-        "reasons": told.reasons,
-        "progressKey": progress_key,
-        "at": iso(now),
-    }
-
-
-def known_volume(item: JsonObject) -> KnownVolume:
-    """Of the volume's item."""
-    return KnownVolume.model_validate({name.rstrip(_DIGITS): value for name, value in item.items()})
+        self.table.update_volume(self.restore_id, self.index, values)

@@ -34,8 +34,8 @@ from rewarm.domain.volume.replacing import (
 from rewarm.domain.volume.targets import device_slot
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.restore import KnownRestore, RestoreRecord
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.replace.device_look import Look, LookPorts, answer, ask
 
 State = Literal["back", "stays-out", "pending", "left"]
@@ -76,7 +76,7 @@ def put_back(restore_id: str, index: int, ports: PutBackPorts, *, now: datetime)
 
 def _told_before(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
     """A volume that is back has no tags of ours any more."""
-    replaced = VolumeRecord(ports.table, restore_id, index).read().replaced
+    replaced = VolumeNotes(ports.table, restore_id, index).read().replaced
     states: dict[object, State] = {"back": "back", "stays-out": "stays-out"}
     state = states.get(replaced.state)
     return [] if state is None else [PutBack(str(replaced.volume_id), state, str(replaced.reason))]
@@ -89,7 +89,7 @@ def _all(
         place = place_of(old.settings.tags)
         if place is None or place.index != index:
             continue
-        record = RestoreRecord(ports.table, restore_id).read()
+        record = RestoreNotes(ports.table, restore_id).read()
         case = _Case(restore_id, old, place, _Wishes.of(record, index), ports, now)
         try:
             done = case.next_step()
@@ -293,9 +293,9 @@ class _Case:
             self.record.note_look(look.volume_id, look.command_id, look.asked_at)
 
     @property
-    def record(self) -> VolumeRecord:
+    def record(self) -> VolumeNotes:
         """The item of the new volume."""
-        return VolumeRecord(self.ports.table, self.restore_id, self.place.index)
+        return VolumeNotes(self.ports.table, self.restore_id, self.place.index)
 
     def _is(self, state: State, reason: str) -> PutBack:
         return PutBack(self.old.volume_id, state, reason)

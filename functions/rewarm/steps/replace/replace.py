@@ -32,7 +32,7 @@ from rewarm.domain.volume.replacing import (
 )
 from rewarm.domain.volume.targets import check_instance, check_stopped
 from rewarm.steps.record.restore import FINISHED, stop_if_cancelled
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, answer, ask
 from rewarm.steps.replace.put_back import put_back
@@ -139,7 +139,7 @@ def _is_leaving(old: Volume, event: ReplaceEvent) -> bool:
 def _left(event: ReplaceEvent, old: Volume, ports: ReplacePorts) -> ReplaceResult:
     if not living(old):
         return _result(event, "detached")
-    since = VolumeRecord(ports.table, event.restore_id, event.volume.index).read().replaced.detached_at
+    since = VolumeNotes(ports.table, event.restore_id, event.volume.index).read().replaced.detached_at
     if since is not None and event.now - since > PATIENCE:
         raise VolumeFailedError(
             f"{old.volume_id} is still {living(old)[0].state} at {event.volume.device} of "
@@ -243,7 +243,7 @@ def _detach(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts)
         "detachedAt": iso(event.now),
         "state": "out",
     }
-    VolumeRecord(ports.table, event.restore_id, place.index).note_out_of_place(told)
+    VolumeNotes(ports.table, event.restore_id, place.index).note_out_of_place(told)
     ports.volumes.tag(old.volume_id, place.tags(event.restore_id, ports.stack_name))
     try:
         ports.volumes.detach(old.volume_id, place.instance_id)

@@ -20,7 +20,7 @@ from rewarm.domain.model import Instance
 from rewarm.domain.volume.replacing import STARTED_TAG
 from rewarm.ports.instances import Instances, InstanceStates
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.restore import RestoreRecord
+from rewarm.steps.record.restore import RestoreNotes
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def stop_again(restore_id: str, instance_id: str, why: str, ports: StartedPorts)
 
     `why` is for the executions of the restore's other volumes. Raises nothing that AWS says.
     """
-    record = RestoreRecord(ports.table, restore_id)
+    record = RestoreNotes(ports.table, restore_id)
     noted = record.read().instance
     if noted.state in {None, "started"}:
         # Not where it is cancelled: then nothing else is written, and the other executions see that.

@@ -33,8 +33,8 @@ from rewarm.domain.volume.targets import device_slot
 from rewarm.ports.instances import RootVolumes
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.restore import ENDED, RestoreRecord
-from rewarm.steps.record.volume import ReplacedVolume, VolumeRecord
+from rewarm.steps.record.restore import ENDED, RestoreNotes
+from rewarm.steps.record.volume import KnownReplaced, VolumeNotes
 from rewarm.steps.replace.device_look import Look, LookPorts, answer, ask
 
 WAIT_SECONDS = 5
@@ -61,13 +61,13 @@ class ReplacePorts:
 
 def is_asked(restore_id: str, index: int, volume_id: str | None, table: RestoreTable) -> bool:
     """Whether the restore may ask EC2 to swap this volume in, and cannot be cancelled any more."""
-    mark = RestoreRecord(table, restore_id).read().attached(index)
+    mark = RestoreNotes(table, restore_id).read().attached(index)
     return volume_id is not None and mark.volume_id == volume_id
 
 
 def may_be_root(restore_id: str, index: int, volume_id: str | None, table: RestoreTable) -> bool:
     """Whether EC2 was asked, by any of the two items: then nobody deletes it, whatever became of that."""
-    noted = VolumeRecord(table, restore_id, index).read().replaced
+    noted = VolumeNotes(table, restore_id, index).read().replaced
     return is_asked(restore_id, index, volume_id, table) or (
         volume_id is not None and noted.new_volume_id == volume_id and noted.is_swapped
     )
@@ -168,13 +168,13 @@ def _begin(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> 
     record = _record(event, place, ports)
     record.note_swap(swap)
     mark = {"volumeId": event.volume_id, "device": place.device, "at": iso(event.now)}
-    if not RestoreRecord(ports.table, event.restore_id).mark_attached(place.index, mark):
+    if not RestoreNotes(ports.table, event.restore_id).mark_attached(place.index, mark):
         record.note_place("in-place")
         raise RestoreCancelledError(ENDED)
 
 
 def _ask_ec2(
-    event: ReplaceEvent, new: str, place: Place, noted: ReplacedVolume, ports: ReplacePorts
+    event: ReplaceEvent, new: str, place: Place, noted: KnownReplaced, ports: ReplacePorts
 ) -> str | None:
     """The task's id; None where EC2 refuses it for now. The same token makes no second task."""
     token = hashlib.sha256(f"{event.restore_id}/{place.index}/root".encode()).hexdigest()
@@ -193,7 +193,7 @@ def _ask_ec2(
 
 
 def _is_in_place(
-    event: ReplaceEvent, old: str, place: Place, noted: ReplacedVolume, ports: ReplacePorts
+    event: ReplaceEvent, old: str, place: Place, noted: KnownReplaced, ports: ReplacePorts
 ) -> bool:
     """Whether EC2 has swapped it in, and the instance has booted from it."""
     new, task = event.volume_id or "", str(noted.task_id)
@@ -271,11 +271,11 @@ def _tag(event: ReplaceEvent, old: str, ports: ReplacePorts) -> None:
 def _not_begun(event: ReplaceEvent, place: Place, ports: ReplacePorts) -> None:
     """The old volume is where it was, so that the new one is deleted as that of any restore that fails."""
     _record(event, place, ports).note_place("in-place")
-    RestoreRecord(ports.table, event.restore_id).mark_attached(place.index, None)
+    RestoreNotes(ports.table, event.restore_id).mark_attached(place.index, None)
 
 
-def _record(event: ReplaceEvent, place: Place, ports: ReplacePorts) -> VolumeRecord:
-    return VolumeRecord(ports.table, event.restore_id, place.index)
+def _record(event: ReplaceEvent, place: Place, ports: ReplacePorts) -> VolumeNotes:
+    return VolumeNotes(ports.table, event.restore_id, place.index)
 
 
 def _result(

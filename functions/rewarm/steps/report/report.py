@@ -25,7 +25,7 @@ from rewarm.steps.record.approvals import approval_json
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept
 from rewarm.steps.record.payloads import is_small, read_plan, read_plans, whole_result
-from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.registration import state
 from rewarm.steps.report import drills, metrics, phase_times
 from rewarm.steps.report.volume_reports import result_of, seconds_between, total, volume_report, with_story
@@ -77,7 +77,7 @@ def report(
     ports.artifacts.put_json(result.report_key, {**document, "pageKey": result.page_key})
     if page is not None and result.page_key is not None:
         ports.artifacts.put_page(result.page_key, page)
-    _note(event, result, RestoreRecord(ports.table, event.restore_id))
+    _note(event, result, RestoreNotes(ports.table, event.restore_id))
     if event.volume_index is None:
         _remember(facts, ports.history)
     if result.drill is not None:
@@ -94,7 +94,7 @@ def _facts(event: ReportEvent, artifacts: Artifacts, table: RestoreTable) -> _Fa
 
 def _record(event: ReportEvent, table: RestoreTable) -> KnownRestore:
     """The restore's record; without the other volumes if the report is of one volume."""
-    record = RestoreRecord(table, event.restore_id)
+    record = RestoreNotes(table, event.restore_id)
     return record.read_whole() if event.volume_index is None else record.read_with(event.volume_index)
 
 
@@ -146,7 +146,7 @@ def _index_of_one(event: ReportEvent) -> int | None:
     return None if event.volume_count == 1 else event.volume_index
 
 
-def _note(event: ReportEvent, result: ReportResult, record: RestoreRecord) -> None:
+def _note(event: ReportEvent, result: ReportResult, record: RestoreNotes) -> None:
     if event.volume_index is not None:
         record.volume(event.volume_index).note_report(result.report_key, result.page_key)
         return

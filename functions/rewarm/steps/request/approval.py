@@ -16,7 +16,7 @@ from rewarm.domain.ready.waits import approval_signal
 from rewarm.domain.units import iso, price_text
 from rewarm.ports import JsonObject
 from rewarm.steps.record.approvals import answer, approval_of
-from rewarm.steps.record.restore import KnownRestore, RestoreRecord
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes
 from rewarm.steps.request.routes import CancelRestorePorts, found_record
 
 
@@ -43,8 +43,8 @@ def approve_restore(
     if approval.approved_at is None:
         given = {"approvedAt": iso(now), "by": by}
         if answer(restore_id, record, given, ports.table):
-            RestoreRecord(ports.table, restore_id).append_event(_news(approval, by, now))
-        record = RestoreRecord(ports.table, restore_id).read()
+            RestoreNotes(ports.table, restore_id).append_event(_news(approval, by, now))
+        record = RestoreNotes(ports.table, restore_id).read()
         approval = _meant(restore_id, record, asked_at)
     if approval.approved_at is None:
         raise NotAwaitingApprovalError(f"{restore_id} is being cancelled")
@@ -55,7 +55,7 @@ def approve_restore(
 
 def _found(name: str, ports: ApproveRestorePorts) -> KnownRestore:
     """The record of the restore, or of the fleet with this id. Raises RestoreNotFoundError."""
-    record = RestoreRecord(ports.table, name).read()
+    record = RestoreNotes(ports.table, name).read()
     if is_fleet(name) and record.status is not None:
         return record
     return found_record(name, record, ports)

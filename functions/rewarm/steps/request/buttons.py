@@ -15,7 +15,7 @@ from typing import NamedTuple
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
-from rewarm.steps.record.restore import KnownRestore, RestoreRecord, parsed_time
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, parsed_time
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
 from rewarm.steps.request.routes import cancel_restore
 
@@ -55,7 +55,7 @@ def press_button(
     by = f"{str(user.get('username') or user.get('name') or 'somebody')[:_MOST_NAME]} ({user.get('id')})"
     value = _value(action)
     restore_id = str(value.get("restoreId"))
-    if not _is_its_channel(payload, RestoreRecord(ports.table, restore_id).read()):
+    if not _is_its_channel(payload, RestoreNotes(ports.table, restore_id).read()):
         return Reply("This message is not in the channel of the restore.", is_done=False)
     try:
         if name == CANCEL:
@@ -92,7 +92,7 @@ def _is_its_channel(payload: JsonObject, record: KnownRestore) -> bool:
 
 
 def _cancel(restore_id: str, by: str, now: datetime, ports: ApproveRestorePorts) -> Reply:
-    record = RestoreRecord(ports.table, restore_id)
+    record = RestoreNotes(ports.table, restore_id)
     asked_before = record.read().cancel_requested
     cancel_restore(restore_id, ports)
     if asked_before:

@@ -15,7 +15,7 @@ from rewarm.domain.plan.approval import STALE_AFTER
 from rewarm.domain.units import clock_text, iso
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.approvals import answer, approval_of, ask, go_on
-from rewarm.steps.record.restore import RestoreRecord, stop_if_cancelled
+from rewarm.steps.record.restore import RestoreNotes, stop_if_cancelled
 from rewarm.steps.registration import state
 from rewarm.steps.select.admission import seconds_until
 
@@ -70,6 +70,6 @@ def _what(name: str) -> str:
 
 def _ended(restore_id: str, approval: Approval, now: datetime, table: RestoreTable) -> Approval:
     """Of an approval and the end that come at once, the table takes one."""
-    record = RestoreRecord(table, restore_id)
+    record = RestoreNotes(table, restore_id)
     answer(restore_id, record.read(), {"endedAt": iso(now)}, table)
     return approval_of(record.read()) or approval

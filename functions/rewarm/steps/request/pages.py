@@ -15,7 +15,7 @@ from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.messages import LinkedPage, PageLinks
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
-from rewarm.steps.record.restore import KnownRestore, RestoreRecord
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes
 from rewarm.steps.request.routes import GetRestorePorts, get_restore
 
 
@@ -32,7 +32,7 @@ def show_page(token: str, *, now: datetime, links: PageLinks, ports: GetRestoreP
     page = links.page_of(token, now=now)
     if page is None:
         raise RestoreNotFoundError("the link is wrong, or its time is over")
-    record = RestoreRecord(ports.table, page.restore_id).read_whole()
+    record = RestoreNotes(ports.table, page.restore_id).read_whole()
     url = page_url(_key(page, record), ports.artifacts, seconds=ANSWER_SECONDS)
     if url is not None:
         return ShownPage(url, {})

@@ -25,7 +25,7 @@ from rewarm.domain.volume.holds import AlarmStart, Running
 from rewarm.ports import JsonObject
 from rewarm.ports.holds import Pace
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.restore import RestoreRecord
+from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
 from rewarm.steps.select.admission import MOST_ROUNDS, Keeper, enter_stack, seconds_until, turn_of_restore
@@ -97,13 +97,9 @@ def parse_request(
         earlier = _earlier_run(event, trigger, ports.keeper)
     if earlier is not None:
         return _ignored(event, trigger, earlier, table)
-    record, since = RestoreRecord(table, event.restore_id), event.started_at
+    record, since = RestoreNotes(table, event.restore_id), event.started_at
     held_until = event.now + cooldown if trigger.kind == "alarm" else None
-    try:
-        request = _request(event, trigger, table)
-    except (InvalidRequestError, RunbookNotFoundError):
-        record.put_begun(since, trigger, held_until)
-        raise
+    request = _request(event, trigger, held_until, record)
     deadline_at = trigger.deadline_at or _deadline(request, since)
     record.note_begun(since, trigger, held_until, request=request.to_json(), deadline_at=deadline_at)
     try:
@@ -137,7 +133,7 @@ def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) 
     went_off = _time_of(event.input)
     if went_off is None or event.started_at - went_off <= OLDEST_ALARM:
         return
-    RestoreRecord(table, event.restore_id).put_begun(event.started_at, trigger)
+    RestoreNotes(table, event.restore_id).put_begun(event.started_at, trigger)
     age, most = (each.total_seconds() for each in (event.started_at - went_off, OLDEST_ALARM))
     raise InvalidRequestError(
         f"the alarm went off {elapsed_text(age)} before its event arrived, and after {elapsed_text(most)} "
@@ -154,10 +150,16 @@ def _time_of(event: JsonObject) -> datetime | None:
     return found if found.tzinfo is not None else None
 
 
-def _request(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) -> RestoreRequest:
-    if trigger.kind == "alarm":
-        return request_of_runbook(trigger.alarm_name or "", table=table)
-    return resolve_request(_body(event.input), table=table)
+def _request(
+    event: ParseRequestEvent, trigger: Trigger, held_until: datetime | None, record: RestoreNotes
+) -> RestoreRequest:
+    try:
+        if trigger.kind == "alarm":
+            return request_of_runbook(trigger.alarm_name or "", table=record.table)
+        return resolve_request(_body(event.input), table=record.table)
+    except (InvalidRequestError, RunbookNotFoundError):
+        record.put_begun(event.started_at, trigger, held_until)
+        raise
 
 
 def _earlier_event(
@@ -194,7 +196,7 @@ def _ignored(
     event: ParseRequestEvent, trigger: Trigger, earlier: Earlier, table: RestoreTable
 ) -> ParseRequestResult:
     """A line in the table, so that who looks for the event finds the restore that it belongs to."""
-    RestoreRecord(table, event.restore_id).put_ignored(
+    RestoreNotes(table, event.restore_id).put_ignored(
         earlier.outcome, event.started_at, trigger, owner_id=earlier.restore_id, reason=earlier.reason
     )
     return ParseRequestResult(outcome=earlier.outcome, trigger=trigger, duplicate_of=earlier.restore_id)

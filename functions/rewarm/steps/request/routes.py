@@ -32,7 +32,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
 from rewarm.steps.record.copying import copying_progress
 from rewarm.steps.record.lost_records import is_lost, recovered
-from rewarm.steps.record.restore import KnownRestore, RestoreRecord, Status
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.record.volume import KnownVolume
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.admission import HoldingPorts, Keeper, assign_and_hold, enter_stack, give_back
@@ -58,14 +58,14 @@ def start_restore(
 
     Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request.
     """
-    record = RestoreRecord(ports.keeper.table, restore_id)
+    record = RestoreNotes(ports.keeper.table, restore_id)
     known = record.read()
     if known.status == Status.READY:
         # Its answer was lost, too, and it was quick.
         return _accepted(restore_id)
-    if known.was_asked and not known.is_finished:
+    if known.request_json is not None and not known.is_finished:
         # Its answer was lost: the devices are its own by now, and may be in use by its own volumes.
-        _started(record, known.request.raw, ports.executions)
+        _started(record, known.request_json, ports.executions)
         return _accepted(restore_id)
     request = resolve_request(body, table=record.table)
     enter_stack(request, restore_id=restore_id, now=now, keeper=ports.keeper)
@@ -94,7 +94,7 @@ def _given_back_after_errors(
         raise
 
 
-def _started(record: RestoreRecord, request: JsonObject, starter: Executions) -> None:
+def _started(record: RestoreNotes, request: JsonObject, starter: Executions) -> None:
     try:
         starter.start(record.restore_id, {"request": request, "trigger": TRIGGER})
     except RestoreError as error:
@@ -121,7 +121,7 @@ def restore_id_of(call: JsonObject, *, table: RestoreTable, now: datetime, windo
     for number in itertools.count():
         text = json.dumps(call, sort_keys=True) + (f" {number}" if number else "")
         restore_id = f"restore-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-        if not _is_used_up(RestoreRecord(table, restore_id).read(), now - window):
+        if not _is_used_up(RestoreNotes(table, restore_id).read(), now - window):
             return restore_id
     raise AssertionError("there is always a next number")
 
@@ -153,7 +153,7 @@ def get_restore(
 
     With the time it has a link also where the page is drawn at each look. Raises RestoreNotFoundError.
     """
-    record = found_record(restore_id, RestoreRecord(ports.table, restore_id).read_whole(), ports)
+    record = found_record(restore_id, RestoreNotes(ports.table, restore_id).read_whole(), ports)
     if record.version == known:
         return None
     answer = _answer(restore_id, record, ports)
@@ -184,7 +184,7 @@ def found_record(
     """The record, made again where it is lost. Raises RestoreNotFoundError."""
     is_known = record.is_known
     if is_lost(record) and ports.witness is not None:
-        whole = RestoreRecord(ports.table, restore_id).read_whole()
+        whole = RestoreNotes(ports.table, restore_id).read_whole()
         record = recovered(restore_id, whole, table=ports.table, executions=ports.witness, holds=ports.holds)
         is_known = record.status is not None
     if not is_known or is_fleet(restore_id):
@@ -230,7 +230,7 @@ def cancel_restore(
     A volume that is at full speed is kept. Who comes first, the end of the last volume or this, the table
     decides.
     """
-    restore = RestoreRecord(ports.table, restore_id)
+    restore = RestoreNotes(ports.table, restore_id)
     record = found_record(restore_id, restore.read(), ports)
     asked_before = record.cancel_requested
     if not asked_before:

@@ -11,7 +11,7 @@ from rewarm.contracts.rewinding import BlocksWritten, RewindEvent, RewindResult
 from rewarm.contracts.values import Failure
 from rewarm.domain import errors
 from rewarm.domain.errors import TEMPORARY, BlocksUnavailableError, RestoreError, RewindIncompleteError
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.rewind.accounts import in_all, in_words, so_far
 from rewarm.steps.rewind.gate import close_gate, end_manifest, other_instances
 from rewarm.steps.rewind.needs import RewindPorts
@@ -101,7 +101,7 @@ def unwritten(event: RewindEvent, error: RestoreError, *, but: str | None = None
 
 def _note(event: RewindEvent, found: str, written: BlocksWritten, ports: RewindPorts) -> None:
     """What became of the volume, for clean-up's message."""
-    VolumeRecord(ports.table, event.restore_id, event.volume.index).note_rewound(found, written.blocks)
+    VolumeNotes(ports.table, event.restore_id, event.volume.index).note_rewound(found, written.blocks)
 
 
 def _mixed(event: RewindEvent, written: BlocksWritten) -> str:

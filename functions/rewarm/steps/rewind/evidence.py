@@ -14,7 +14,7 @@ from rewarm.domain.model import Snapshot
 from rewarm.domain.volume.leftovers import ATTEMPT_TAG, EVIDENCE_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import EvidenceSnapshots
-from rewarm.steps.record.volume import Rewinding, VolumeRecord
+from rewarm.steps.record.volume import Rewinding, VolumeNotes
 
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeSnapshots may not show what CreateSnapshot has just made."""
@@ -49,7 +49,7 @@ def evidence(
     wanted: Wanted, *, snapshots: EvidenceSnapshots, table: RestoreTable, stack_name: str, now: datetime
 ) -> Snapshot | None:
     """The snapshot, which may be pending; None while EC2 does not show it. Raises SnapshotNotUsableError."""
-    record = VolumeRecord(table, wanted.restore_id, wanted.index)
+    record = VolumeNotes(table, wanted.restore_id, wanted.index)
     known = record.read().rewind or Rewinding()
     asked_at = known.asked_at.get(str(wanted.attempt))
     found = _of_attempt(wanted, snapshots) if asked_at else None
@@ -83,7 +83,7 @@ def _of_attempt(wanted: Wanted, snapshots: EvidenceSnapshots) -> Snapshot | None
 
 
 def _create(
-    wanted: Wanted, known: Rewinding, snapshots: EvidenceSnapshots, record: VolumeRecord, stack_name: str
+    wanted: Wanted, known: Rewinding, snapshots: EvidenceSnapshots, record: VolumeNotes, stack_name: str
 ) -> None:
     """An error that is not temporary on AWS's side says that there is none: the next try need not wait."""
     try:
@@ -96,5 +96,5 @@ def _create(
     _note(wanted, made_id, "pending", record)
 
 
-def _note(wanted: Wanted, made_id: str, state: str, record: VolumeRecord) -> None:
+def _note(wanted: Wanted, made_id: str, state: str, record: VolumeNotes) -> None:
     record.note_evidence(wanted.volume_id, made_id, state if wanted.is_way_back else None)

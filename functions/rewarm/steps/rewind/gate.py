@@ -23,8 +23,8 @@ from rewarm.domain.model import GIB
 from rewarm.domain.volume.leftovers import REWINDING_STACK_TAG, REWINDING_TAG
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import delta_address, part_key, parts_prefix
-from rewarm.steps.record.restore import ENDED, RestoreRecord
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.restore import ENDED, RestoreNotes
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.rewind.needs import RewindPorts
 
 READY, PREPARING = "writing", "preparing"
@@ -55,7 +55,7 @@ def open_gate(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> 
     if gate is None:
         return pending
     check_alone(event, ports)
-    if not pending.writing and not RestoreRecord(ports.table, event.restore_id).mark_writing():
+    if not pending.writing and not RestoreNotes(ports.table, event.restore_id).mark_writing():
         raise RestoreCancelledError(ENDED)
     try:
         _note_state(event, READY, ports)
@@ -119,4 +119,4 @@ def _put_empty(
 
 def _note_state(event: RewindEvent, state: str, ports: RewindPorts) -> None:
     """Before the gate is there: an answer that is lost must not leave a record that knows nothing."""
-    VolumeRecord(ports.table, event.restore_id, event.volume.index).note_rewind(event.written_id, state)
+    VolumeNotes(ports.table, event.restore_id, event.volume.index).note_rewind(event.written_id, state)

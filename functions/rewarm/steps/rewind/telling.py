@@ -14,7 +14,7 @@ from rewarm.domain.ready import agent_output
 from rewarm.domain.units import count_text, size_text
 from rewarm.ports import JsonObject
 from rewarm.steps.record.restore import Status
-from rewarm.steps.record.volume import Rewinding, VolumeRecord
+from rewarm.steps.record.volume import Rewinding, VolumeNotes
 from rewarm.steps.rewind.accounts import in_all, so_far
 from rewarm.steps.rewind.gate import PREPARING, READY, unmark
 from rewarm.steps.rewind.needs import RewindPorts
@@ -40,7 +40,7 @@ def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewin
         reasons.append(way_back(event, pending, ports))
         if stays is not None:
             reasons.append(f"{event.written_id} equals {target_in_words(event)}, but {stays}")
-        known = VolumeRecord(ports.table, event.restore_id, event.volume.index).read().rewind or Rewinding()
+        known = VolumeNotes(ports.table, event.restore_id, event.volume.index).read().rewind or Rewinding()
         others = ", ".join(known.besides(pending.evidence_id))
         if others:
             reasons.append(f"{others} compared {event.written_id} once more and can be deleted")
@@ -106,7 +106,7 @@ def progress(
 
 def note(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> RewindResult:
     """In the record, for whoever asks, and for clean-up."""
-    record = VolumeRecord(ports.table, event.restore_id, event.volume.index)
+    record = VolumeNotes(ports.table, event.restore_id, event.volume.index)
     key = result.dispatch.progress_key if result.dispatch else None
     record.note_initialization(
         result.initialization,
@@ -121,7 +121,7 @@ def note(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> Rewind
     return result
 
 
-def _standing(event: RewindEvent, result: RewindResult, record: VolumeRecord) -> JsonObject:
+def _standing(event: RewindEvent, result: RewindResult, record: VolumeNotes) -> JsonObject:
     known = record.read().rewind or Rewinding()
     evidence_id = result.evidence_id or known.evidence
     return {

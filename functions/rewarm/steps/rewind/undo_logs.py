@@ -26,7 +26,7 @@ from rewarm.steps.record.bucket import (
     undo_prefix,
 )
 from rewarm.steps.record.restore import FINISHED, KnownRestore, Status
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 
 FIRST, LAST = "0", "9999-12-31T23:59:59Z"
 RUNNING_AT_ONCE = 100
@@ -71,7 +71,7 @@ def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, tabl
     key = undo_head_key(event.restore_id, index)
     if artifacts.get_json(key) is None:
         artifacts.put_json(key, told)
-    VolumeRecord(table, event.restore_id, index).begin_undo_log()
+    VolumeNotes(table, event.restore_id, index).begin_undo_log()
 
 
 def complete_log(event: RewindEvent, blocks: int | None, ports: UndoLogPorts) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
 from rewarm.domain.errors import TEMPORARY, RestoreError, SnapshotNotFoundError
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.rewind.needs import RewindPorts
 from rewarm.steps.rewind.undo_logs import in_words, undo_log
 from rewarm.steps.rewind.ways import keeps_log
@@ -19,7 +19,7 @@ def way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> s
         return _by_log(event, ports)
     evidence_id, volume_id = pending.evidence_id, event.written_id
     state = _state(event, evidence_id, ports)
-    VolumeRecord(ports.table, event.restore_id, event.volume.index).note_evidence_state(state)
+    VolumeNotes(ports.table, event.restore_id, event.volume.index).note_evidence_state(state)
     if state == "completed":
         if evidence_id == pending.equal_id:
             volume_id += ", to which nobody had written since its last rewind,"
@@ -40,7 +40,7 @@ def _by_log(event: RewindEvent, ports: RewindPorts) -> str:
     except RestoreError as error:
         return f"nobody could look what is in the undo log of {event.restore_id} ({error})"
     told = None if found is None else found.model_dump(mode="json", by_alias=True)
-    VolumeRecord(ports.table, event.restore_id, event.volume.index).note_undo_log(told)
+    VolumeNotes(ports.table, event.restore_id, event.volume.index).note_undo_log(told)
     if found is None:
         return f"nothing of {event.written_id} is in an undo log: no block was overwritten, or it was deleted"
     return (

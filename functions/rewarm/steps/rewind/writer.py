@@ -20,7 +20,7 @@ from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.agent_exit import IN_USE, AgentExit, is_one_of
 from rewarm.ports.instances import APPLY
 from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.rewind.rewound import rewound_before
 from rewarm.steps.rewind.ways import arguments
 from rewarm.steps.warm.agent_command import (
@@ -75,7 +75,7 @@ def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -
     Raises AgentUnreachableError, TargetNotUsableError.
     """
     restore_id, index, instance_id = event.restore_id, event.volume.index, event.volume.instance_id or ""
-    record = VolumeRecord(ports.table, restore_id, index)
+    record = VolumeNotes(ports.table, restore_id, index)
     noted = record.read().command
     if noted.attempt == attempt and noted.result is not None:
         return noted.result

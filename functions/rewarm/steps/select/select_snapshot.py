@@ -15,7 +15,7 @@ from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.record.payloads import is_small, write_volumes
-from rewarm.steps.record.restore import RestoreRecord, stop_if_cancelled
+from rewarm.steps.record.restore import RestoreNotes, stop_if_cancelled
 from rewarm.steps.registration import state
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
 from rewarm.steps.select.selection import with_agent
@@ -58,12 +58,12 @@ def select_snapshot(
     try:
         assignments = assign_and_hold(event.request, restore_id=event.restore_id, now=event.now, ports=ports)
     except TargetBusyError as error:
-        RestoreRecord(ports.keeper.table, event.restore_id).note_held_by(error.held_by)
+        RestoreNotes(ports.keeper.table, event.restore_id).note_held_by(error.held_by)
         raise
     catalog = ports.snapshots.in_region(event.request.source.region)
     mapped = _with_maps(assignments, catalog, ports.artifacts)
     chosen = [with_agent(assignment, ports.artifacts) for assignment in mapped]
-    RestoreRecord(ports.keeper.table, event.restore_id).note_volume_count(len(chosen))
+    RestoreNotes(ports.keeper.table, event.restore_id).note_volume_count(len(chosen))
     stop_if_cancelled(ports.keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
     return SelectSnapshotResult(
         volumes_key=write_volumes(event.restore_id, chosen, ports.artifacts),

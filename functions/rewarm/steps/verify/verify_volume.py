@@ -33,7 +33,7 @@ from rewarm.domain.volume.extents import Scope
 from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.restore import stop_if_cancelled
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.verify import benchmarks
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
@@ -87,7 +87,7 @@ def _note_command(
     started_at = told.benchmark.started_at if told.benchmark else told.started_at
     if told.finished or command_id is None or started_at != event.now:
         return
-    record = VolumeRecord(table, event.restore_id, event.volume.index)
+    record = VolumeNotes(table, event.restore_id, event.volume.index)
     # What the agent measures, the retried state takes up: `sending` stands.
     ended = agent_command.ended_unless_noted(command_id, event.volume.instance_id or "", commands)
     with ended if told.benchmark else nullcontext():

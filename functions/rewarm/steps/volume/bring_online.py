@@ -10,7 +10,7 @@ from rewarm.contracts.results import AttachVolumeResult
 from rewarm.domain.errors import AgentUnreachableError, TargetNotUsableError
 from rewarm.domain.volume.replacing import DeviceUse
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.replace.device_look import WAIT_SECONDS, Look, LookPorts, ask, reply
 
 
@@ -45,7 +45,7 @@ def _wished(event: AttachVolumeEvent, table: RestoreTable) -> str:
     asked = event.request.target.mount_path
     if asked is not None or event.volume.replaces is None:
         return asked or ""
-    replaced = VolumeRecord(table, event.restore_id, event.volume.index).read().replaced
+    replaced = VolumeNotes(table, event.restore_id, event.volume.index).read().replaced
     before = DeviceUse(tuple(replaced.unmounted)).mount_paths
     return before[0] if len(before) == 1 else ""
 

@@ -12,7 +12,7 @@ from rewarm.domain.errors import VolumeFailedError, VolumeNotFoundError
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.restore import stop_if_cancelled
-from rewarm.steps.record.volume import MadeVolume, VolumeRecord
+from rewarm.steps.record.volume import MadeVolume, VolumeNotes
 from rewarm.steps.registration import state
 
 FIRST_WAIT_SECONDS, LATER_WAIT_SECONDS = 2, 5
@@ -59,7 +59,7 @@ def check_volume(
     Raises VolumeFailedError, VolumeNotFoundError, RestoreCancelledError.
     """
     stop_if_cancelled(ports.table, event.restore_id)
-    age = _age(VolumeRecord(ports.table, event.restore_id, event.volume.index).read().made, event)
+    age = _age(VolumeNotes(ports.table, event.restore_id, event.volume.index).read().made, event)
     wait_seconds = FIRST_WAIT_SECONDS if age is not None and age < EARLY else LATER_WAIT_SECONDS
     try:
         volume = ports.volumes.get(event.volume_id)

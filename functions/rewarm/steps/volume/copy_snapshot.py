@@ -19,7 +19,7 @@ from rewarm.domain.volume.leftovers import COPY_TAG, INDEX_TAG, RESTORE_TAG, STA
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import SnapshotCopies
-from rewarm.steps.record.volume import SnapshotCopy, VolumeRecord
+from rewarm.steps.record.volume import SnapshotCopy, VolumeNotes
 
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeSnapshots may not show what CopySnapshot has just made."""
@@ -45,7 +45,7 @@ def copy_snapshot(
     stack_name: str,
 ) -> Copying:
     """Starts the copy, or looks how far it is. Raises SnapshotNotUsableError."""
-    index, record = event.volume.index, VolumeRecord(table, event.restore_id, event.volume.index)
+    index, record = event.volume.index, VolumeNotes(table, event.restore_id, event.volume.index)
     noted = record.read().snapshot_copy
     found = _found(noted, copies.of_restore(event.restore_id, index) if noted.asked_at else [])
     minutes = event.plan.copy_minutes or 0
@@ -71,7 +71,7 @@ def copy_snapshot(
 
 def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table: RestoreTable) -> list[str]:
     """Deletes what was copied for the volume, and returns it in words. Does nothing where nothing was."""
-    if VolumeRecord(table, restore_id, index).read().snapshot_copy.asked_at is None:
+    if VolumeNotes(table, restore_id, index).read().snapshot_copy.asked_at is None:
         return []
     found = copies.of_restore(restore_id, index)
     for snapshot in found:

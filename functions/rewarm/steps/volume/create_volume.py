@@ -26,7 +26,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.restore import Status, stop_if_cancelled
-from rewarm.steps.record.volume import KnownVolume, VolumeRecord
+from rewarm.steps.record.volume import KnownVolume, VolumeNotes
 from rewarm.steps.registration import Metric, state
 
 TOKEN_LENGTH = 64
@@ -73,7 +73,7 @@ def create_volume(
     """
     stop_if_cancelled(ports.table, event.restore_id)
     volume = event.volume
-    record = VolumeRecord(ports.table, event.restore_id, volume.index)
+    record = VolumeNotes(ports.table, event.restore_id, volume.index)
     known = _known(event, record)
     token = client_token(event.restore_id, volume.index, event.attempt)
     settings = _encrypted(event, volume.volume.settings(_tags(event, ports.stack_name)))
@@ -108,7 +108,7 @@ def _encrypted(event: CreateVolumeEvent, settings: VolumeSettings) -> VolumeSett
     return replace(settings, encrypted=True, kms_key_id=settings.kms_key_id or own_key)
 
 
-def _known(event: CreateVolumeEvent, record: VolumeRecord) -> KnownVolume:
+def _known(event: CreateVolumeEvent, record: VolumeNotes) -> KnownVolume:
     """The volume's record. Without one, nothing would prove that a volume with our tags is ours.
 
     `Announce Plan` writes it, and a restore goes on where that failed.

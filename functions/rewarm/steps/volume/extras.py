@@ -27,7 +27,7 @@ from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.volume import FastRestore, VolumeRecord, fast_restore_user
+from rewarm.steps.record.volume import KnownFastRestore, VolumeNotes, fast_restore_user
 
 UNDER_WAY = "the modification is under way"
 LATER = (ThrottledError, ServiceUnavailableError, ModificationPostponedError)
@@ -120,7 +120,7 @@ def release_fast_restore(
     ThrottledError and ServiceUnavailableError.
     """
     user = fast_restore_user(restore_id, index)
-    record = VolumeRecord(table, restore_id, index)
+    record = VolumeNotes(table, restore_id, index)
     noted = record.read().fast_restore
     if noted.since is not None:
         claim_again(user, place, noted, table)
@@ -148,7 +148,7 @@ def _disable(
     return ReturnedFastRestore(left=(f"{name}, which stays on ({why})",))
 
 
-def claim_again(user: str, place: tuple[str, str], noted: FastRestore, table: RestoreTable) -> None:
+def claim_again(user: str, place: tuple[str, str], noted: KnownFastRestore, table: RestoreTable) -> None:
     """Writes the table's claim once more where it is lost, from what is noted of the volume."""
     enabling_time = noted.enabling_time
     if enabling_time is None:

@@ -21,7 +21,7 @@ from rewarm.domain.volume.leftovers import came_of
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.steps.record.restore import stop_if_cancelled
-from rewarm.steps.record.volume import FastRestore, VolumeRecord, fast_restore_user
+from rewarm.steps.record.volume import KnownFastRestore, VolumeNotes, fast_restore_user
 from rewarm.steps.registration import state
 from rewarm.steps.volume.copy_snapshot import copy_snapshot
 from rewarm.steps.volume.extras import claim_again
@@ -94,7 +94,7 @@ def _prepared(event: PrepareSnapshotEvent, ports: PrepareSnapshotPorts) -> Prepa
     volume = event.volume
     place = (volume.snapshot_id, volume.availability_zone)
     found = ports.fast_restores.describe(*place, now=event.now)
-    noted = VolumeRecord(ports.table, event.restore_id, volume.index).read().fast_restore
+    noted = VolumeNotes(ports.table, event.restore_id, volume.index).read().fast_restore
     if noted.since is None:
         noted = _claim(event, found, ports)
         found = ports.fast_restores.describe(*place, now=event.now) if noted.enabled_by_us else found
@@ -117,7 +117,7 @@ def _prepared(event: PrepareSnapshotEvent, ports: PrepareSnapshotPorts) -> Prepa
 
 def _claim(
     event: PrepareSnapshotEvent, found: FastSnapshotRestore | None, ports: PrepareSnapshotPorts
-) -> FastRestore:
+) -> KnownFastRestore:
     """Notes the claim before enabling: what a crash leaves enabled is still known to be ours."""
     volume = event.volume
     if found is not None and found.state not in RUNNING:
@@ -141,8 +141,8 @@ def _claim(
         "availabilityZone": volume.availability_zone,
         **({"enablingTime": own_since.isoformat()} if own_since else {}),
     }
-    VolumeRecord(ports.table, event.restore_id, volume.index).note_fast_restore(noted)
-    return FastRestore.model_validate(noted)
+    VolumeNotes(ports.table, event.restore_id, volume.index).note_fast_restore(noted)
+    return KnownFastRestore.model_validate(noted)
 
 
 def _enable(place: tuple[str, str], asked_at: datetime, ports: PrepareSnapshotPorts) -> bool:

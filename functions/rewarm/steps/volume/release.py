@@ -21,7 +21,7 @@ from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.restore import ENDED, RestoreRecord
+from rewarm.steps.record.restore import ENDED, RestoreNotes
 from rewarm.steps.registration import state
 from rewarm.steps.volume.copy_snapshot import delete_copies
 from rewarm.steps.volume.extras import lower, release_fast_restore
@@ -59,7 +59,7 @@ def release(
     ports: ReleasePorts,
 ) -> ReleaseResult:
     """Idempotent; does nothing for strategies that leave nothing running. Raises RestoreCancelledError."""
-    record = RestoreRecord(ports.table, event.restore_id)
+    record = RestoreNotes(ports.table, event.restore_id)
     if not record.mark_settled(event.volume.index):
         raise RestoreCancelledError(ENDED)
     earlier = event.previous.released if event.previous else []

@@ -22,8 +22,8 @@ from rewarm.domain.units import clock_text, duration_text, iso
 from rewarm.domain.volume.replacing import STARTED_TAG
 from rewarm.domain.volume.targets import check_stopped
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.restore import KnownRestore, RestoreRecord, StartedInstance, stop_if_cancelled
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.restore import KnownInstance, KnownRestore, RestoreNotes, stop_if_cancelled
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.replace.started import StartedPorts, untag
 
@@ -81,7 +81,7 @@ def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> Star
     stop_if_cancelled(ports.table, event.restore_id)
     if event.volume.instance_id is None:
         raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
-    record = RestoreRecord(ports.table, event.restore_id)
+    record = RestoreNotes(ports.table, event.restore_id)
     known = record.read()
     noted = known.instance
     if noted.state == "given-up":
@@ -104,7 +104,7 @@ def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> Star
         begun = {"instanceId": instance.instance_id, "state": "started", "startedAt": iso(event.now)}
         if not record.replace_instance(begun, noted):
             return _result(event, "waiting")  # another volume's execution was first, or it is cancelled
-        noted = StartedInstance.model_validate(begun)
+        noted = KnownInstance.model_validate(begun)
     return _until_up(event, instance, noted, ports)
 
 
@@ -117,7 +117,7 @@ def _missing(record: KnownRestore, event: StartInstanceEvent, ports: StartInstan
         if attachment.instance_id == event.volume.instance_id and attachment.state == "attached"
     }
     indexes = record.indexes or [event.volume.index]
-    volumes = {index: VolumeRecord(ports.table, event.restore_id, index).read() for index in indexes}
+    volumes = {index: VolumeNotes(ports.table, event.restore_id, index).read() for index in indexes}
     return [index for index in indexes if attached.isdisjoint(volumes[index].made_volumes.values())]
 
 
@@ -133,7 +133,7 @@ def _waiting(event: StartInstanceEvent, missing: list[int]) -> StartInstanceResu
 
 
 def _until_up(
-    event: StartInstanceEvent, instance: Instance, noted: StartedInstance, ports: StartInstancePorts
+    event: StartInstanceEvent, instance: Instance, noted: KnownInstance, ports: StartInstancePorts
 ) -> StartInstanceResult:
     started_at = noted.started_at or event.now
     if instance.is_gone:
@@ -142,7 +142,7 @@ def _until_up(
         ports.states.start(instance.instance_id, {STARTED_TAG: ports.stack_name})
     if instance.state == "running" and _is_up(instance, started_at, ports):
         up = {"state": "up", "upAt": iso(event.now)}
-        if not RestoreRecord(ports.table, event.restore_id).replace_instance(up, noted):
+        if not RestoreNotes(ports.table, event.restore_id).replace_instance(up, noted):
             return _result(event, "starting", noted)  # somebody else wrote what it is
         untag(instance, ports.states)
         return _result(event, "up", noted.model_copy(update={"up_at": event.now}))
@@ -160,7 +160,7 @@ def _is_up(instance: Instance, started_at: datetime, ports: StartInstancePorts) 
 
 
 def _give_up(
-    event: StartInstanceEvent, instance: Instance, noted: StartedInstance, ports: StartInstancePorts
+    event: StartInstanceEvent, instance: Instance, noted: KnownInstance, ports: StartInstancePorts
 ) -> None:
     checks = ports.states.status_checks(instance.instance_id)
     told = [f"status checks: {checks.in_words}"] if checks else []
@@ -172,18 +172,18 @@ def _give_up(
         f"{clock_text(noted.started_at or event.now)}"
     )
     given_up = {"state": "given-up", "reason": reason}
-    if RestoreRecord(ports.table, event.restore_id).replace_instance(given_up, noted):
+    if RestoreNotes(ports.table, event.restore_id).replace_instance(given_up, noted):
         raise InstanceNotUpError(reason)
 
 
 def _checked(
-    event: StartInstanceEvent, instance: Instance, noted: StartedInstance, ports: StartInstancePorts
+    event: StartInstanceEvent, instance: Instance, noted: KnownInstance, ports: StartInstancePorts
 ) -> StartInstanceResult:
     if noted.checked_at is not None:
         return _result(event, "checked", noted)
     checks = ports.states.status_checks(instance.instance_id)
     if checks is not None and checks.passed:
-        RestoreRecord(ports.table, event.restore_id).replace_instance({"checkedAt": iso(event.now)}, noted)
+        RestoreNotes(ports.table, event.restore_id).replace_instance({"checkedAt": iso(event.now)}, noted)
         return _result(event, "checked", noted.model_copy(update={"checked_at": event.now}))
     result = _result(event, "up", noted, finished=False)
     if event.now - result.since > CHECK_PATIENCE:
@@ -198,7 +198,7 @@ def _checked(
 def _result(
     event: StartInstanceEvent,
     state: Any,
-    noted: StartedInstance | None = None,
+    noted: KnownInstance | None = None,
     *,
     finished: bool | None = None,
 ) -> StartInstanceResult:

@@ -27,7 +27,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.volume import Sending, VolumeRecord
+from rewarm.steps.record.volume import Sending, VolumeNotes
 
 DELIVERY_SECONDS = 300
 """SSM tries for so long to reach the instance (botocore: ssm SendCommand TimeoutSeconds, at least 30)."""
@@ -94,7 +94,7 @@ def send(command: AgentCommand, target: AgentTarget, ports: AgentPorts) -> str:
     Raises AgentUnreachableError, InstanceAwayError, TargetNotUsableError.
     """
     volume, comment = target.volume, target.comment(command.action)
-    standing = VolumeRecord(ports.table, target.restore_id, volume.index).read().sending
+    standing = VolumeNotes(ports.table, target.restore_id, volume.index).read().sending
     known = sent_before(standing, comment, ports.commands)
     return known if known is not None else _send(command, target, comment, ports)
 
@@ -174,7 +174,7 @@ def about_to_send(
 
     Whoever notes the command's id takes the note away.
     """
-    record = VolumeRecord(table, restore_id, index)
+    record = VolumeNotes(table, restore_id, index)
 
     def noted(since: datetime, until: datetime) -> None:
         record.note_sending({**note, "since": iso(since), "until": iso(until)})

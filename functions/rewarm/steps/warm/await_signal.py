@@ -24,7 +24,7 @@ from rewarm.domain.ready.waits import (
 from rewarm.ports.executions import Waiters
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.approvals import approval_of
-from rewarm.steps.record.restore import RestoreRecord, stop_if_cancelled
+from rewarm.steps.record.restore import RestoreNotes, stop_if_cancelled
 from rewarm.steps.registration import state
 
 KEPT_SECONDS = 3_600
@@ -86,7 +86,7 @@ def await_signal(
 
 def _stop_if_approved(restore_id: str, table: RestoreTable) -> None:
     """Who approves writes it down and then takes the token, too."""
-    approval = approval_of(RestoreRecord(table, restore_id).read())
+    approval = approval_of(RestoreNotes(table, restore_id).read())
     if approval is not None and not approval.is_open:
         raise NotAwaitingApprovalError("the question has its answer")
 

@@ -26,7 +26,7 @@ from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.performance import Metrics
 from rewarm.steps.record.bucket import first_map_key, progress_key
 from rewarm.steps.record.restore import stop_if_cancelled
-from rewarm.steps.record.volume import SentCommand, VolumeRecord
+from rewarm.steps.record.volume import KnownCommand, VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read
@@ -72,7 +72,7 @@ def dispatch_warmer(
     InstanceAwayError, TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
     """
     stop_if_cancelled(ports.table, event.restore_id)
-    record = VolumeRecord(ports.table, event.restore_id, event.volume.index)
+    record = VolumeNotes(ports.table, event.restore_id, event.volume.index)
     noted = record.read().command
     earlier = noted.result if noted.volume_id == event.volume_id else None
     restarts = 0
@@ -173,7 +173,7 @@ class Restart:
 
 def restart(
     earlier: DispatchWarmerResult,
-    noted: SentCommand,
+    noted: KnownCommand,
     now: datetime,
     *,
     commands: Commands,

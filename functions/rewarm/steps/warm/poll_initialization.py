@@ -37,7 +37,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record import samples
 from rewarm.steps.record.restore import FINISHED, Status, stop_if_cancelled
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.warm.agent_command import bytes_to_read
 from rewarm.steps.warm.lost_instance import (
@@ -100,7 +100,7 @@ def poll_initialization(
     samples.note(event, result, ports.artifacts)
     _stop_if_stalled(event, result)
     key = event.dispatch.progress_key if event.dispatch else None
-    record = VolumeRecord(ports.table, event.restore_id, event.volume.index)
+    record = VolumeNotes(ports.table, event.restore_id, event.volume.index)
     record.note_initialization(result, event.volume_id, event.plan.strategy, key, event.now)
     if status != Status.INITIALIZING and status not in FINISHED:
         ports.table.advance(event.restore_id, Status.INITIALIZING.value)

@@ -63,7 +63,7 @@ class TestReady:
     def test_names_what_an_earlier_plan_left_behind(self):
         world = World()
         account = {"removed": [], "kept": ["volume vol-1 (its tag rewarm:stack is gone)"], "goesOn": True}
-        world.table.update_volume(RESTORE_ID, 0, {"cleanUp0": account})
+        world.table.update_volume(RESTORE_ID, 0, {"cleanUp": account})
         say(world, "ready", ready_details())
         message = world.messages.sent[0]
         assert "Left behind: volume vol-1 (its tag rewarm:stack is gone)." in message["text"]

@@ -184,7 +184,7 @@ class TestCleanUp:
         update = world.table.update_volume
 
         def refuse_story(restore_id, index, changes):
-            if "story0" in changes:
+            if "story" in changes:
                 raise error
             update(restore_id, index, changes)
 
@@ -211,13 +211,13 @@ class TestCleanUp:
         """Of the same snapshot, while the restore ran; also where CreateVolume's answer was lost."""
         copy = copied(world)
         if not is_noted:
-            world.table.update_volume(RESTORE_ID, 0, {"volume0": None})
+            world.table.update_volume(RESTORE_ID, 0, {"volume": None})
         assert clean(world, volume_id=VOLUME_ID if is_noted else None).removed == [f"volume {VOLUME_ID}"]
         assert list(world.volumes.volumes) == [copy]
 
     def test_of_two_volumes_that_nothing_tells_apart_none_is_deleted(self, world):
         copy = copied(world, minutes=0)
-        world.table.update_volume(RESTORE_ID, 0, {"volume0": None})
+        world.table.update_volume(RESTORE_ID, 0, {"volume": None})
         assert clean(world, volume_id=None).removed == []
         assert list(world.volumes.volumes) == [VOLUME_ID, copy]
 
@@ -233,21 +233,21 @@ class TestCleanUp:
     def test_deletes_the_volume_of_a_later_plan_whose_id_was_never_told(self, world):
         second = create(world, attempt=1)
         made = world.table.records[RESTORE_ID]["volume0"]
-        world.table.update_volume(RESTORE_ID, 0, {"volume0": {**made, "volumeIds": {"0": VOLUME_ID}}})
+        world.table.update_volume(RESTORE_ID, 0, {"volume": {**made, "volumeIds": {"0": VOLUME_ID}}})
         assert clean(world, volume_id=None).removed == [f"volume {VOLUME_ID}", f"volume {second}"]
 
     def test_deletes_an_empty_volume_whose_id_was_never_told(self):
         """Of a direct write: EC2 names no snapshot of it."""
         world = World()
         empty = create(world, chosen=plan(Strategy.DIRECT_WRITE))
-        world.table.update_volume(RESTORE_ID, 0, {"volume0": None})
+        world.table.update_volume(RESTORE_ID, 0, {"volume": None})
         assert clean(world, volume_id=None).removed == [f"volume {empty}"]
 
     def test_leaves_a_volume_of_a_snapshot_alone_that_has_the_tags_of_an_empty_one(self):
         world = World()
         empty = create(world, chosen=plan(Strategy.DIRECT_WRITE))
         world.volumes.change(empty, snapshot_id="snap-backup")
-        world.table.update_volume(RESTORE_ID, 0, {"volume0": None})
+        world.table.update_volume(RESTORE_ID, 0, {"volume": None})
         assert clean(world, volume_id=None).removed == []
         assert list(world.volumes.volumes) == [empty]
 
@@ -362,7 +362,7 @@ def test_a_mixed_volume_is_named_although_its_undo_log_is_deleted() -> None:
         "undoLog": None,
         "found": "vol-owner is mixed: 3 blocks",
     }
-    world.table.update_volume(RESTORE_ID, 0, {"rewind0": found})
+    world.table.update_volume(RESTORE_ID, 0, {"rewind": found})
     (kept,) = clean(world, volume_id=None).kept
     assert "vol-owner is mixed: 3 blocks" in kept
     assert "no way back" in kept

@@ -92,7 +92,7 @@ class TestRestore:
     def test_one_that_was_told_as_ready_gets_its_missing_report(self, world: SweepWorld) -> None:
         """`Announce Unreported` wrote the status to an item that was lost, and nothing else is in it."""
         of_ready_volume(world, "SUCCEEDED")
-        world.table.update_volume(RESTORE_ID, 0, {"told0": {"at": "2026-11-21T03:10:00Z"}})
+        world.table.update_volume(RESTORE_ID, 0, {"told": {"at": "2026-11-21T03:10:00Z"}})
         world.table.lose(RESTORE_ID)
         told = {"status": "ready", "toldAt": "2026-11-21T03:11:00Z", "finishedAt": "2026-11-21T03:11:00Z"}
         world.table.update(RESTORE_ID, told)
@@ -110,7 +110,7 @@ class TestRestore:
     ) -> None:
         """Its volumes' executions say that they are at full speed; `Release Target` takes the note away."""
         of_ready_volume(world, "ABORTED")
-        world.table.update_volume(RESTORE_ID, 0, {"told0": {"at": "2026-11-21T03:10:00Z"}})
+        world.table.update_volume(RESTORE_ID, 0, {"told": {"at": "2026-11-21T03:10:00Z"}})
         world.table.lose(RESTORE_ID)
         if is_released:
             world.holds.leave(RESTORE_ID)

@@ -33,7 +33,7 @@ def world() -> SweepWorld:
     made = SweepWorld()
     made.put(BOOSTED)
     for index in (3, 4):
-        made.table.update_volume(RESTORE_ID, index, {f"plan{index}": {}})
+        made.table.update_volume(RESTORE_ID, index, {"plan": {}})
     return made
 
 

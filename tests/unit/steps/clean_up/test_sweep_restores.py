@@ -394,7 +394,7 @@ class TestRacesAndBystanders:
         world.volumes.change(VOLUME_ID, attachments=(), state="available")
         world.volumes.volumes[VOLUME_ID].settings.tags.pop("rewarm:failed")
         account = world.table.records[RESTORE_ID]["cleanUp0"]
-        world.table.update_volume(RESTORE_ID, 0, {"cleanUp0": {**account, "unfinished": unfinished}})
+        world.table.update_volume(RESTORE_ID, 0, {"cleanUp": {**account, "unfinished": unfinished}})
         world.sweep(now=at(45))
         assert world.volumes.deleted == []
         assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags
@@ -409,7 +409,7 @@ class TestRacesAndBystanders:
             client_token="source",
         )
         (source,) = world.volumes.volumes
-        world.table.update_volume(RESTORE_ID, 0, {"volume0": {**MADE, "volumeId": "vol-gone"}})
+        world.table.update_volume(RESTORE_ID, 0, {"volume": {**MADE, "volumeId": "vol-gone"}})
         world.sweep()
         assert list(world.volumes.volumes) == [source]
 

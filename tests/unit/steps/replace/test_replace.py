@@ -324,9 +324,9 @@ class TestTheRootVolume:
         world.instances.swap = "in-progress"
         first = self.ask(world)
         assert (first.finished, first.state) == (False, "swapping")
-        noted = world.table.get_volume(RESTORE_ID, 0)["replaced0"]
+        noted = world.table.get_volume(RESTORE_ID, 0)["replaced"]
         lost = {name: value for name, value in noted.items() if name != "taskId"}
-        world.table.update_volume(RESTORE_ID, 0, {"replaced0": lost})
+        world.table.update_volume(RESTORE_ID, 0, {"replaced": lost})
         self.ask(world, first, minute=1)
         assert len(set(world.instances.asked_swaps)) == 1
 
@@ -394,7 +394,7 @@ class TestTheRootVolume:
         world.instances.swap_failure = RequestRefusedError("IncorrectInstanceState")
         world.instances.begins_all_the_same = True
         assert self.ask(world).state == "swapping"
-        assert world.table.get_volume(RESTORE_ID, 0)["replaced0"]["taskId"].startswith("replacevol-")
+        assert world.table.get_volume(RESTORE_ID, 0)["replaced"]["taskId"].startswith("replacevol-")
 
     def test_no_word_from_the_instance_is_told_with_the_way_back(self, world):
         self.ask(world)

@@ -196,7 +196,7 @@ class TestAnnounce:
         return world.messages.sent[-1]
 
     def test_who_was_replaced_and_what_happens_on_failure(self, world):
-        world.table.update_volume(RESTORE_ID, 0, {"replaced0": {"volumeId": OLD, "unmounted": ["/data"]}})
+        world.table.update_volume(RESTORE_ID, 0, {"replaced": {"volumeId": OLD, "unmounted": ["/data"]}})
         told = self.say(world, "attached", device=DEVICE)
         assert f"It has taken the place of {OLD}" in told["text"]
         assert f"If the restore fails, Rewarm puts {OLD} back and keeps {VOLUME_ID}" in told["text"]
@@ -298,11 +298,11 @@ class TestReport:
         return report.volumes[0].replaced
 
     def test_who_was_replaced(self):
-        replaced = self.reported(accounts.ready(), replaced0={"state": "out"})
+        replaced = self.reported(accounts.ready(), replaced={"state": "out"})
         assert (replaced.volume_id, replaced.device, replaced.state) == (OLD, DEVICE, "replaced")
 
     def test_where_it_is_after_a_failure(self):
-        replaced = self.reported(accounts.failed(), replaced0={"state": "left", "reason": "it is mounted"})
+        replaced = self.reported(accounts.failed(), replaced={"state": "left", "reason": "it is mounted"})
         assert (replaced.state, replaced.reason) == ("left", "it is mounted")
 
     def test_one_that_was_never_touched_is_in_its_place(self):

@@ -291,6 +291,6 @@ class TestFailedRestore:
 
     def test_it_teaches_nothing(self):
         world = World()
-        world.table.update_volume(RESTORE_ID, 0, {"story0": {"timeline": accounts.ready()["timeline"]}})
+        world.table.update_volume(RESTORE_ID, 0, {"story": {"timeline": accounts.ready()["timeline"]}})
         accounts.reported(world, [accounts.planned()], [accounts.failed()])
         assert world.history.records() == []

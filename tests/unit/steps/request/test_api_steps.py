@@ -275,7 +275,7 @@ class TestGetRestore:
         start(world)
         key = "restores/x/0/progress.json"
         world.table.put(RESTORE_ID, {"volume0": {"volumeId": "vol-1"}, "volume1": {"volumeId": "vol-2"}})
-        world.table.update_volume(RESTORE_ID, 0, {"command0": {"dispatch": {"progressKey": key}}})
+        world.table.update_volume(RESTORE_ID, 0, {"command": {"dispatch": {"progressKey": key}}})
         world.artifacts.objects[key] = {"event": "progress", "bytesDone": 7}
         found = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
         assert found["status"] == "accepted"
@@ -288,7 +288,7 @@ class TestGetRestore:
         world = World()
         start(world)
         listed = {"firstPart": 2, "shards": 4, "blocks": 2_048, "startedAt": "2026-11-23T12:00:00Z"}
-        world.table.update_volume(RESTORE_ID, 0, {"copying0": listed})
+        world.table.update_volume(RESTORE_ID, 0, {"copying": listed})
         for part, seconds in ((0, 5), (2, 16), (4, 32), (6, 33)):
             key = f"deltas/{RESTORE_ID}/0/part-{part:06d}"
             world.artifacts.written_at[key] = datetime(2026, 11, 23, 12, 0, seconds, tzinfo=UTC)
@@ -306,7 +306,7 @@ class TestGetRestore:
         start(world)
         assert get_restore(RESTORE_ID, wired(GetRestorePorts, world))["reportUrl"] is None
         world.table.update(RESTORE_ID, {"pageKey": "restores/x/report.html"})
-        world.table.update_volume(RESTORE_ID, 1, {"report1": {"pageKey": "restores/x/1/report.html"}})
+        world.table.update_volume(RESTORE_ID, 1, {"report": {"pageKey": "restores/x/1/report.html"}})
         found = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
         assert found["reportUrl"] == world.artifacts.download_url(
             "restores/x/report.html", expires_seconds=3_600
@@ -331,7 +331,7 @@ class TestGetRestore:
         start(world)
         for index in (1, 0):
             told = {"index": index, "snapshotId": SNAPSHOT_ID, "plan": {"why": "cheapest"}}
-            world.table.update_volume(RESTORE_ID, index, {f"plan{index}": told})
+            world.table.update_volume(RESTORE_ID, index, {"plan": told})
         found = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
         assert [one["index"] for one in found["plans"]] == [0, 1]
         assert found["volumes"] == []

@@ -15,7 +15,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.ready.waits import approval_signal
 from rewarm.steps.record.approvals import answer, ask
-from rewarm.steps.record.restore import RestoreRecord
+from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
 from rewarm.steps.request.check_approval import CheckApprovalEvent, check_approval
 from rewarm.steps.request.routes import cancel_restore
@@ -102,7 +102,7 @@ def test_what_never_waited_cannot_be_approved(ports):
 
 
 def test_it_is_too_late_once_the_wait_is_over(ports):
-    known = RestoreRecord(ports.table, RESTORE_ID).read()
+    known = RestoreNotes(ports.table, RESTORE_ID).read()
     assert answer(RESTORE_ID, known, {"endedAt": "2026-11-21T04:00:00Z"}, ports.table)
     with pytest.raises(NotAwaitingApprovalError, match="in time"):
         approve(ports)

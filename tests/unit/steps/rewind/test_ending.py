@@ -36,7 +36,7 @@ def reasons(world: Rewinding) -> str:
 
 
 def record(world: Rewinding) -> dict:
-    return dict(world.table.get_volume(RESTORE_ID, 0)["rewind0"])
+    return dict(world.table.get_volume(RESTORE_ID, 0)["rewind"])
 
 
 def ended(world: Rewinding, **account: object) -> None:

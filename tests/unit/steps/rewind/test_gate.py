@@ -28,7 +28,7 @@ def is_marked(world: Rewinding) -> bool:
 
 
 def state(world: Rewinding) -> str:
-    return str(world.table.get_volume(RESTORE_ID, 0)["rewind0"]["state"])
+    return str(world.table.get_volume(RESTORE_ID, 0)["rewind"]["state"])
 
 
 def test_packs_are_copied_while_the_evidence_is_pending_but_the_agent_gets_no_part(world: Rewinding) -> None:

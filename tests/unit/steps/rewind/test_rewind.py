@@ -41,7 +41,7 @@ def test_without_a_newer_snapshot_the_evidence_is_waited_for(world: Rewinding) -
     assert done.initialization.ready
     assert REWINDING_TAG not in world.volumes.volumes[OLD].settings.tags
     assert any(name in reason and "undoes" in reason for reason in done.initialization.reasons)
-    assert world.table.get_volume(RESTORE_ID, 0)["rewind0"]["state"] == "done"
+    assert world.table.get_volume(RESTORE_ID, 0)["rewind"]["state"] == "done"
 
 
 def test_looks_follow_each_other_at_once_at_first_and_slower_later(world: Rewinding) -> None:
@@ -164,7 +164,7 @@ def test_an_evidence_is_noted_before_ec2_shows_it(world: Rewinding, monkeypatch:
     with pytest.raises(RestoreCancelledError):
         world.go()
     (made,) = world.evidence.made
-    noted = world.table.get_volume(RESTORE_ID, 0)["rewind0"]
+    noted = world.table.get_volume(RESTORE_ID, 0)["rewind"]
     assert (noted["volumeId"], noted["evidence"]) == (OLD, made)
 
 

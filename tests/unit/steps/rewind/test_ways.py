@@ -85,7 +85,7 @@ def test_at_its_end_the_log_is_named_with_size_price_and_end(logging: Rewinding)
     assert "the other 37 were compared, and are the same" in first
     assert f"source.undoOf {RESTORE_ID} undoes this one" in second
     assert "has 2 MiB" in second
-    record = logging.table.get_volume(RESTORE_ID, 0)["rewind0"]
+    record = logging.table.get_volume(RESTORE_ID, 0)["rewind"]
     assert (record["state"], record["undoLog"]["packs"], record["evidence"]) == ("done", 1, None)
     assert record["undoLog"]["expiresAt"]
 
@@ -95,7 +95,7 @@ def test_where_nothing_was_overwritten_no_way_back_is_promised(logging: Rewindin
     done = finished(logging)
     assert done.initialization is not None
     assert "no block was overwritten" in done.initialization.reasons[1]
-    assert logging.table.get_volume(RESTORE_ID, 0)["rewind0"]["undoLog"] is None
+    assert logging.table.get_volume(RESTORE_ID, 0)["rewind"]["undoLog"] is None
 
 
 def test_where_nobody_can_look_at_the_log_the_volume_is_whole_all_the_same(
@@ -212,7 +212,7 @@ class TestUnwritten:
         again.report({"event": "armed", "unwrittenSince": True})
         taken = again.go()
         assert (taken.phase, taken.evidence_id, taken.delta) == ("wait", NEWEST, None)
-        assert again.table.get_volume(RESTORE_ID, 0)["rewind0"]["evidence"] == NEWEST, "before a write"
+        assert again.table.get_volume(RESTORE_ID, 0)["rewind"]["evidence"] == NEWEST, "before a write"
         delta = again.go().delta
         assert again.gate_is_open
         assert not again.evidence.made
@@ -221,7 +221,7 @@ class TestUnwritten:
         done = finished(again)
         assert done.initialization is not None
         assert f"{NEWEST} has {OLD}" in done.initialization.reasons[-1]
-        assert again.table.get_volume(RESTORE_ID, 0)["rewind0"]["evidenceState"] == "completed"
+        assert again.table.get_volume(RESTORE_ID, 0)["rewind"]["evidenceState"] == "completed"
 
     def test_after_a_kill_it_stays_the_way_back_and_a_snapshot_says_what_differs(
         self, again: Rewinding
@@ -238,7 +238,7 @@ class TestUnwritten:
         asked = again.go()
         (made,) = again.evidence.made
         assert (asked.evidence_id, asked.compared_id, asked.equal_id) == (NEWEST, made, None)
-        assert again.table.get_volume(RESTORE_ID, 0)["rewind0"]["others"] == [made]
+        assert again.table.get_volume(RESTORE_ID, 0)["rewind"]["others"] == [made]
 
     def test_where_it_is_deleted_meanwhile_nothing_is_written(self, again: Rewinding) -> None:
         again.kept, again.compared = "snapshot", "snapshots"

@@ -138,11 +138,11 @@ class TestReplacedDisks:
         ],
     )
     def test_the_new_volume_gets_the_letter_of_the_old_one(self, world, before, wished):
-        world.table.update_volume(RESTORE_ID, 0, {"replaced0": {"unmounted": before}})
+        world.table.update_volume(RESTORE_ID, 0, {"replaced": {"unmounted": before}})
         attach(world, bringOnline=True, replaces=OLD, mode="replace")
         assert sent_parameters(world)["mountPath"] == wished
 
     def test_another_path_may_be_asked_for(self, world):
-        world.table.update_volume(RESTORE_ID, 0, {"replaced0": {"unmounted": ["E:\\"]}})
+        world.table.update_volume(RESTORE_ID, 0, {"replaced": {"unmounted": ["E:\\"]}})
         attach(world, bringOnline=True, replaces=OLD, mode="replace", mountPath="G:")
         assert sent_parameters(world)["mountPath"] == "G:"

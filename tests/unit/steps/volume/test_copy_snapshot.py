@@ -62,14 +62,14 @@ class TestCopying:
     def test_a_lost_answer_makes_no_second_copy(self):
         world = World()
         prepare(world)
-        world.table.update_volume(RESTORE_ID, 0, {"snapshotCopy0": {"askedAt": NOW.isoformat()}})
+        world.table.update_volume(RESTORE_ID, 0, {"snapshotCopy": {"askedAt": NOW.isoformat()}})
         world.copies.change(next(iter(world.copies.made)), state="completed")
         assert prepare(world, 1).ready
         assert len(world.copies.orders) == 1
 
     def test_a_copy_that_never_appears_is_ordered_again(self):
         world = World()
-        world.table.update_volume(RESTORE_ID, 0, {"snapshotCopy0": {"askedAt": NOW.isoformat()}})
+        world.table.update_volume(RESTORE_ID, 0, {"snapshotCopy": {"askedAt": NOW.isoformat()}})
         assert not prepare(world, 1).ready
         assert world.copies.orders == []
         prepare(world, 3)

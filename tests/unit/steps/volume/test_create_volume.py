@@ -16,7 +16,7 @@ from rewarm.domain.errors import (
     VolumeCopyUnavailableError,
 )
 from rewarm.domain.model import Strategy, VolumeSettings
-from rewarm.steps.record.volume import VolumeRecord
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.volume.create_volume import (
     CreateVolumeEvent,
     CreateVolumePorts,
@@ -80,7 +80,7 @@ class TestCreateVolume:
         world.volumes.failure = RequestRefusedError("CreateVolume: refused")
         with pytest.raises(RequestRefusedError):
             create(world)
-        assert VolumeRecord(world.table, RESTORE_ID, 0).read().was_never_lost
+        assert VolumeNotes(world.table, RESTORE_ID, 0).read().was_never_lost
 
     def test_the_next_plan_has_a_token_of_its_own(self):
         world = World()

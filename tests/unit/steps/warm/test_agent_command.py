@@ -27,7 +27,7 @@ def refuse_the_id(world, monkeypatch):
     write = world.table.update_volume
 
     def refuse(restore_id, index, changes):
-        if {"command0", "measurement0"} & changes.keys():
+        if {"command", "measurement"} & changes.keys():
             raise ThrottledError("UpdateItem: slow down")
         write(restore_id, index, changes)
 
@@ -35,7 +35,7 @@ def refuse_the_id(world, monkeypatch):
 
 
 def sending(world):
-    return world.table.get_volume(RESTORE_ID, 0).get("sending0")
+    return world.table.get_volume(RESTORE_ID, 0).get("sending")
 
 
 @pytest.fixture
