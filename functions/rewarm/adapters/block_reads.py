@@ -6,6 +6,7 @@ import base64
 import hashlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import zstandard
@@ -31,8 +32,7 @@ LEVEL = 1
 """zstd's fastest ordinary level: a function has little more than one processor."""
 BY_SNAPSHOT, BY_ACCOUNT = "RequestThrottledException", "ACCOUNT_THROTTLED"
 """EBS direct APIs: a code that is the snapshot's limit unless its reason names the account (botocore ebs,
-RequestThrottledExceptionReason). ThrottlingException is the account's.
-"""
+RequestThrottledExceptionReason). ThrottlingException is the account's."""
 
 
 def is_of_snapshot(error: ThrottledError) -> bool:
@@ -63,32 +63,20 @@ class EbsBlockReader:
         region: str,
         rates: ReadRates,
     ) -> Iterator[PackedBlock]:
-        reading = _Reading(
-            self._ebs(region),
-            self._paces.of(region, snapshot_id, rates),
-            snapshot_id,
-            volume_bytes,
-            self._sleep,
-        )
+        pace = self._paces.of(region, snapshot_id, rates)
+        reading = _Reading(self._ebs(region), pace, snapshot_id, volume_bytes, self._sleep)
         return in_order(reading.packed, blocks, threads=THREADS, look_ahead=2 * THREADS)
 
 
+@dataclass(frozen=True, slots=True)
 class _Reading:
     """One snapshot that is read."""
 
-    def __init__(
-        self,
-        ebs: EBSClient,
-        pace: BlockPace,
-        snapshot_id: str,
-        volume_bytes: int,
-        sleep: Callable[[float], None],
-    ) -> None:
-        self._ebs = ebs
-        self._pace = pace
-        self._snapshot_id = snapshot_id
-        self._volume_bytes = volume_bytes
-        self._sleep = sleep
+    ebs: EBSClient
+    pace: BlockPace
+    snapshot_id: str
+    volume_bytes: int
+    sleep: Callable[[float], None]
 
     def packed(self, block: ChangedBlock, ended: threading.Event) -> PackedBlock:
         """Raises as BlockReader.read."""
@@ -97,13 +85,13 @@ class _Reading:
             if sha256 is not None:
                 return self._whole(block.index, data, sha256)
         raise BlockDamagedError(
-            f"block {block.index} of {self._snapshot_id} came {DAMAGED_TRIES} times with "
+            f"block {block.index} of {self.snapshot_id} came {DAMAGED_TRIES} times with "
             "bytes of another SHA-256"
         )
 
     def _whole(self, index: int, data: bytes, sha256: bytes) -> PackedBlock:
         """EBS may hand out a shorter block; the rest of it is zeros."""
-        length = block_length(index, self._volume_bytes)
+        length = block_length(index, self.volume_bytes)
         if len(data) != length:
             data = data[:length].ljust(length, b"\0")
             sha256 = hashlib.sha256(data).digest()
@@ -114,12 +102,12 @@ class _Reading:
         """As `_asked`, again where EBS throttles or is out of order."""
         throttled = unavailable = 0
         while True:
-            turn = self._pace.wait()
+            turn = self.pace.wait()
             try:
                 answer = self._asked(block)
             except ThrottledError as error:
                 by_snapshot = is_of_snapshot(error)
-                self._pace.answered(turn, refused_by_snapshot=by_snapshot, refused_by_account=not by_snapshot)
+                self.pace.answered(turn, refused_by_snapshot=by_snapshot, refused_by_account=not by_snapshot)
                 throttled += 1
                 if throttled == THROTTLED_TRIES or ended.is_set():
                     raise
@@ -127,22 +115,21 @@ class _Reading:
                 unavailable += 1
                 if unavailable == UNAVAILABLE_TRIES or ended.is_set():
                     raise
-                self._sleep(FIRST_PAUSE_SECONDS * 2 ** (unavailable - 1))
+                self.sleep(FIRST_PAUSE_SECONDS * 2 ** (unavailable - 1))
             else:
-                self._pace.answered(turn)
+                self.pace.answered(turn)
                 return answer
 
     def _asked(self, block: ChangedBlock) -> tuple[bytes, bytes | None]:
         """The bytes with their SHA-256; None in its place where they are damaged."""
         with naming_errors():
-            answer = self._ebs.get_snapshot_block(
-                SnapshotId=self._snapshot_id, BlockIndex=block.index, BlockToken=block.first_token or ""
+            answer = self.ebs.get_snapshot_block(
+                SnapshotId=self.snapshot_id, BlockIndex=block.index, BlockToken=block.first_token or ""
             )
             try:
                 data = answer["BlockData"].read()
             except IncompleteReadError as error:
                 raise ServiceUnavailableError(f"block {block.index} was cut off: {error}") from error
         sha256 = hashlib.sha256(data).digest()
-        checksum = base64.b64encode(sha256).decode()
-        is_whole = len(data) == answer["DataLength"] and checksum == answer["Checksum"]
-        return data, sha256 if is_whole else None
+        found = len(data), base64.b64encode(sha256).decode()
+        return data, sha256 if found == (answer["DataLength"], answer["Checksum"]) else None

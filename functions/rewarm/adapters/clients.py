@@ -91,15 +91,10 @@ def s3_client() -> Any:
     which Regions opened after 20 March 2019 refuse, and which redirects for the first day of a bucket in any
     other Region than us-east-1. A presigned URL does not survive that, because the host is signed.
 
-    Bodies are not signed, as botocore's default has it for those with a checksum at their end: TLS and the
-    checksum protect them, and no SHA-256 has to be made of them.
+    Bodies are not signed, as those with a checksum at their end are not: TLS and the checksum protect them.
     """
-    own = {
-        "addressing_style": "virtual",
-        "us_east_1_regional_endpoint": "regional",
-        "payload_signing_enabled": False,
-    }
-    return _made("s3", config=config(signature_version="s3v4", s3=own))
+    host = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"}
+    return _made("s3", config=config(signature_version="s3v4", s3={**host, "payload_signing_enabled": False}))
 
 
 def price_list_client() -> Any:
