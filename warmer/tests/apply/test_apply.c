@@ -194,9 +194,9 @@ static void whoever_begins_to_use_the_device_stops_the_writing(void) {
     is_waiting = false;
     CHECK_BETWEEN(looks, 1, 1);
     CHECK_BETWEEN(result.blocks_written, 1, BLOCKS);
-    snprintf(expected, sizeof expected,
-             "%u blocks were written; process 7 (mkfs) opened /dev/nvme1n1 for writing",
-             (unsigned)result.blocks_written);
+    unsigned written = (unsigned)result.blocks_written;
+    snprintf(expected, sizeof expected, "%u %s written; process 7 (mkfs) opened /dev/nvme1n1 for writing",
+             written, written == 1 ? "block was" : "blocks were");
     CHECK_TEXT(told.text, expected);
 }
 

@@ -145,7 +145,7 @@ expect_true it_said_first_that_it_was_armed sh -c "head -n 1 out | grep -q '\"ev
 
 # A part that does not appear after blocks were written is no refusal.
 mv late/part-1 late/part-1.soon
-apply --manifest late/manifest --wait-seconds 3
+apply --manifest late/manifest --wait-seconds 6
 expect_true a_part_that_is_missing_after_a_write_is_a_failure test "$status" -eq 69 -a "$(field verdict)" = failed \
     -a "$(field blocksWritten)" -gt 0
 mv late/part-1.soon late/part-1

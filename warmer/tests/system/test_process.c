@@ -99,7 +99,7 @@ static void one_that_stays_is_waited_for_and_ended(void) {
     const char *words[] = {program, "stay", "", NULL};
     struct process *process = NULL;
     CHECK_EQ(process_start(words, NULL, &process), 0);
-    for (unsigned i = 0; i < 100 && process_line(process)[0] == '\0'; i++) {
+    for (unsigned i = 0; i < 1000 && process_line(process)[0] == '\0'; i++) {
         CHECK(!process_wait(process, clock_now_ns() + 50 * NS_PER_MILLISECOND));
     }
     CHECK_TEXT(process_line(process), "{\"stays\":1}");
