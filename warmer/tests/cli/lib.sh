@@ -35,15 +35,20 @@ begin() {
     done
 }
 
-# begin_slowly ARGUMENTS…: the same at 16 MiB/s, until a block is read.
+# begin_slowly ARGUMENTS…: the same at 2 MiB/s, until a block is read.
 begin_slowly() {
-    begin '[1-9]' "$@" --max-mib-s 16
+    begin '[1-9]' "$@" --max-mib-s 2
 }
 
 # finish: wait for the process of begin; its exit status goes to $status.
 finish() {
     wait "$pid" 2>/dev/null
     status=$?
+}
+
+# An emulated program cannot start itself; a script starts its emulator.
+is_emulated() {
+    [ "$(head -c 2 "$WARMER")" = '#!' ]
 }
 
 # until_runs PROCESS PROGRAM: until it has become this program, with what it was started with, or has ended.

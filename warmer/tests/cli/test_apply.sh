@@ -249,7 +249,7 @@ if [ -n "$LONG_TESTS" ]; then
 fi
 
 # An emulator, which a script starts, takes more than the program; so does a sanitizer.
-if [ "$(head -c 2 "$WARMER")" != '#!' ] && ! grep -qE '__(asan|tsan)_init' "$WARMER"; then
+if ! is_emulated && ! grep -qE '__(asan|tsan)_init' "$WARMER"; then
     cp old disk
     rm -f state
     run python3 -c 'import resource, subprocess, sys

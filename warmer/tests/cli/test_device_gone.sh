@@ -1,5 +1,5 @@
 #!/bin/sh
-# The device disappears or shrinks in the middle of a warm-up of 16 MiB/s.
+# The device disappears or shrinks in the middle of a warm-up of 2 MiB/s.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Interruption, resumption, locking: a warm-up of 16 MiB/s is stopped in different ways.
+# Interruption, resumption, locking: a warm-up of 2 MiB/s is stopped in different ways.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -45,7 +45,7 @@ expect_refused a_second_start_on_the_same_device_is_refused 3 'cannot lock disk:
 ln -s disk other-name
 run "$WARMER" warm other-name
 expect_true under_another_name_too test "$status" -eq 3
-run "$WARMER" verify disk --samples 3
+run "$WARMER" verify disk --samples 3 --max-p99-ms 10000
 expect_true verify_may_run_beside_it test "$status" -eq 0
 kill -TERM "$pid"
 finish
