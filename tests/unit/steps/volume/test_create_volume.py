@@ -76,7 +76,7 @@ class TestCreateVolume:
         """Else nothing proves that it is ours, where the id cannot be noted: nobody would delete it."""
         world = World()
         if is_planned:
-            world.table.update_volume(RESTORE_ID, 0, {"plan0": {"index": 0}})
+            world.table.update_volume(RESTORE_ID, 0, {"plan": {"index": 0}})
         world.volumes.failure = RequestRefusedError("CreateVolume: refused")
         with pytest.raises(RequestRefusedError):
             create(world)
