@@ -274,6 +274,20 @@ def imported_names(path: Path) -> Iterator[tuple[str, set[str]]]:
             yield node.module, {alias.name for alias in node.names}
 
 
+def test_each_module_has_a_name_that_no_other_one_of_its_layer_has():
+    """In two layers it is one thing seen from both, such as a port and its adapter.
+
+    Messages are such a layer twice: what they say (`domain/words`), and of what (`steps/announce`).
+    """
+    places: dict[tuple[str, str], list[str]] = {}
+    for path in modules():
+        *rooms, name = path.relative_to(PACKAGE).parts
+        aspect = "/".join(rooms) if rooms and rooms[-1] in {"words", "announce"} else "/".join(rooms[:1])
+        if name not in {"__init__.py", "routes.py"}:
+            places.setdefault((aspect, name), []).append("/".join(rooms))
+    assert {name: rooms for name, rooms in places.items() if len(rooms) > 1} == {}
+
+
 def test_each_class_name_means_one_thing():
     places: dict[str, list[str]] = {}
     for path in modules():

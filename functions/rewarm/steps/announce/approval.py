@@ -31,7 +31,7 @@ def note_asked(event: AnnounceEvent, table: RestoreTable) -> None:
     ask(event.restore_id, ApprovalDetails.model_validate(event.details).question, table)
 
 
-def approval(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_approval(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message that asks for the approval."""
     details = ApprovalDetails.model_validate(event.details)
     question = details.question

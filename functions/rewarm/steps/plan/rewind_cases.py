@@ -32,7 +32,7 @@ from rewarm.ports.performance import Metrics
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import rewound_key
-from rewarm.steps.select.rewound import refusal_on
+from rewarm.steps.select.rewind_targets import refusal_on
 
 MOST_BLOCKS_OF_A_PACK = 512
 """Of an undo log: a line of the manifest has no more."""
