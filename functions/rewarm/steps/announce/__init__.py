@@ -1,7 +1,7 @@
 """Tells people and programs what happened, and writes it to the record first.
 
 All its states run the step `announce`. The message of `Announce Fleet End` is made by the function
-`announce_fleet_end`, and so on. Each module reads the facts, and one of its name in `domain/words` has the words.
+`announce_fleet_end`, and so on. Each module reads the facts; the words are in `domain/words`.
 
 - announce: the order of record and channels, and the table of messages
 - approval: the message of a plan that waits for somebody to approve it

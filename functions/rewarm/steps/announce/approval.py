@@ -6,7 +6,7 @@ from rewarm.contracts.base import Contract, Instant
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.request import Notify
 from rewarm.contracts.values import ApprovalQuestion, PlanSummary, VolumePlan
-from rewarm.domain.words import approval as words
+from rewarm.domain.words import plan as words
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce.volume_facts import planned_groups, planned_volume
