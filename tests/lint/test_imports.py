@@ -246,10 +246,8 @@ def test_only_steps_and_what_aws_calls_beside_them_are_short_modules():
 @pytest.mark.parametrize("room", sorted(ROOM_MAY_USE["steps"]))
 def test_each_module_of_a_room_is_a_state_a_route_or_named_in_its_room(room):
     text = (PACKAGE / "steps" / room / "__init__.py").read_text(encoding="utf-8")
-    head = re.findall(r"^(?:States?|Routes?|Called [a-z ]+): (.*)\.$", text, re.MULTILINE)
-    entrances = {
-        name.strip().lower().replace(" ", "_") for names in head for name in re.split(r"[,.(]", names)
-    }
+    head = re.findall(r"^(?:Routes?|Called [a-z ]+): (.*)\.$", text, re.MULTILINE)
+    entrances = {name.strip() for names in head for name in re.split(r"[,.(]", names)} | steps().keys()
     named = set(re.findall(r"^- ([a-z_]+): ", text, re.MULTILINE))
     there = {path.stem for path in (PACKAGE / "steps" / room).glob("*.py")} - {"__init__"}
     assert named <= there, "the room names a module that is not there"
