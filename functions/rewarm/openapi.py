@@ -24,8 +24,13 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from rewarm import __version__
 from rewarm.contracts import answers
 from rewarm.contracts.base import Contract, JsonObject
-from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult
-from rewarm.contracts.calibration import Calibration, CalibrationAnswer, StoredCalibration
+from rewarm.contracts.benchmarks import (
+    BenchmarkRequest,
+    BenchmarkResult,
+    Calibration,
+    CalibrationAnswer,
+    StoredCalibration,
+)
 from rewarm.contracts.fleets import (
     AcceptedFleet,
     CancelledFleet,

@@ -13,8 +13,13 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from rewarm.contracts.base import Contract, JsonObject
-from rewarm.contracts.benchmarks import BenchmarkRequest, BenchmarkResult, BenchmarkTarget
-from rewarm.contracts.calibration import Calibration, MeasuredFigure
+from rewarm.contracts.benchmarks import (
+    BenchmarkRequest,
+    BenchmarkResult,
+    BenchmarkTarget,
+    Calibration,
+    MeasuredFigure,
+)
 from rewarm.contracts.fleets import FleetRequest
 from rewarm.contracts.parsing import parse_restore_request, parsed
 from rewarm.contracts.performance import PerformanceRequest

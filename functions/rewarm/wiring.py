@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from rewarm.ports import JsonObject
     from rewarm.ports.artifacts import Artifacts, UndoLogs
-    from rewarm.ports.blocks import BlockLists, BlockReader, PackStore, SnapshotBlocks
     from rewarm.ports.executions import (
         Executions,
         FleetExecutions,
@@ -31,20 +30,22 @@ if TYPE_CHECKING:
         Tasks,
         Waiters,
     )
-    from rewarm.ports.holds import Holds, Pace
     from rewarm.ports.instances import Commands, Instances, InstanceStates, RootVolumes
     from rewarm.ports.messages import Messages, PageLinks
-    from rewarm.ports.performance import CallTrail, Metrics, PerformanceLog, VolumeModifications
     from rewarm.ports.prices import Prices, Quotas
-    from rewarm.ports.restores import History, RestoreTable
+    from rewarm.ports.restores import History, Holds, Pace, RestoreTable
     from rewarm.ports.snapshots import (
+        BlockLists,
+        BlockReader,
         CalibrationSnapshots,
         EvidenceSnapshots,
         FastSnapshotRestores,
+        PackStore,
+        SnapshotBlocks,
         SnapshotCatalog,
         SnapshotCopies,
     )
-    from rewarm.ports.volumes import VolumeStore
+    from rewarm.ports.volumes import CallTrail, Metrics, PerformanceLog, VolumeModifications, VolumeStore
     from rewarm.steps.select.admission import Keeper
 
 settings = Settings()
@@ -148,7 +149,7 @@ def lists() -> BlockLists:
 
 
 def reader() -> BlockReader:
-    paces = adapters.block_pace.DynamoBlockPaces(
+    paces = adapters.block_reads.DynamoBlockPaces(
         _client("dynamodb"), settings.restores_table, time.time, pause
     )
     return adapters.block_reads.EbsBlockReader(_blocks_client, paces, pause)
@@ -159,7 +160,7 @@ def packs() -> PackStore:
 
 
 def logs() -> UndoLogs:
-    return adapters.undo_logs.S3UndoLogs(clients.s3_client(), settings.artifacts_bucket)
+    return adapters.packs.S3UndoLogs(clients.s3_client(), settings.artifacts_bucket)
 
 
 def instances() -> Instances:

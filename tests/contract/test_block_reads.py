@@ -14,15 +14,13 @@ from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
 
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.block_pace import DynamoBlockPaces
-from rewarm.adapters.block_reads import DAMAGED_TRIES, EbsBlockReader, is_of_snapshot
+from rewarm.adapters.block_reads import DAMAGED_TRIES, DynamoBlockPaces, EbsBlockReader, is_of_snapshot
 from rewarm.adapters.changed_blocks import EbsBlockLists
 from rewarm.adapters.packs import S3Packs
 from rewarm.adapters.snapshot_blocks import Pacer
 from rewarm.domain import errors
-from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import PackedBlock, PackFacts, packed
-from rewarm.domain.blocks.shards import ReadRates
+from rewarm.domain.blocks.shards import ChangedBlock, ReadRates
 from tests.contract.answers import ApiError, Aws
 
 GOOD, BLOCK = "snap-0123456789abcdef0", 524_288

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from local.tools.plan import offline
 from local.tools.plan.options import Options
-from rewarm.contracts.calibration import Calibration
+from rewarm.contracts.benchmarks import Calibration
 from rewarm.contracts.parsing import parsed
 from tests.support.tree import ROOT
 

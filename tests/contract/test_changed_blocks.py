@@ -9,7 +9,7 @@ import pytest
 
 from rewarm.adapters.changed_blocks import EbsSnapshotBlocks
 from rewarm.adapters.snapshot_blocks import Pacer
-from rewarm.domain.blocks.changed import ChangedBlock, ChangedPage
+from rewarm.domain.blocks.shards import ChangedBlock, ChangedPage
 from rewarm.domain.errors import AccessDeniedError, SnapshotNotFoundError, SnapshotNotUsableError
 from tests.contract.answers import ApiError, Aws
 

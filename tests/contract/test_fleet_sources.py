@@ -12,7 +12,7 @@ from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain.errors import SnapshotNotUsableError
-from rewarm.steps.fleet.sources import FleetItem, FleetSourcePorts, resolve_fleet
+from rewarm.steps.fleet.fleet_sources import FleetItem, FleetSourcePorts, resolve_fleet
 from tests.contract.answers import Aws
 from tests.local.aws.region.region_lab import INSTANCE, ZONE, Lab
 from tests.support.fakes import FakeArtifacts

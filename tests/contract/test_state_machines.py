@@ -16,7 +16,7 @@ from local import built
 from rewarm.adapters.holds import EXPIRY_SECONDS
 from rewarm.domain import errors
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
-from rewarm.steps.announce.announce import TRANSIENT
+from rewarm.steps.announce.announce import COMPOSERS, TRANSIENT
 from tests.contract import repository
 from tests.contract.repository import ROOT, Graph, Json
 from tests.support.wired import steps
@@ -234,6 +234,33 @@ class TestNames:
         assert len(list(ROOT.glob(f"tests/unit/steps/*/test_{step}.py"))) == 1
         resource = repository.functions()[f"{function}Function"]
         assert resource["Handler"] == f"rewarm.runtime.{step}"
+
+    def test_each_state_is_registered_by_the_step_in_the_file_with_its_name(self) -> None:
+        """The file's name is the state's, or how it begins: `Verify Volume After` is in verify_volume.py."""
+        registered = {(one, step) for step, registration in steps().items() for one in registration.states}
+        assert registered == {(name, repository.snake(function_of(state))) for _, name, state in LAMBDA_TASKS}
+        for name, step in registered:
+            words = name.lower().replace(" ", "_")
+            assert step == max((one for one in steps() if f"{words}_".startswith(f"{one}_")), key=len), name
+
+    def test_each_message_is_made_by_the_function_with_the_name_of_its_state(self) -> None:
+        """The sweeper sends progress, and a change of performance fails by its own Announce Failure."""
+        found = {
+            (name.lower().replace(" ", "_"), COMPOSERS[state["Arguments"]["Payload"]["event"]].__name__)
+            for _, name, state in LAMBDA_TASKS
+            if name.startswith("Announce ")
+        }
+        others = {pair for pair in found if pair[0] != pair[1]}
+        assert others == {("announce_failure", "announce_change_failure")}
+        composers = {composer.__name__ for composer in COMPOSERS.values()}
+        assert composers - {composer for _, composer in found} == {"announce_fleet_progress"}
+
+    def test_a_state_that_runs_a_state_machine_has_the_name_of_its_file(self) -> None:
+        for _, name, state in TASKS:
+            if ":lambda:" not in state["Resource"]:
+                (machine,) = re.findall(r"\$\{(\w+)StateMachineArn\}", json.dumps(state["Arguments"]))
+                assert machine == name.replace(" ", "")
+                assert (ROOT / f"statemachine/{repository.snake(machine)}.asl.yaml").is_file()
 
     @pytest.mark.parametrize("machine", MACHINES)
     def test_the_template_gives_exactly_the_substitutions_that_the_definition_takes(

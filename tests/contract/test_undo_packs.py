@@ -15,8 +15,7 @@ from moto import mock_aws
 
 from rewarm.adapters import clients
 from rewarm.adapters.artifacts import S3Artifacts
-from rewarm.adapters.packs import S3Packs
-from rewarm.adapters.undo_logs import S3UndoLogs
+from rewarm.adapters.packs import S3Packs, S3UndoLogs
 from rewarm.domain.blocks.packs import PackedBlock, packed
 from rewarm.domain.errors import BlockDamagedError, ServiceUnavailableError
 from tests.contract.answers import Aws

@@ -246,10 +246,8 @@ def test_only_steps_and_what_aws_calls_beside_them_are_short_modules():
 @pytest.mark.parametrize("room", sorted(ROOM_MAY_USE["steps"]))
 def test_each_module_of_a_room_is_a_state_a_route_or_named_in_its_room(room):
     text = (PACKAGE / "steps" / room / "__init__.py").read_text(encoding="utf-8")
-    head = re.findall(r"^(?:States?|Routes?|Called [a-z ]+): (.*)\.$", text, re.MULTILINE)
-    entrances = {
-        name.strip().lower().replace(" ", "_") for names in head for name in re.split(r"[,.(]", names)
-    }
+    head = re.findall(r"^(?:Routes?|Called [a-z ]+): (.*)\.$", text, re.MULTILINE)
+    entrances = {name.strip() for names in head for name in re.split(r"[,.(]", names)} | steps().keys()
     named = set(re.findall(r"^- ([a-z_]+): ", text, re.MULTILINE))
     there = {path.stem for path in (PACKAGE / "steps" / room).glob("*.py")} - {"__init__"}
     assert named <= there, "the room names a module that is not there"
@@ -272,6 +270,20 @@ def imported_names(path: Path) -> Iterator[tuple[str, set[str]]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             yield node.module, {alias.name for alias in node.names}
+
+
+def test_each_module_has_a_name_that_no_other_one_of_its_layer_has():
+    """In two layers it is one thing seen from both, such as a port and its adapter.
+
+    Messages are such a layer twice: what they say (`domain/words`), and of what (`steps/announce`).
+    """
+    places: dict[tuple[str, str], list[str]] = {}
+    for path in modules():
+        *rooms, name = path.relative_to(PACKAGE).parts
+        aspect = "/".join(rooms) if rooms and rooms[-1] in {"words", "announce"} else "/".join(rooms[:1])
+        if name not in {"__init__.py", "routes.py"}:
+            places.setdefault((aspect, name), []).append("/".join(rooms))
+    assert {name: rooms for name, rooms in places.items() if len(rooms) > 1} == {}
 
 
 def test_each_class_name_means_one_thing():

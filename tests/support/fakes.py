@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any
 
 from rewarm.adapters.clients import READ_SECONDS
-from rewarm.domain.blocks.changed import ChangedBlock, ChangedPage
 from rewarm.domain.blocks.rewind_facts import WrittenSince
+from rewarm.domain.blocks.shards import ChangedBlock, ChangedPage
 from rewarm.domain.errors import (
     DeviceInUseError,
     FastSnapshotRestoreUnavailableError,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from local.soak.lab.lab import FastLab
-from rewarm.contracts.calibration import Calibration
+from rewarm.contracts.benchmarks import Calibration
 from rewarm.contracts.parsing import parsed
 from rewarm_cli.calibrate import cloud as accounts
 from rewarm_cli.calibrate import command

@@ -7,10 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rewarm.adapters import artifacts, block_pace, block_reads, changed_blocks, executions, fast_restores
+    from rewarm.adapters import artifacts, block_reads, changed_blocks, executions, fast_restores
     from rewarm.adapters import history, holds, instances, messages, packs, page_links, performance, prices
     from rewarm.adapters import quotas, restores, slack, slack_bot, slack_requests, snapshot_blocks, snapshots
-    from rewarm.adapters import undo_logs, volumes
+    from rewarm.adapters import volumes
 else:
 
     def __getattr__(name: str) -> Any:

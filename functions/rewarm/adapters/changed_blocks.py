@@ -21,8 +21,7 @@ from rewarm.adapters.snapshot_blocks import (
     Pacer,
     patiently,
 )
-from rewarm.domain.blocks.changed import ChangedBlock, ChangedPage
-from rewarm.domain.blocks.shards import ListedRange, ReadRates
+from rewarm.domain.blocks.shards import ChangedBlock, ChangedPage, ListedRange, ReadRates
 from rewarm.domain.errors import RestoreError, SnapshotNotUsableError
 from rewarm.domain.model import BLOCK_BYTES
 

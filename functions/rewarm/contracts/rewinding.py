@@ -14,7 +14,7 @@ from rewarm.contracts.copying import Delta, JoinPartsResult
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult, WaitSeconds
 from rewarm.contracts.values import Failure, Plan, VolumeAssignment
-from rewarm.domain.blocks.rewindable import MOST_REWOUND
+from rewarm.domain.blocks.rewind_facts import MOST_REWOUND
 from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Strategy
 

@@ -153,10 +153,10 @@ def _phases(name: str, phases: list[Json]) -> Pictures:
 
 
 def _drills(name: str, past: list[Json]) -> Pictures:
-    from rewarm.charts import drills  # noqa: PLC0415
+    from rewarm.charts import restore  # noqa: PLC0415
 
     marks = [
-        drills.DrillMark(
+        restore.DrillMark(
             str(one["at"])[:16].replace("T", " "),
             one["outcome"],
             one.get("recoverySeconds"),
@@ -164,7 +164,7 @@ def _drills(name: str, past: list[Json]) -> Pictures:
         )
         for one in past
     ]
-    return drills.trend(marks, name, "Recovery times of the drills of this runbook, against their objective")
+    return restore.trend(marks, name, "Recovery times of the drills of this runbook, against their objective")
 
 
 def _schedule(lines: list[Json], deadline_seconds: float | None) -> Pictures:

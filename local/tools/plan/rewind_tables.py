@@ -10,9 +10,9 @@ from functools import cache
 from local.tools.plan import offline
 from local.tools.plan.crossovers import INSTANCE_TYPE, NOW
 from local.tools.plan.options import Options
-from rewarm.domain.blocks.changed import ChangedCount
 from rewarm.domain.blocks.rewind import RewindEstimate, rewind
 from rewarm.domain.blocks.rewind_facts import LISTED, LOGGED, RewindFacts, RewindManner, WrittenSince
+from rewarm.domain.blocks.shards import ChangedCount
 from rewarm.domain.model import BLOCK_BYTES, GIB, MIB, InstanceEbsLimits, PriceBook, Strategy
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits
 from rewarm.domain.plan.estimators import ESTIMATORS

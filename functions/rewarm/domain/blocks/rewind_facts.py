@@ -1,17 +1,20 @@
 """What is known of a volume that is to go back to a snapshot, and how many of its blocks differ by that.
 
 The blocks between the good snapshot and the newest completed one are listed. What was written since then lies
-between the bounds that VolumeWriteBytes and VolumeWriteOps give.
+between the bounds that VolumeWriteBytes and VolumeWriteOps give. Also whether a living volume can be put back
+at all by writing the blocks that differ, and why not.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from rewarm.domain.blocks.changed import ChangedCount
-from rewarm.domain.model import BLOCK_BYTES, InstanceEbsLimits
+from rewarm.domain.blocks.shards import ChangedCount
+from rewarm.domain.model import BLOCK_BYTES, Instance, InstanceEbsLimits, Snapshot, Volume
+from rewarm.domain.snapshots import unusable
 from rewarm.domain.time.timings import PRIORS, Timings
 from rewarm.domain.volume.volume_types import VolumeSpeed
 
@@ -117,3 +120,107 @@ def loads(facts: RewindFacts) -> tuple[RewindLoad, RewindLoad]:
         return RewindLoad(first, min(volume, first + later), found.zeros)
 
     return load(likely, between), load(min(volume, found.blocks + unlisted), touched)
+
+
+MOST_REWOUND = 8
+"""Volumes of one request: their changed blocks are listed while somebody waits."""
+MOST_LEARNED_FROM = 20
+BESIDE = "target.mode replace puts a new volume of the snapshot in its place"
+
+
+def newest_of_lineage(snapshots: Iterable[Snapshot], volume_id: str) -> Snapshot | None:
+    """The newest snapshot of the volume whose blocks can be listed; None where there is none.
+
+    A copy names an arbitrary volume, so it is not taken for one of them (botocore: ec2 Snapshot.VolumeId).
+    """
+    found = [one for one in snapshots if one.volume_id == volume_id and not one.is_copy and not unusable(one)]
+    return max(found, key=lambda one: one.started_at, default=None)
+
+
+def pending_seconds(snapshots: Iterable[Snapshot], volume_id: str) -> list[float]:
+    """How long the volume's latest snapshots were pending; without its first one, which had all blocks."""
+    whole = [one for one in snapshots if one.volume_id == volume_id and not one.is_copy]
+    later = sorted(whole, key=lambda one: one.started_at)[1:][-MOST_LEARNED_FROM:]
+    return [(one.completed_at - one.started_at).total_seconds() for one in later if one.completed_at]
+
+
+def attached_to(volume: Volume) -> str | None:
+    """The only instance that has the volume; None where there is none or several."""
+    instances = {one.instance_id for one in volume.attachments if one.state == "attached"}
+    return instances.pop() if len(instances) == 1 else None
+
+
+def lineage_refusal(volume: Volume, good: Snapshot) -> str | None:
+    """Why EBS cannot list what differs between the volume and the good snapshot; None where it may."""
+    if good.is_copy:
+        return f"{good.snapshot_id} is a copy, and EBS lists what differs between snapshots of one volume"
+    if good.volume_id != volume.volume_id:
+        return (
+            f"{good.snapshot_id} is no snapshot of {volume.volume_id} itself, and EBS lists what differs "
+            "between snapshots of one volume"
+        )
+    return None
+
+
+def volume_refusal(volume: Volume, good: Snapshot, *, is_named: bool = False) -> str | None:
+    """Why the volume cannot be rewound to the good snapshot; None where it can.
+
+    A snapshot that is not the volume's own needs a request that names the volume.
+    """
+    if volume.managed_by is not None:
+        return f"{volume.volume_id} belongs to {volume.managed_by}; {BESIDE}"
+    if len(volume.attachments) > 1:
+        return (
+            f"{volume.volume_id} is attached to {len(volume.attachments)} instances, and another one could "
+            "write meanwhile; detach it from all but one"
+        )
+    if attached_to(volume) is None:
+        return (
+            f"{volume.volume_id} is attached to no instance on which the agent could write; attach it to one"
+        )
+    foreign = None if is_named else lineage_refusal(volume, good)
+    if foreign is not None:
+        return f"{foreign}; name the volume in target.volumeId, and the device is compared"
+    if good.size_gib != volume.settings.size_gib:
+        return (
+            f"{volume.volume_id} has {volume.settings.size_gib:,} GiB now and had {good.size_gib:,} then; "
+            f"{BESIDE}"
+        )
+    return None
+
+
+def instance_refusal(
+    volume: Volume, instance: Instance, limits: InstanceEbsLimits, *, agent_available: bool
+) -> str | None:
+    """Why the agent on the volume's instance cannot write it; None where it can."""
+    devices = {one.device for one in volume.attachments}
+    if instance.root_device in devices:
+        return _root(volume.volume_id, instance)
+    if instance.state != "running" or not instance.ssm_online:
+        return f"{instance.reach_in_words}, so the agent cannot write there"
+    if instance.platform != "linux":
+        return f"{instance.instance_id} runs Windows, where writing was never tried; {BESIDE}"
+    if not limits.nvme:
+        return (
+            f"{instance.instance_id} is a {instance.instance_type}, which has no NVMe: no program on it can "
+            "tell which volume a device is"
+        )
+    if not agent_available:
+        return f"there is no agent for {instance.platform} on {instance.architecture}"
+    return None
+
+
+def _root(volume_id: str, instance: Instance) -> str:
+    if instance.state != "running":
+        return (
+            f"{volume_id} is the root volume of {instance.instance_id}, which is {instance.state}, and the "
+            "agent needs a running instance. What works is to attach the volume to another one as a data "
+            "volume, and to rewind it there; or target.mode replace with target.device "
+            f"{instance.root_device} and target.start"
+        )
+    return (
+        f"{volume_id} is the root volume of {instance.instance_id}, which runs from it; what works is "
+        f"target.mode replace with target.device {instance.root_device} and target.reboot: a new volume is "
+        "brought to full speed beside it, and EC2 swaps that in, which reboots the instance (on a stopped "
+        "instance: target.start in place of target.reboot)"
+    )

@@ -1,9 +1,7 @@
 """Tells people and programs what happened, and writes it to the record first.
 
-The module announce serves all of its states: Announce Plan, Fallback, Attached, Available, Ready, Failure and
-Unreported of a restore, Announce Change and Failure of a change of performance, Announce Fleet Plan and End.
-
-Each message has one module here, which reads the facts, and one of the same name in `domain/words`.
+All its states run the step `announce`. The message of `Announce Fleet End` is made by the function
+`announce_fleet_end`, and so on. Each module reads the facts; the words are in `domain/words`.
 
 - announce: the order of record and channels, and the table of messages
 - approval: the message of a plan that waits for somebody to approve it

@@ -34,21 +34,21 @@ Composer = Callable[[AnnounceEvent, KnownRestore], tuple[Message, Change]]
 
 COMPOSERS = MappingProxyType[str, Composer](
     {
-        "plan": plan.plan,
-        "approval": approval.approval,
-        "fallback": plan.fallback,
-        "attached": usable.attached,
-        "available": usable.available,
-        "ready": ready.ready,
-        "confirmed": ready.confirmed,
-        "drill": ended.drilled,
-        "unreported": ended.unreported,
-        "failed": ended.failed,
-        "performance-changed": performance.changed,
-        "performance-failed": performance.failed,
-        "fleet-planned": fleet.planned,
-        "fleet-progress": fleet.progress,
-        "fleet-ended": fleet.ended,
+        "plan": plan.announce_plan,
+        "approval": approval.announce_approval,
+        "fallback": plan.announce_fallback,
+        "attached": usable.announce_attached,
+        "available": usable.announce_available,
+        "ready": ready.announce_ready,
+        "confirmed": ready.announce_confirmation,
+        "drill": ended.announce_drill,
+        "unreported": ended.announce_unreported,
+        "failed": ended.announce_failure,
+        "performance-changed": performance.announce_change,
+        "performance-failed": performance.announce_change_failure,
+        "fleet-planned": fleet.announce_fleet_plan,
+        "fleet-progress": fleet.announce_fleet_progress,
+        "fleet-ended": fleet.announce_fleet_end,
     }
 )
 OF_ONE_VOLUME = usable.USABLE | {"fallback", "ready"}

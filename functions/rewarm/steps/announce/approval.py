@@ -6,7 +6,7 @@ from rewarm.contracts.base import Contract, Instant
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.request import Notify
 from rewarm.contracts.values import ApprovalQuestion, PlanSummary, VolumePlan
-from rewarm.domain.words import approval as words
+from rewarm.domain.words import plan as words
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce.volume_facts import planned_groups, planned_volume
@@ -31,7 +31,7 @@ def note_asked(event: AnnounceEvent, table: RestoreTable) -> None:
     ask(event.restore_id, ApprovalDetails.model_validate(event.details).question, table)
 
 
-def approval(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_approval(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message that asks for the approval."""
     details = ApprovalDetails.model_validate(event.details)
     question = details.question

@@ -31,7 +31,7 @@ class EndedDetails(Contract):
     page_key: str | None = None
 
 
-def failed(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
+def announce_failure(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
     """The message of a restore that failed or was cancelled."""
     details = EndedDetails.model_validate(event.details)
     failure = _failure_of_report(record) or details.failure
@@ -53,7 +53,7 @@ class DrilledDetails(Contract):
     page_key: str | None = None
 
 
-def drilled(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_drill(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a drill whose volumes came to full speed, in time or not."""
     told = DrilledDetails.model_validate(event.details).drill
     outcome = words.DrillEnd(
@@ -70,7 +70,7 @@ def _failure_of_report(record: KnownRestore) -> Failure | None:
     return record.failure.named if record.report_key else None
 
 
-def unreported(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_unreported(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a restore that is ready without a report; the sweeper writes it (missing_reports.py)."""
     details = EndedDetails.model_validate(event.details)
     why = explain(details.failure.error, details.failure.cause)

@@ -38,7 +38,7 @@ class FleetEndDetails(Contract):
     notify: Notify
 
 
-def planned(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_fleet_plan(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message that the restores of a run begin."""
     details = FleetPlanDetails.model_validate(event.details)
     prepared = details.prepared
@@ -59,7 +59,7 @@ def _price(plan: PlanSummary | None, billed_usd: Decimal | None = None) -> words
     return words.FleetPrice(plan.total_cost_usd, plan.ready_p90_at, plan.why, plan.could_save_usd, billed_usd)
 
 
-def progress(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_fleet_progress(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of how far a fleet is; the record keeps it, so that the same is not told twice."""
     account = FleetProgressDetails.model_validate(event.details).account
     over = sum(account.counts.get(state, 0) for state in ENDS)
@@ -69,7 +69,7 @@ def progress(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Chan
     return message, lambda restore: restore.table.update(restore.restore_id, {"endedTold": over})
 
 
-def ended(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_fleet_end(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a fleet that is over; the record gets its status with it."""
     report = FleetEndDetails.model_validate(event.details).report
     failed = [

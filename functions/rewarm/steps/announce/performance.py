@@ -36,7 +36,7 @@ class PerformanceFailedDetails(ChangeDetails):
     failure: Failure
 
 
-def changed(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_change(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message that the new settings are in effect."""
     details = PerformanceChangedDetails.model_validate(event.details)
     check = details.check
@@ -48,7 +48,7 @@ def changed(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Chang
     return message, lambda restore: restore.table.update(restore.restore_id, changes)
 
 
-def failed(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_change_failure(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message that the change failed."""
     details = PerformanceFailedDetails.model_validate(event.details)
     why = explain(details.failure.error, details.failure.cause)

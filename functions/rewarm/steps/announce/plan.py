@@ -32,7 +32,7 @@ class FallbackDetails(Contract):
     rejected: tuple[str, ...] = ()
 
 
-def plan(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_plan(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of the plan; the record keeps each volume's plan."""
     details = PlanDetails.model_validate(event.details)
     summary = details.summary
@@ -67,7 +67,7 @@ def _started_by(trigger: Trigger) -> str:
     return "Requested through the API."
 
 
-def fallback(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_fallback(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message that another plan takes over; `Choose Fallback` has written it to the record."""
     details = FallbackDetails.model_validate(event.details)
     reason = explain(details.failure.error, details.failure.cause).sentence

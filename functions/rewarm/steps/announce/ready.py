@@ -51,7 +51,7 @@ class ReadyDetails(Contract):
     """No Retry comes after this one (announce.py)."""
 
 
-def ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
+def announce_ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
     """The message; the record learns what `Release` could not give back, and of the replaced volume."""
     details = ReadyDetails.model_validate(event.details)
     ready_at = details.ready_at or event.now
@@ -96,7 +96,7 @@ class ConfirmedDetails(Contract):
     page_key: str | None = None
 
 
-def confirmed(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_confirmation(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """What VolumeReadOps, the second witness, says of all volumes."""
     details = ConfirmedDetails.model_validate(event.details)
     opinions = [

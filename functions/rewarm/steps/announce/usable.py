@@ -53,7 +53,7 @@ def note_usable(event: AnnounceEvent, table: RestoreTable) -> None:
         raise RestoreCancelledError(ENDED)
 
 
-def attached(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
+def announce_attached(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
     """The message of a volume that is attached to its instance."""
     details = AttachedDetails.model_validate(event.details)
     message = words.attached(
@@ -77,7 +77,7 @@ def attached(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Chang
     return message, change
 
 
-def available(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_available(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a volume that was restored to a zone."""
     details = AvailableDetails.model_validate(event.details)
     zone, planned = details.volume.availability_zone, planned_volume(details.volume, details.plan)

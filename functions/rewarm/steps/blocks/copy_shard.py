@@ -13,7 +13,6 @@ from datetime import timedelta
 
 from rewarm.contracts.base import Contract, StepEvent
 from rewarm.contracts.copying import Count, Delta, ListBlocksResult, Shard, ShardFailure
-from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import (
     Line,
     ManifestHead,
@@ -25,11 +24,11 @@ from rewarm.domain.blocks.packs import (
     sample_line,
     taken_out,
 )
-from rewarm.domain.blocks.shards import ReadRates
+from rewarm.domain.blocks.shards import ChangedBlock, ReadRates
 from rewarm.domain.errors import BlockDamagedError, BlockTokenError, RestoreError, ServiceUnavailableError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.blocks import BlockLists, BlockReader, PackStore
+from rewarm.ports.snapshots import BlockLists, BlockReader, PackStore
 from rewarm.steps.blocks.undo_log import with_undo
 from rewarm.steps.record.bucket import delta_address, log_part_key, pack_key, part_key, shard_failure_key
 from rewarm.steps.registration import state

@@ -17,7 +17,7 @@ from rewarm.domain.errors import TEMPORARY, PartMissingError, ShardFailedError
 from rewarm.domain.units import count_text
 from rewarm.domain.words.failures import explain
 from rewarm.ports import JsonObject
-from rewarm.ports.blocks import PackStore
+from rewarm.ports.snapshots import PackStore
 from rewarm.steps.record.bucket import part_key, shard_failure_key
 from rewarm.steps.registration import state
 

@@ -14,14 +14,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from rewarm.contracts.copying import Delta, DeltaRates, ListBlocksEvent, ListBlocksResult, Shard
-from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import (
     ADDRESSES_OF_A_PART,
     LINES_OF_A_PART,
     MOST_UNDONE,
     Line,
+    LogShare,
     ManifestHead,
+    changed_between,
     parts_of,
+    shares,
     zeros_lines,
 )
 from rewarm.domain.blocks.shards import (
@@ -29,6 +31,7 @@ from rewarm.domain.blocks.shards import (
     ROUNDS,
     SAMPLES_OF_A_LOOK,
     SIDE_BY_SIDE,
+    ChangedBlock,
     ListedRange,
     Listing,
     cut,
@@ -37,12 +40,11 @@ from rewarm.domain.blocks.shards import (
     unchanged,
     without,
 )
-from rewarm.domain.blocks.undo import LogShare, changed_between, shares
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.domain.volume.extents import Runs, runs_of
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.blocks import BlockLists, PackStore
 from rewarm.ports.restores import RestoreTable
+from rewarm.ports.snapshots import BlockLists, PackStore
 from rewarm.steps.blocks.undo_log import log_lines, log_packs, with_undo
 from rewarm.steps.record.bucket import (
     block_list_key,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from rewarm.contracts.copying import Delta, UndoLogId
-from rewarm.domain.blocks.packs import Line, pack_line
-from rewarm.domain.blocks.undo import LogPack, LogShare
+from rewarm.domain.blocks.packs import Line, LogPack, LogShare, pack_line
 from rewarm.domain.errors import BlockDamagedError
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.blocks import PackStore
+from rewarm.ports.snapshots import PackStore
 from rewarm.steps.record.bucket import (
     delta_address,
     undo_address,

@@ -42,10 +42,9 @@ from rewarm.domain.volume.leftovers import (
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.words.failures import explain
 from rewarm.ports.instances import Commands
-from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
-from rewarm.ports.volumes import VolumeStore
+from rewarm.ports.volumes import VolumeModifications, VolumeStore
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains
 from rewarm.steps.record.volume import CleanedUp, KnownVolume, Rewinding, Sending, VolumeNotes
 from rewarm.steps.registration import state

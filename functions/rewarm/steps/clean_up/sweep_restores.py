@@ -22,8 +22,8 @@ from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import FleetExecutions, RestoreExecutions, Tasks, Waiters
-from rewarm.ports.holds import Holds
 from rewarm.ports.messages import Messages
+from rewarm.ports.restores import Holds
 from rewarm.ports.snapshots import CalibrationSnapshots
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove

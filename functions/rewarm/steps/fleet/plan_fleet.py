@@ -24,9 +24,9 @@ from rewarm.domain.plan.approval import ApprovalRule
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import MICRO_DOLLAR
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.holds import Pace
+from rewarm.ports.restores import Pace
+from rewarm.steps.fleet.fleet_sources import FleetSourcePorts, resolve_fleet
 from rewarm.steps.fleet.requests import FleetRestore, parse_fleet_request, restores_of, source_of
-from rewarm.steps.fleet.sources import FleetSourcePorts, resolve_fleet
 from rewarm.steps.plan.plan_notes import few_notes
 from rewarm.steps.plan.planning import Case, PlanningPorts, gather, plan_briefly
 from rewarm.steps.select.admission import calls_of_restore, turns_of_fleet

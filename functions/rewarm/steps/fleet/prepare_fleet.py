@@ -22,6 +22,7 @@ from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
+from rewarm.steps.fleet.fleet_sources import resolve_fleet
 from rewarm.steps.fleet.plan_fleet import PlanFleetPorts, places_of_fleet, planned
 from rewarm.steps.fleet.progress import keep_volumes, kept_volumes, read_json, states_of
 from rewarm.steps.fleet.requests import (
@@ -32,7 +33,6 @@ from rewarm.steps.fleet.requests import (
     source_of,
     trigger_of,
 )
-from rewarm.steps.fleet.sources import resolve_fleet
 from rewarm.steps.plan.planning import question_of
 from rewarm.steps.record.bucket import (
     fleet_items_key,

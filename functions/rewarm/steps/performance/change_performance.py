@@ -15,8 +15,8 @@ from rewarm.contracts.results import WaitSeconds
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import VolumeModification
-from rewarm.ports.performance import PerformanceLog, VolumeModifications
 from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import PerformanceLog, VolumeModifications
 from rewarm.steps.performance.changes import ChangeStatus
 from rewarm.steps.registration import state
 

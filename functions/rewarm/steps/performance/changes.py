@@ -10,9 +10,8 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Volume
 from rewarm.domain.volume.performance import VolumeModification
 from rewarm.domain.volume.performance_change import DAY, ModificationRule, Slots, slots
-from rewarm.ports.performance import CallTrail, PerformanceLog, VolumeModifications
 from rewarm.ports.restores import RestoreTable
-from rewarm.ports.volumes import VolumeStore
+from rewarm.ports.volumes import CallTrail, PerformanceLog, VolumeModifications, VolumeStore
 
 NEAR = timedelta(minutes=5)
 """Between CloudTrail's time of the call and EC2's start of the modification there are seconds."""

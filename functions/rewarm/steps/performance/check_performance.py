@@ -24,8 +24,8 @@ from rewarm.domain.volume.performance_change import (
     is_loaded,
     sight,
 )
-from rewarm.ports.performance import CallTrail, Metrics, VolumeModifications
 from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import CallTrail, Metrics, VolumeModifications
 from rewarm.steps.performance.changes import ChangeStatus, requested_at
 from rewarm.steps.registration import state
 

@@ -4,8 +4,7 @@ States: Choose Strategy, Load Plan, Choose Fallback.
 Route: plan_restore.
 
 - plan_notes: what a reader of a plan should know beside its numbers
-- rewind_cases: what AWS says of a volume that may go back
-- rewind_words: what a plan says of a rewind
+- rewind_cases: what AWS says of a volume that may go back, and what a plan says of the rewind
 - rewinds: what it would take to put the source volume itself back
 - schedule: the plans as lines that a person reads, and the same by hand
 - planning: from facts to plans, for the state and for the route

@@ -25,8 +25,7 @@ from rewarm.domain.plan.fallback import (
 )
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import iso, round_usd
-from rewarm.ports.holds import Pace
-from rewarm.ports.restores import RestoreTable
+from rewarm.ports.restores import Pace, RestoreTable
 from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import state
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from rewarm.contracts.base import Contract, Instant, StepEvent
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import Approval, ApprovalQuestion, FleetShare, PlanSummary, VolumePlan
-from rewarm.ports.holds import Pace
+from rewarm.ports.restores import Pace
 from rewarm.steps.plan.plan_notes import few_notes
 from rewarm.steps.plan.planning import (
     PlanningPorts,

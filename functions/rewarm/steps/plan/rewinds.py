@@ -13,8 +13,7 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import PlannedVolumes
 from rewarm.contracts.values import CostPart, Plan, PlanSummary, VolumeAssignment, VolumePlan
 from rewarm.domain.blocks.rewind import RewindEstimate, choose, rewind
-from rewarm.domain.blocks.rewind_facts import WAYS, RewindManner
-from rewarm.domain.blocks.rewindable import MOST_REWOUND, attached_to
+from rewarm.domain.blocks.rewind_facts import MOST_REWOUND, WAYS, RewindManner, attached_to
 from rewarm.domain.errors import (
     TEMPORARY,
     NoStrategyFitsError,
@@ -26,8 +25,15 @@ from rewarm.domain.model import BLOCK_BYTES, PriceBook, PriceFigure, Strategy
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, count_text, duration_text, usd_text
 from rewarm.steps.plan import schedule
-from rewarm.steps.plan.rewind_cases import Patience, RewindCase, RewindFactsPorts, rewind_case
-from rewarm.steps.plan.rewind_words import uncertain, way_back, why_this_way
+from rewarm.steps.plan.rewind_cases import (
+    Patience,
+    RewindCase,
+    RewindFactsPorts,
+    rewind_case,
+    uncertain,
+    way_back,
+    why_this_way,
+)
 
 MOST_REQUESTS, MOST_REQUESTS_WHERE_ASKED = 16, 80
 """Of ListChangedBlocks for all volumes: half a second each (measured by others). Somebody waits for a plan;

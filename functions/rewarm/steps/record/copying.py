@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from rewarm.contracts.copying import ListBlocksEvent, ListBlocksResult
-from rewarm.domain.blocks.progress import blocks_progress
+from rewarm.domain.blocks.shards import blocks_progress
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from rewarm.contracts.calibration import Calibration, CalibrationAnswer, StoredCalibration
+from rewarm.contracts.benchmarks import Calibration, CalibrationAnswer, StoredCalibration
 from rewarm.contracts.parsing import parsed
 from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import RestoreError

@@ -14,8 +14,7 @@ from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.ports.holds import Holds
-from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
+from rewarm.ports.restores import VOLUME_COUNT, Holds, RestoreTable
 from rewarm.steps.record.restore import FINISHED, KnownRestore, RestoreNotes, Status, marks_of_settled
 
 _WITHOUT_REQUEST = FINISHED - {Status.READY}

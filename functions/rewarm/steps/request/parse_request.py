@@ -23,8 +23,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.units import elapsed_text, shown
 from rewarm.domain.volume.holds import AlarmStart, Running
 from rewarm.ports import JsonObject
-from rewarm.ports.holds import Pace
-from rewarm.ports.restores import RestoreTable
+from rewarm.ports.restores import Pace, RestoreTable
 from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request

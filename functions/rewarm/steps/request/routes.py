@@ -26,9 +26,8 @@ from rewarm.domain.ready.waits import approval_signal, cancel_signal
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import Executions, RestoreExecutions, Tasks, Waiters
-from rewarm.ports.holds import Holds
 from rewarm.ports.messages import LinkedPage, PageLinks
-from rewarm.ports.restores import RestoreTable
+from rewarm.ports.restores import Holds, RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
 from rewarm.steps.record.copying import copying_progress
 from rewarm.steps.record.lost_records import is_lost, recovered

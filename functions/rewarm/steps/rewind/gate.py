@@ -11,7 +11,7 @@ from itertools import count
 
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
 from rewarm.domain.blocks.packs import ManifestHead
-from rewarm.domain.blocks.rewindable import attached_to
+from rewarm.domain.blocks.rewind_facts import attached_to
 from rewarm.domain.errors import (
     TEMPORARY,
     AccessDeniedError,

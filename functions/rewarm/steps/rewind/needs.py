@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rewarm.ports.blocks import PackStore
-from rewarm.ports.snapshots import EvidenceSnapshots, SnapshotCatalog
+from rewarm.ports.snapshots import EvidenceSnapshots, PackStore, SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.rewind.undo_logs import UndoLogPorts

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
-from rewarm.domain.blocks.rewindable import newest_of_lineage
+from rewarm.domain.blocks.rewind_facts import newest_of_lineage
 from rewarm.domain.errors import (
     TEMPORARY,
     AgentFailedError,

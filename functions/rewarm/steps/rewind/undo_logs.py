@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from rewarm.contracts.rewinding import DeletedUndoLog, RewindEvent, UndoLog, UndoLogList
-from rewarm.domain.blocks.undo import UNDO_FORMAT, expires_at
+from rewarm.domain.blocks.packs import UNDO_FORMAT, expires_at
 from rewarm.domain.errors import TEMPORARY, RestoreError, UndoLogInUseError, UndoLogNotFoundError
 from rewarm.domain.model import GIB
 from rewarm.domain.plan.cost import PACKS_USD_PER_GIB_MONTH

@@ -31,8 +31,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits, Running, TargetHolds, check_stack
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.ports.holds import Holds, Pace
-from rewarm.ports.restores import RestoreTable
+from rewarm.ports.restores import Holds, Pace, RestoreTable
 from rewarm.steps.record.restore import FINISHED
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from rewarm.contracts.base import Contract, StepEvent
-from rewarm.ports.holds import Holds
+from rewarm.ports.restores import Holds
 from rewarm.steps.registration import state
 from rewarm.steps.select.admission import give_back
 

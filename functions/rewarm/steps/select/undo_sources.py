@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rewarm.domain.blocks.rewindable import MOST_REWOUND
+from rewarm.domain.blocks.rewind_facts import MOST_REWOUND
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts

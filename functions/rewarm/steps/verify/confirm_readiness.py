@@ -16,7 +16,7 @@ from rewarm.contracts.values import Confirmation
 from rewarm.domain.ready.reads import first_minute_over, judge_reads, p99_limit_ms
 from rewarm.domain.ready.waits import metric_wait_seconds
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.performance import Metrics
+from rewarm.ports.volumes import Metrics
 from rewarm.steps.record.payloads import read_plan, whole_result
 from rewarm.steps.record.restore import parsed_time
 from rewarm.steps.registration import state

@@ -23,10 +23,9 @@ from rewarm.domain.model import Volume
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, Performance, VolumeModification, parse_performance
-from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores
-from rewarm.ports.volumes import VolumeStore
+from rewarm.ports.volumes import VolumeModifications, VolumeStore
 from rewarm.steps.record.volume import KnownFastRestore, VolumeNotes, fast_restore_user
 
 UNDER_WAY = "the modification is under way"

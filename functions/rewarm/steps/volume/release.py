@@ -17,10 +17,9 @@ from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.performance import performance_of
-from rewarm.ports.performance import VolumeModifications
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
-from rewarm.ports.volumes import VolumeStore
+from rewarm.ports.volumes import VolumeModifications, VolumeStore
 from rewarm.steps.record.restore import ENDED, RestoreNotes
 from rewarm.steps.registration import state
 from rewarm.steps.volume.copy_snapshot import delete_copies

@@ -23,7 +23,7 @@ from rewarm.domain.ready.reads import SAMPLES_BEFORE, p99_limit_ms, read_ops_lev
 from rewarm.domain.volume.extents import Runs, Scope
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
-from rewarm.ports.performance import Metrics
+from rewarm.ports.volumes import Metrics
 from rewarm.steps.record.bucket import first_map_key, progress_key
 from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.record.volume import KnownCommand, VolumeNotes

@@ -32,9 +32,8 @@ from rewarm.domain.units import duration_text, size_text
 from rewarm.domain.volume.extents import Scope, reported
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
-from rewarm.ports.performance import Metrics
 from rewarm.ports.restores import RestoreTable
-from rewarm.ports.volumes import VolumeStore
+from rewarm.ports.volumes import Metrics, VolumeStore
 from rewarm.steps.record import samples
 from rewarm.steps.record.restore import FINISHED, Status, stop_if_cancelled
 from rewarm.steps.record.volume import VolumeNotes

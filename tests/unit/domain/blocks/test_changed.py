@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarm.domain.blocks.changed import ChangedCount, count_changed
+from rewarm.domain.blocks.shards import ChangedCount, count_changed
 from tests.support.fakes import FakeBlocks
 
 VOLUME = 10_000

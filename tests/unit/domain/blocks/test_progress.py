@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarm.domain.blocks.progress import blocks_progress
+from rewarm.domain.blocks.shards import blocks_progress
 from rewarm.domain.model import BLOCK_BYTES
 
 START = datetime(2026, 11, 23, 12, tzinfo=UTC)

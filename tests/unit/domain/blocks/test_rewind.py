@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarm.domain.blocks.changed import ChangedCount
 from rewarm.domain.blocks.rewind import LIST_CHANGED, SAMPLES, choose, rewind, with_evidence
 from rewarm.domain.blocks.rewind_facts import COMPARED, LISTED, LOGGED, WAYS, RewindFacts, WrittenSince
+from rewarm.domain.blocks.shards import ChangedCount
 from rewarm.domain.model import BLOCK_BYTES, GIB, MIB, InstanceEbsLimits
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimators import BLOCKS_PER_SECOND, FETCH_SHARE

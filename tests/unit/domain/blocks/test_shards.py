@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarm.domain.blocks.changed import ChangedBlock
-from rewarm.domain.blocks.shards import MOST_BLOCKS, SIDE_BY_SIDE, ListedRange, Listing, cut, gaps, without
+from rewarm.domain.blocks.shards import (
+    MOST_BLOCKS,
+    SIDE_BY_SIDE,
+    ChangedBlock,
+    ListedRange,
+    Listing,
+    cut,
+    gaps,
+    without,
+)
 from rewarm.domain.volume.extents import runs_of
 
 

@@ -28,14 +28,14 @@ def start(*, minutes=None, plan=PLAN):
         }
     )  # fmt: skip
     details = {"prepared": prepared.to_json(), "run": 1, "notify": {}}
-    return fleet.planned(event("fleet-planned", details), {})[0]
+    return fleet.announce_fleet_plan(event("fleet-planned", details), {})[0]
 
 
 def end(**parts):
     report = ReportFleetResult.model_validate(
         {"verdict": "ready", "volumeCount": 3, "ready": 3, "failed": [], "notify": {}, **parts}
     )
-    return fleet.ended(event("fleet-ended", {"report": report.to_json(), "notify": {}}), {})[0]
+    return fleet.announce_fleet_end(event("fleet-ended", {"report": report.to_json(), "notify": {}}), {})[0]
 
 
 def event(name, details):
@@ -78,7 +78,7 @@ def test_the_end_compares_price_and_time_with_the_plan():
 def test_one_message_asks_for_the_approval_of_all_restores():
     question = {"askedAt": NOW, "until": at(30), "usd": "1.5", "reason": "The plan costs $1.50."}
     details = {"question": question, "summary": PLAN, "volumeCount": 3, "deadlineAt": at(90), "notify": {}}
-    message, _ = approval.approval(event("approval", details), {})
+    message, _ = approval.announce_approval(event("approval", details), {})
     assert message.title == f"Approval needed, $1.50: 3 volumes of {FLEET_ID}"
     assert message.text == "The plan costs $1.50.\n3 volumes: 3 x provisioned-rate."
     assert message.kind == "Fleet"

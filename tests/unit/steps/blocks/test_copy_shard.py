@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import PackedBlock, PackFacts, packed, taken_out
-from rewarm.domain.blocks.shards import ListedRange
+from rewarm.domain.blocks.shards import ChangedBlock, ListedRange
 from rewarm.domain.errors import BlockDamagedError, BlockTokenError, ServiceUnavailableError
 from rewarm.steps.blocks.copy_shard import CopyShardEvent, CopyShardPorts, copy_shard
 from tests.support.fakes import FakeArtifacts

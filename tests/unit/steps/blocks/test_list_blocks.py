@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from rewarm.contracts.copying import ListBlocksEvent, ListBlocksResult
-from rewarm.domain.blocks.changed import ChangedBlock
 from rewarm.domain.blocks.packs import PackedBlock, PackIndex, pack_index, packed
-from rewarm.domain.blocks.shards import FEWEST_BLOCKS, ListedRange, ReadRates
+from rewarm.domain.blocks.shards import FEWEST_BLOCKS, ChangedBlock, ListedRange, ReadRates
 from rewarm.domain.errors import BlockDamagedError
 from rewarm.steps.blocks.list_blocks import ListBlocksPorts, list_blocks
 from tests.support.builders import World

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rewarm.contracts.rewinding import RewindEvent
-from rewarm.domain.blocks.undo import expires_at
+from rewarm.domain.blocks.packs import expires_at
 from rewarm.domain.errors import UndoLogInUseError, UndoLogNotFoundError
 from rewarm.domain.model import MIB, Strategy
 from rewarm.steps.rewind.undo_logs import (

@@ -7,8 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarm.domain.blocks.packs import PackedBlock, PackFacts, PackIndex
-from rewarm.domain.blocks.undo import LogPack, changed_between, shares
+from rewarm.domain.blocks.packs import LogPack, PackedBlock, PackFacts, PackIndex, changed_between, shares
 
 
 def pack(attempt: int, *indices: int) -> LogPack:

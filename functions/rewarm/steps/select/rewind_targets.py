@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from rewarm.contracts.request import RestoreRequest
-from rewarm.domain.blocks.rewindable import instance_refusal, lineage_refusal, volume_refusal
+from rewarm.domain.blocks.rewind_facts import instance_refusal, lineage_refusal, volume_refusal
 from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Instance, InstanceEbsLimits, Volume
 from rewarm.ports.artifacts import Artifacts

@@ -17,7 +17,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, ImageVolume, Volume, VolumeSettings
 from rewarm.domain.snapshots import BinnedSnapshot
-from rewarm.steps.fleet.sources import FleetItem, FleetSourcePorts, resolve_fleet, spread_seconds_of
+from rewarm.steps.fleet.fleet_sources import FleetItem, FleetSourcePorts, resolve_fleet, spread_seconds_of
 from tests.support.builders import INSTANCE_ID, NOW, ZONE, instance, snapshot
 from tests.support.fakes import FakeArtifacts, FakeInstances, FakeSnapshots, FakeVolumes
 
