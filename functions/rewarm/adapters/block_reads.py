@@ -27,7 +27,6 @@ from rewarm.domain.errors import BlockDamagedError, ServiceUnavailableError, Thr
 
 if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
