@@ -69,6 +69,10 @@ def _client(service: str) -> Any:
     return clients.client(service)
 
 
+_s3 = cache(clients.s3_client)
+_client_that_tries_once = cache(clients.client_that_tries_once)
+
+
 def bucket() -> str:
     return settings.artifacts_bucket
 
@@ -110,11 +114,11 @@ def _foreign_snapshots(region: str) -> SnapshotCatalog:
 
 
 def copies() -> SnapshotCopies:
-    return adapters.snapshots.Ec2SnapshotCopies(_client("ec2"), clients.client_that_tries_once("ec2"))
+    return adapters.snapshots.Ec2SnapshotCopies(_client("ec2"), _client_that_tries_once("ec2"))
 
 
 def evidence() -> EvidenceSnapshots:
-    return adapters.snapshots.Ec2EvidenceSnapshots(_client("ec2"), clients.client_that_tries_once("ec2"))
+    return adapters.snapshots.Ec2EvidenceSnapshots(_client("ec2"), _client_that_tries_once("ec2"))
 
 
 def calibration_snapshots() -> CalibrationSnapshots:
@@ -156,11 +160,11 @@ def reader() -> BlockReader:
 
 
 def packs() -> PackStore:
-    return adapters.packs.S3Packs(clients.s3_client(), settings.artifacts_bucket)
+    return adapters.packs.S3Packs(_s3(), settings.artifacts_bucket)
 
 
 def logs() -> UndoLogs:
-    return adapters.packs.S3UndoLogs(clients.s3_client(), settings.artifacts_bucket)
+    return adapters.packs.S3UndoLogs(_s3(), settings.artifacts_bucket)
 
 
 def instances() -> Instances:
@@ -185,7 +189,7 @@ def commands() -> Commands:
 
 def agent_commands() -> Commands:
     """For those who send some, by a client that tries once."""
-    return _commands(settings.warmer_documents, sender=clients.client_that_tries_once("ssm"))
+    return _commands(settings.warmer_documents, sender=_client_that_tries_once("ssm"))
 
 
 def benchmark_commands() -> Commands:
@@ -217,7 +221,7 @@ def quotas() -> Quotas:
 
 
 def artifacts() -> Artifacts:
-    return adapters.artifacts.S3Artifacts(clients.s3_client(), settings.artifacts_bucket)
+    return adapters.artifacts.S3Artifacts(_s3(), settings.artifacts_bucket)
 
 
 def draw() -> Callable[[JsonObject], str | None]:

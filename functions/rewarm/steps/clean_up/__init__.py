@@ -1,6 +1,5 @@
 """Ends whatever still costs money: after a failure, by schedule, and before the stack is deleted.
 
-State: Clean Up.
 Called by functions of their own: sweep, end_stack.
 
 - clean_up_account: what a clean-up receives and writes down

@@ -1,6 +1,5 @@
 """How a fleet becomes restores, how far it is, and how it ends.
 
-States: Prepare Fleet, Report Fleet.
 Routes: plan_fleet, start_fleet, get_fleet, list_fleets, cancel_fleet, redrive_fleet (others in routes).
 
 - progress: how far a fleet is, by the records of its restores

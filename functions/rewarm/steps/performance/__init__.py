@@ -1,6 +1,5 @@
 """Changes a volume's type, IOPS and throughput, apart from any restore.
 
-States: Change Performance, Check Performance.
 Routes: start_performance_change, get_performance (both in routes).
 
 - changes: the record of a change, and when it was requested

@@ -1,6 +1,5 @@
 """How each volume gets to full speed, at which price, and what comes next when a plan fails.
 
-States: Choose Strategy, Load Plan, Choose Fallback.
 Route: plan_restore.
 
 - plan_notes: what a reader of a plan should know beside its numbers

@@ -1,7 +1,5 @@
 """The account of a restore: estimate against actual, cost, and what was measured.
 
-States: Report, Keep Result.
-
 - drills: what a drill has shown, against its objectives
 - metrics: what the report is worth to the dashboard and the alarms
 - phase_times: how long each phase of a volume's restore took

@@ -1,6 +1,5 @@
 """How a restore begins, is looked at, approved and cancelled, with a signature or by what a message links.
 
-States: Parse Request, Check Approval.
 Routes: start_restore, get_restore, cancel_restore (all in routes), approve_restore, runbooks, listing.
 
 - approval: approves the plan that a restore waits with

@@ -1,6 +1,5 @@
 """Puts a volume back to a snapshot by writing just the blocks that differ.
 
-States: Rewind.
 Routes: list_undo_logs, delete_undo_log (both in undo_logs).
 
 - needs: the ports

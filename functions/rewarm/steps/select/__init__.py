@@ -1,7 +1,5 @@
 """Which snapshots become volumes, and which device each volume gets.
 
-States: Select Snapshot, Release Target.
-
 - admission: lets a restore begin: its devices are locked, the stack has room, and EC2 can answer it
 - rewind_targets: which volume goes back to a snapshot, and whether it can
 - selection: the facts about the snapshots of a request

@@ -22,6 +22,14 @@ from rewarm.steps.record.restore import parsed_time
 from rewarm.steps.registration import state
 
 
+class ConfirmReadinessResult(Contract):
+    """What VolumeReadOps says of each volume that the agent read and that was measured."""
+
+    finished: bool
+    wait_seconds: WaitSeconds
+    confirmations: list[Confirmation]
+
+
 class ConfirmReadinessEvent(StepEvent):
     """Asks what VolumeReadOps says of the volumes that were called ready; `results` are as for ReportEvent.
 
@@ -31,14 +39,6 @@ class ConfirmReadinessEvent(StepEvent):
     request: RestoreRequest
     results: list[JsonObject]
     pending: ConfirmReadinessResult | None = None
-
-
-class ConfirmReadinessResult(Contract):
-    """What VolumeReadOps says of each volume that the agent read and that was measured."""
-
-    finished: bool
-    wait_seconds: WaitSeconds
-    confirmations: list[Confirmation]
 
 
 @dataclass(frozen=True, kw_only=True)

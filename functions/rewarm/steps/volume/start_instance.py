@@ -38,17 +38,6 @@ OTHERS_PATIENCE = timedelta(days=2)
 """Longer than fast snapshot restore of the largest snapshot takes; a volume that fails is seen at once."""
 
 
-class StartInstanceEvent(StepEvent):
-    """Asks for the instance with all its volumes (`start`), or whether it passes its status checks (`check`).
-
-    `pending` is the result of the call before, if there was one.
-    """
-
-    volume: VolumeAssignment
-    phase: Literal["start", "check"]
-    pending: StartInstanceResult | None = None
-
-
 class StartInstanceResult(Contract):
     """How far the instance is that is started with its new volumes."""
 
@@ -62,6 +51,17 @@ class StartInstanceResult(Contract):
     started_at: Instant | None = None
     up_at: Instant | None = None
     checked_at: Instant | None = None
+
+
+class StartInstanceEvent(StepEvent):
+    """Asks for the instance with all its volumes (`start`), or whether it passes its status checks (`check`).
+
+    `pending` is the result of the call before, if there was one.
+    """
+
+    volume: VolumeAssignment
+    phase: Literal["start", "check"]
+    pending: StartInstanceResult | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
