@@ -1,4 +1,4 @@
-# Writes random data to a volume that is new and empty, or times reads of one. The lines before this set volume,
+# Writes random data to a new and empty volume, or times reads of one. The lines before this set volume,
 # bytes, action and plan. Exit status: 66 no device, 69 a tool failed, 75 not the volume, or not empty.
 # shellcheck shell=sh disable=SC2016,SC2154
 set -u

@@ -7,7 +7,7 @@ $ProgressPreference = 'SilentlyContinue'
 [Net.ServicePointManager]::SecurityProtocol = [Net.ServicePointManager]::SecurityProtocol -bor
   [Net.SecurityProtocolType]::Tls12
 
-# Only administrators may write there, so nobody else can put a program of their own in its place.
+# Only administrators may write there, so nobody else can replace the program.
 $agent = Join-Path $env:ProgramFiles "Rewarm\$agentSha256\warmer.exe"
 $new = "$agent.$([Guid]::NewGuid())"
 
@@ -38,7 +38,7 @@ if (-not (Test-Checksum $agent)) {
     # A move, so that a command beside this one never sees half a file.
     Move-Item -Force -Path $new -Destination $agent
   } catch {
-    # It is running: then the other command has put it there, and it is the same.
+    # The agent is running: the other command has put it there, and it is the same file.
     if (-not (Test-Checksum $agent)) { Stop-Script 69 "could not write $agent" }
     Remove-Item -Force -Path $new
   }

@@ -1,7 +1,7 @@
 # Downloads Rewarm's agent unless it is here, checks its SHA-256 and starts it. The lines before this name the
 # address, the SHA-256 and the agent's arguments.
 # Exit status: the agent's own, or 65 wrong checksum, 69 the download failed, 70 a signal ended the agent. Never
-# above 128: the SSM agent takes 137 for the end of its own time limit.
+# above 128: the SSM agent takes 137 to mean that its own time limit ended the script.
 # shellcheck shell=sh
 set -u
 umask 077

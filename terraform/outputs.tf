@@ -61,7 +61,7 @@ output "dashboard_name" {
 }
 
 output "sweep_function_name" {
-  description = "The function that ends what goes on costing money."
+  description = "The function that ends what still costs money."
   value       = aws_cloudformation_stack.rewarm.outputs["SweepFunctionName"]
 }
 

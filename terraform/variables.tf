@@ -138,7 +138,7 @@ variable "notification_email" {
 }
 
 variable "alarm_name_prefix" {
-  description = "Alarms whose names begin so start a restore (each needs a runbook, PUT /runbooks/{alarmName}). Each stack of an account and Region needs its own: another one's is refused, because both would restore for one alarm."
+  description = "Alarms whose names begin with this start a restore (each needs a runbook, PUT /runbooks/{alarmName}). Each stack of an account and Region needs a different prefix. CloudFormation refuses a second one, so no alarm starts two restores."
   type        = string
   default     = "rewarm-"
   nullable    = false
@@ -150,12 +150,12 @@ variable "alarm_name_prefix" {
 
   validation {
     condition     = can(regex("^[A-Za-z0-9][A-Za-z0-9_.-]*$", var.alarm_name_prefix)) && !can(regex("^(operations-of-|(o|op|ope|oper|opera|operat|operati|operatio|operation|operations|operations-|operations-o|operations-of)$)", var.alarm_name_prefix))
-    error_message = "It must be 1 to 50 letters, digits, dots, hyphens and underscores, and nothing that the stack's own alarms, whose names begin with operations-of-, begin with."
+    error_message = "It must be 1 to 50 letters, digits, dots, hyphens and underscores. It must not match the stack's own alarms, whose names begin with operations-of-."
   }
 }
 
 variable "alarm_cooldown_minutes" {
-  description = "So many minutes after a restore its alarm starts no other one, however often it goes off; while the restore runs, never. A runbook may say otherwise (alarmCooldownMinutes)."
+  description = "For so many minutes after a restore, and while it runs, its alarm starts no other one. A runbook may set its own value (alarmCooldownMinutes)."
   type        = number
   default     = 60
   nullable    = false
@@ -186,7 +186,7 @@ variable "jwt_audience" {
 }
 
 variable "jwt_scope_prefix" {
-  description = "What the scopes of these tokens begin with. The scope read looks and plans, write does everything but approve, and approve approves."
+  description = "What the scopes of these tokens begin with. The scope read allows looking and planning, write everything but approving, and approve only approving."
   type        = string
   default     = "rewarm/"
   nullable    = false
@@ -222,7 +222,7 @@ variable "max_restores_in_flight" {
 }
 
 variable "describe_calls_per_second" {
-  description = "How many describe calls a second restores may make, all together. EC2 answers 20 a second to an account in a Region, after a first 100; the default leaves one to others. Restores beyond it begin later, one after the other."
+  description = "How many describe calls a second all restores together may make. EC2 answers 20 a second to an account in a Region, after a first 100. The default leaves one to others. Restores beyond it begin later, one after the other."
   type        = number
   default     = 19
   nullable    = false
@@ -258,7 +258,7 @@ variable "log_retention_days" {
 }
 
 variable "undo_log_days" {
-  description = "Days that what a rewind has overwritten is kept, which undoes it; then S3 deletes it."
+  description = "Days that S3 keeps a rewind's undo log, which holds the blocks that the rewind overwrote."
   type        = number
   default     = 30
   nullable    = false
