@@ -17,8 +17,8 @@ from functools import cache
 
 import click
 import pytest
-from samtranslator.yaml_helper import yaml_parse
 
+from local import yaml_text
 from local.soak import options as soak
 from local.tools.bench import options as bench
 from local.tools.measurements import options as measurements
@@ -63,7 +63,7 @@ print(json.dumps(cli.make_context("deploy", json.load(sys.stdin)).params["parame
 
 @cache
 def template():
-    return yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
+    return yaml_text.template()
 
 
 APPROVAL = {

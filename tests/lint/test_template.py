@@ -10,9 +10,8 @@ import yaml
 from samtranslator.translator.arn_generator import ArnGenerator
 from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
 from samtranslator.translator.transform import transform
-from samtranslator.yaml_helper import yaml_parse
 
-from local import built, dashboard, documents, state_machines
+from local import built, dashboard, documents, state_machines, yaml_text
 from local.aws.emulator.deploy import included
 from tests.support.tree import BIN, ROOT, complaints, files
 
@@ -54,7 +53,7 @@ def transformed(monkeypatch):
     """What SAM makes of the template, and CloudFormation deploys."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setattr(ArnGenerator, "BOTO_SESSION_REGION_NAME", "us-east-1")
-    template = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
+    template = yaml_text.template()
     for name, resource in template["Resources"].items():
         properties = resource["Properties"]
         packaged = {"CodeUri", "ContentUri", "DefinitionUri"} & set(properties)
