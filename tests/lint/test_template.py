@@ -115,7 +115,7 @@ def test_the_boundary_is_a_managed_policy_of_any_partition(transformed, arn, all
     assert (re.fullmatch(pattern, arn) is not None) is allowed
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sam_validate():
     assert complaints([SAM, "validate", "--lint"], **QUIET) == ""
 
