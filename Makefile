@@ -23,9 +23,10 @@ PYTEST_ARGS ?=
 SYSTEMS ?= linux-$(patsubst aarch64,arm64,$(shell uname -m)) windows-x86_64
 # What the properties of `make test-long` are drawn from; the same seed draws the same cases.
 SEED := $(or $(SEED),$(shell date +%s))
-# Each pytest worker runs an embedded AWS of its own. Two for each of two cores, because workflows wait rather than
-# work; one for each where only some tests run, because each worker collects them all.
-WORKERS ?= $(if $(PYTEST_ARGS),2,4)
+# Each pytest worker runs an embedded AWS of its own. One more than two cores, because workflows wait rather than
+# work; one for each where only some tests run. Each worker collects all tests and deploys the stack: half a minute
+# of processor time before its first test.
+WORKERS ?= $(if $(PYTEST_ARGS),2,3)
 
 .PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs permissions-docs messages-docs commands-docs schemas version terraform release build deploy undeploy clean
 
