@@ -72,12 +72,12 @@ test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
 
 test-long: setup ## what make test has no room for: the agent for arm64 too, new cases of each property (SEED=…)
 	@echo "The properties are tested with SEED=$(SEED)"
-	@$(MAKE) --no-print-directory -C warmer check check-tsan check-release ZIG="$(ZIG)"
+	@$(MAKE) --no-print-directory -C warmer check check-asan check-tsan check-release ZIG="$(ZIG)"
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 test-agent: ## the agent's tests: its release binaries, and a build under sanitizers (SYSTEMS="linux-arm64 …")
 	@$(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)"
-	@$(MAKE) --no-print-directory -C warmer check-asan
+	@$(MAKE) --no-print-directory -C warmer check-asan UNDO_CASES=8 KILLS=6
 
 lint: setup ## all linters
 	@$(PYTHON) -m pytest tests/lint $(PYTEST_ARGS)
