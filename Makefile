@@ -23,9 +23,10 @@ PYTEST_ARGS ?=
 SYSTEMS ?= linux-$(patsubst aarch64,arm64,$(shell uname -m)) windows-x86_64
 # What the properties of `make test-long` are drawn from; the same seed draws the same cases.
 SEED := $(or $(SEED),$(shell date +%s))
-# Each pytest worker runs an embedded AWS of its own. Two for each of two cores, because workflows wait rather than
-# work; one for each where only some tests run, because each worker collects them all.
-WORKERS ?= $(if $(PYTEST_ARGS),2,4)
+# Each pytest worker runs an embedded AWS of its own. One more than two cores, because workflows wait rather than
+# work; one for each where only some tests run. Each worker collects all tests and deploys the stack: half a minute
+# of processor time before its first test.
+WORKERS ?= $(if $(PYTEST_ARGS),2,3)
 
 .PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs permissions-docs messages-docs commands-docs schemas version terraform release build deploy undeploy clean
 
@@ -71,12 +72,12 @@ test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
 
 test-long: setup ## what make test has no room for: the agent for arm64 too, new cases of each property (SEED=…)
 	@echo "The properties are tested with SEED=$(SEED)"
-	@$(MAKE) --no-print-directory -C warmer check check-tsan check-release ZIG="$(ZIG)"
+	@$(MAKE) --no-print-directory -C warmer check check-asan check-tsan check-release ZIG="$(ZIG)"
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 test-agent: ## the agent's tests: its release binaries, and a build under sanitizers (SYSTEMS="linux-arm64 …")
 	@$(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)"
-	@$(MAKE) --no-print-directory -C warmer check-asan
+	@$(MAKE) --no-print-directory -C warmer check-asan UNDO_CASES=8 KILLS=6
 
 lint: setup ## all linters
 	@$(PYTHON) -m pytest tests/lint $(PYTEST_ARGS)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import yaml
-
-from local import ROOT, Json
+from local import ROOT, Json, yaml_text
 
 
 def included(root: Path = ROOT) -> dict[str, Json]:
@@ -18,5 +16,5 @@ def included(root: Path = ROOT) -> dict[str, Json]:
     path = root / "dashboard.yaml"
     if not path.is_file():
         return {}
-    body = yaml.safe_load(path.read_text(encoding="utf-8"))
+    body = yaml_text.loaded(path.read_text(encoding="utf-8"))
     return {"Dashboard": {"DashboardBody": {"Fn::Sub": json.dumps(body, indent=1)}}}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
-from local import ROOT, Json
+from local import ROOT, Json, yaml_text
 
 
 def contents(root: Path = ROOT) -> dict[str, Json]:
@@ -14,7 +12,7 @@ def contents(root: Path = ROOT) -> dict[str, Json]:
     folder = root / "documents"
     found: dict[str, Json] = {}
     for path in sorted(folder.glob("*.yaml")):
-        found |= yaml.safe_load(path.read_text(encoding="utf-8"))
+        found |= yaml_text.loaded(path.read_text(encoding="utf-8"))
     for content in found.values():
         for step in content["mainSteps"]:
             lines = step["inputs"]["runCommand"]

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
-from local import ROOT, Json
+from local import ROOT, Json, yaml_text
 
 _ONLY_BLOCKS = "x-"
 """How keys begin that hold blocks and are no part of a definition."""
@@ -30,5 +28,5 @@ def _logical_id(path: Path) -> str:
 def _definition(path: Path) -> Json:
     # An alias reaches only anchors of the same text.
     blocks = (path.parent / "blocks.yaml").read_text(encoding="utf-8")
-    loaded = yaml.safe_load(blocks + path.read_text(encoding="utf-8"))
+    loaded = yaml_text.loaded(blocks + path.read_text(encoding="utf-8"))
     return {key: value for key, value in loaded.items() if not key.startswith(_ONLY_BLOCKS)}

@@ -17,8 +17,8 @@ from functools import cache
 
 import click
 import pytest
-from samtranslator.yaml_helper import yaml_parse
 
+from local import yaml_text
 from local.soak import options as soak
 from local.tools.bench import options as bench
 from local.tools.measurements import options as measurements
@@ -63,7 +63,7 @@ print(json.dumps(cli.make_context("deploy", json.load(sys.stdin)).params["parame
 
 @cache
 def template():
-    return yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
+    return yaml_text.template()
 
 
 APPROVAL = {
@@ -99,14 +99,19 @@ def answering(stack, monkeypatch, tmp_path):
         ("GET", "/benchmarks/b"): (200, {"status": "completed", "runs": [run], "copied": None}),
     }
     stack.answers |= {(method, "/calibration"): (200, calibrating.TOLD) for method in ("GET", "PUT")}
-    lab = calibrating.CalibrationLab(calibrating.Hidden.drawn(0))
+    # Each is made by the first command that needs it; most blocks have none.
+    lab = cache(lambda: calibrating.CalibrationLab(calibrating.Hidden.drawn(0)))
     monkeypatch.setattr(
-        calibration, "_account", lambda _settings, _region: (lab.clients, calibrating.DOCUMENT)
+        calibration, "_account", lambda _settings, _region: (lab().clients, calibrating.DOCUMENT)
     )
-    launches = launching.Account()
-    monkeypatch.setattr(launch, "_ec2", lambda _settings: launches.ec2)
-    monkeypatch.setattr("rewarm_cli.launching.pause", launches.lab.wait)
-    monkeypatch.setattr(cloud, "clock_of", lambda _clients: lab.clock)
+    launches = cache(launching.Account)
+
+    def pause(seconds):
+        launches().lab.wait(seconds)
+
+    monkeypatch.setattr(launch, "_ec2", lambda _settings: launches().ec2)
+    monkeypatch.setattr("rewarm_cli.launching.pause", pause)
+    monkeypatch.setattr(cloud, "clock_of", lambda _clients: lab().clock)
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
     for alarm in ("rewarm-orders-database", "rewarm-game-day"):
         stack.runbooks[alarm] = STORED

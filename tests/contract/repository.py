@@ -9,9 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from samtranslator.yaml_helper import yaml_parse
-
-from local import state_machines
+from local import state_machines, yaml_text
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -23,8 +21,7 @@ MACHINES = state_machines.definitions()
 @cache
 def template() -> Json:
     """template.yaml, with CloudFormation's short forms spelt out."""
-    parsed: Json = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
-    return parsed
+    return yaml_text.template()
 
 
 def resources(kind: str) -> dict[str, Json]:

@@ -12,6 +12,8 @@ from zlib import crc32
 import boto3
 import pytest
 from moto import mock_aws
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.s3.models import s3_backends
 
 from rewarm.adapters import clients
 from rewarm.adapters.artifacts import S3Artifacts
@@ -84,7 +86,9 @@ def test_what_is_no_pack_and_what_is_gone_is_named() -> None:
 
 def test_objects_of_a_log_are_found_and_deleted_a_thousand_at_a_time() -> None:
     logs = S3UndoLogs(clients.s3_client(), BUCKET)
-    keys = [put(f"0/{number:06d}-000", b"12345") for number in range(1_003)]
+    keys = [f"{PREFIX}0/{number:06d}-000" for number in range(1_003)]
+    for key in keys:
+        s3_backends[DEFAULT_ACCOUNT_ID]["aws"].put_object(BUCKET, key, b"12345")
     found = list(logs.objects(PREFIX))
     assert [one.key for one in found] == keys
     assert {one.size_bytes for one in found} == {5}

@@ -8,9 +8,8 @@ import xml.etree.ElementTree as ET
 from decimal import Decimal
 
 import pytest
-from samtranslator.yaml_helper import yaml_parse
 
-from local import state_machines
+from local import state_machines, yaml_text
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.domain import errors
 from rewarm.domain.words.failures import PLAIN
@@ -175,14 +174,14 @@ def test_requests_that_are_shown_are_accepted():
 
 
 def test_stack_outputs_that_commands_read_exist():
-    template = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
+    template = yaml_text.template()
     for name in ("operations.md", "game-day.md"):
         text = (ROOT / "docs" / name).read_text(encoding="utf-8")
         assert set(re.findall(r"\boutput ([A-Z]\w+)", text)) <= set(template["Outputs"])
 
 
 def test_stack_outputs_and_parameters_that_are_named_exist():
-    template = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
+    template = yaml_text.template()
     known = {*template["Outputs"], *template["Parameters"]}
     wanted = {
         "ApiUrl",
@@ -248,7 +247,7 @@ def test_the_architecture_says_which_room_uses_which():
 
 
 def test_the_readme_counts_what_an_idle_stack_pays_for():
-    resources = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))["Resources"]
+    resources = yaml_text.template()["Resources"]
     types = [resource["Type"] for resource in resources.values()]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     parts = re.findall(r"^\| (\w+)[^|]* \| (\d+) \| (\d\.\d\d) \| (\d\.\d\d) \|$", readme, re.MULTILINE)

@@ -20,7 +20,7 @@ NUMBERS = {"TimeoutSeconds", "MaxConcurrency", "ToleratedFailurePercentage", "To
 MAX_DEFINITION_BYTES = 1_048_576
 """AWS documentation, Step Functions quotas: a state machine definition."""
 
-pytestmark = pytest.mark.parametrize("machine", MACHINES)
+of_each = pytest.mark.parametrize("machine", MACHINES)
 
 
 def definition(machine: str) -> Json:
@@ -44,35 +44,39 @@ def expressions(value: Any, place: str = "") -> Iterator[tuple[str, str]]:
             yield from expressions(item, f"{place}/{index}")
 
 
-def test_asl_validator(machine, tmp_path):
+def test_asl_validator(tmp_path):
     """References between states, unreachable states, fields of each state type."""
-    asl = tmp_path / "machine.asl.json"
-    # Its pattern of an expression knows no line feeds.
-    asl.write_text(json.dumps(definition(machine)).replace("\\n", " "), encoding="utf-8")
+    options = []
+    for machine in MACHINES:
+        asl = tmp_path / f"{machine}.asl.json"
+        # Its pattern of an expression knows no line feeds.
+        asl.write_text(json.dumps(definition(machine)).replace("\\n", " "), encoding="utf-8")
+        options += ["--json-path", asl]
     tool = ROOT / "tests/lint/asl/node_modules/asl-validator/dist/bin/asl-validator.js"
-    assert complaints([BIN / "node", tool, "--json-path", asl]) == ""
+    assert complaints([BIN / "node", tool, *options]) == ""
 
 
-def test_cfn_lint_of_the_definition(machine, tmp_path):
+def test_cfn_lint_of_the_definitions(tmp_path):
     """Rule E3601 looks only into AWS::StepFunctions::StateMachine, so the definition is wrapped in one.
 
     It knows no expression where a number is due, which JSONata states may have (Step Functions developer
     guide, "Transforming data with JSONata in Step Functions"): a number stands for it here.
     """
-    found = definition(machine)
-    for state in found["States"].values():
-        for name in NUMBERS & state.keys():
-            if str(state[name]).startswith("{%"):
-                state[name] = 60
-    properties = {"RoleArn": "arn:aws:iam::123456789012:role/example", "Definition": found}
-    wrapped = {
-        "Resources": {"Machine": {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}}
-    }
+    resources = {}
+    for machine in MACHINES:
+        found = definition(machine)
+        for state in found["States"].values():
+            for name in NUMBERS & state.keys():
+                if str(state[name]).startswith("{%"):
+                    state[name] = 60
+        properties = {"RoleArn": "arn:aws:iam::123456789012:role/example", "Definition": found}
+        resources[machine] = {"Type": "AWS::StepFunctions::StateMachine", "Properties": properties}
     template = tmp_path / "template.json"
-    template.write_text(json.dumps(wrapped), encoding="utf-8")
+    template.write_text(json.dumps({"Resources": resources}), encoding="utf-8")
     assert complaints([BIN / "cfn-lint", template]) == ""
 
 
+@of_each
 def test_every_expression_compiles(machine):
     """And ends with its mark: a block scalar without `-` would end with a line feed, and be plain text."""
     found = list(expressions(definition(machine)))
@@ -82,6 +86,7 @@ def test_every_expression_compiles(machine):
         Jsonata.jsonata(text[2:-2].strip())
 
 
+@of_each
 def test_no_field_of_the_other_query_language(machine):
     """A JSONPath field in a JSONata state machine is ignored or refused, depending on who reads it."""
     forbidden = ("InputPath", "OutputPath", "ResultPath", "Parameters", "ResultSelector", "Variable")
@@ -91,5 +96,6 @@ def test_no_field_of_the_other_query_language(machine):
     assert definition(machine)["QueryLanguage"] == "JSONata"
 
 
+@of_each
 def test_definition_size(machine):
     assert len(json.dumps(definition(machine)).encode()) < MAX_DEFINITION_BYTES

@@ -7,13 +7,10 @@ import re
 
 import pytest
 import yaml
-from samtranslator.translator.arn_generator import ArnGenerator
-from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
-from samtranslator.translator.transform import transform
-from samtranslator.yaml_helper import yaml_parse
 
-from local import built, dashboard, documents, state_machines
+from local import built, dashboard, documents, state_machines, yaml_text
 from local.aws.emulator.deploy import included
+from local.aws.permissions import roles
 from tests.support.tree import BIN, ROOT, complaints, files
 
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
@@ -49,12 +46,10 @@ def test_what_has_a_name_stands_more_than_once():
     assert sorted(named) == sorted(repeated)
 
 
-@pytest.fixture
-def transformed(monkeypatch):
+@pytest.fixture(scope="module")
+def transformed():
     """What SAM makes of the template, and CloudFormation deploys."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setattr(ArnGenerator, "BOTO_SESSION_REGION_NAME", "us-east-1")
-    template = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
+    template = yaml_text.template()
     for name, resource in template["Resources"].items():
         properties = resource["Properties"]
         packaged = {"CodeUri", "ContentUri", "DefinitionUri"} & set(properties)
@@ -65,7 +60,7 @@ def transformed(monkeypatch):
             properties |= dashboard.included()[name]
         if "Fn::Transform" in properties.get("DefinitionBody", {}):
             properties["DefinitionBody"] = included(ROOT, properties["DefinitionBody"])
-    return transform(template, {}, ManagedPolicyLoader(None))
+    return roles.transformed(template, "us-east-1")
 
 
 def test_cfn_lint_of_what_sam_makes_of_it(transformed, tmp_path):
@@ -120,7 +115,7 @@ def test_the_boundary_is_a_managed_policy_of_any_partition(transformed, arn, all
     assert (re.fullmatch(pattern, arn) is not None) is allowed
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sam_validate():
     assert complaints([SAM, "validate", "--lint"], **QUIET) == ""
 

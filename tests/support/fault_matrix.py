@@ -19,7 +19,7 @@ from tests.support.amount import LONG
 
 TABLE = Path(__file__).resolve().parents[1] / "workflow" / "fault_matrix.json"
 """Place -> call -> `needed` or `optional`: whether a restore can do without it."""
-SHARE = 1 if LONG else 90
+SHARE = 1 if LONG else 180
 """Of so many rows one is played, and the first of each place: all take ten minutes of processor time."""
 
 

@@ -1,7 +1,7 @@
 """The embedded AWS for tests: `host` without the stack, `lab` with the real template.yaml deployed.
 
 One per test process, since the emulator keeps its state in its modules; each xdist worker has its own, and
-its own Region. The Regions that four workers do not have are those of tests/local/tools/run.
+its own Region. tests/local/tools/run starts it in us-east-1 and eu-west-1, which three workers do not have.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ IDLE_SPEED = 3_600.0
 """An hour of waiting for AWS takes a second."""
 
 MAX_RUNS_AT_ONCE = 10
-REGIONS = ("us-east-1", "cn-north-1", "us-gov-west-1", "me-south-1", "eu-west-1", "ap-northeast-1")
-"""Of the workers, in their order: the three partitions, and a Region that has to be enabled, first."""
+REGIONS = ("me-south-1", "cn-north-1", "us-gov-west-1", "us-east-1", "eu-west-1", "ap-northeast-1")
+"""Of the workers, in their order: the three partitions first; me-south-1 has to be enabled."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

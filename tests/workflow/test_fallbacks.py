@@ -73,6 +73,7 @@ def test_a_standstill_of_a_volume_in_a_zone_is_left_to_aws_on_the_same_volume(us
     assert events == ["plan", "available", "fallback", "failed"]
 
 
+@pytest.mark.long
 def test_a_rate_that_cannot_be_had_makes_the_volume_with_the_next_plan(user: RestoreUser) -> None:
     """Nothing was made yet, and nobody was told of a volume."""
     request = request_for(user, "auto", readyWithinMinutes=60) | user.to_zone

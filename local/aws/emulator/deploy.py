@@ -21,9 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from samtranslator.yaml_helper import yaml_parse
-
-from local import built
+from local import built, yaml_text
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation.client import CloudFormationClient
@@ -72,7 +70,7 @@ def deploy(
 
 def package(source: Source, upload: Uploader) -> dict[str, Any]:
     """The template with every local folder and file replaced by its place in S3."""
-    template: dict[str, Any] = yaml_parse((source.root / source.template).read_text(encoding="utf-8"))
+    template = yaml_text.template(source.root, source.template)
     built.build(source.root)
     zipped = cache(zip_folder)  # most functions are in one folder
     for name, resource in template["Resources"].items():

@@ -19,9 +19,8 @@ from moto.iam.aws_managed_policies import aws_managed_policies_data
 from samtranslator.translator.arn_generator import ArnGenerator
 from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
 from samtranslator.translator.transform import transform
-from samtranslator.yaml_helper import yaml_parse
 
-from local import ROOT, Json
+from local import ROOT, Json, yaml_text
 from local.aws.permissions.policies import Statement, statement, statements
 
 Value = Callable[[Any], Any]
@@ -32,7 +31,7 @@ ROLE, POLICY = "AWS::IAM::Role", "AWS::IAM::Policy"
 @cache
 def resources(root: Path = ROOT, region: str = "us-east-1") -> Json:
     """The resources that CloudFormation deploys, by logical id, their functions unresolved."""
-    template = yaml_parse((root / "template.yaml").read_text(encoding="utf-8"))
+    template = yaml_text.template(root)
     for resource in template["Resources"].values():
         properties = resource.get("Properties", {})
         packaged = {"CodeUri", "ContentUri", "DefinitionUri"} & set(properties)
@@ -53,7 +52,7 @@ def transformed(template: Json, region: str) -> Json:
 @cache
 def own_resources(root: Path = ROOT) -> frozenset[str]:
     """The resources that stand in the template itself; the others SAM makes."""
-    template = yaml_parse((root / "template.yaml").read_text(encoding="utf-8"))
+    template = yaml_text.template(root)
     return frozenset(template["Resources"])
 
 

@@ -10,9 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from samtranslator.yaml_helper import yaml_parse
-
-from local import ROOT, Json, documents, state_machines
+from local import ROOT, Json, documents, state_machines, yaml_text
 from local.aws.permissions import roles
 from local.aws.permissions.authorizer import Policies
 
@@ -96,7 +94,7 @@ class Stack:
 @cache
 def stack(root: Path = ROOT, **parameters: str) -> Stack:
     """The stack with Slack and with the template's defaults otherwise."""
-    document = yaml_parse((root / "template.yaml").read_text(encoding="utf-8"))
+    document = yaml_text.template(root)
     given = {name: str(one.get("Default", "")) for name, one in document["Parameters"].items()}
     values = {**given, **SLACK, **parameters}
     resolver = Resolver(document, values, documents.contents(root))

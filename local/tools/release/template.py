@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from samtranslator.yaml_helper import yaml_parse
 
-from local import ROOT, Json, dashboard, documents, state_machines
+from local import ROOT, Json, dashboard, documents, state_machines, yaml_text
 from local.aws.emulator.deploy import included, zip_folder
 from local.aws.permissions.roles import transformed
 from local.tools.release import versions
@@ -84,7 +83,7 @@ _Plain.add_representer(str, _several_lines)
 def package(layers: Mapping[str, bytes], root: Path = ROOT) -> Package:
     """The package of a working tree. `layers` has the zip file of each layer, by logical id."""
     made = Package(f"rewarm-{versions.current(root)}")
-    source: Json = yaml_parse((root / "template.yaml").read_text(encoding="utf-8"))
+    source: Json = yaml_text.template(root)
     contents, definitions = documents.contents(root), state_machines.definitions(root)
     zipped = cache(zip_folder)
     for name, resource in source["Resources"].items():

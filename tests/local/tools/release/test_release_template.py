@@ -14,9 +14,8 @@ from fnmatch import fnmatch
 import pytest
 import yaml
 from moto.iam.aws_managed_policies import aws_managed_policies_data
-from samtranslator.yaml_helper import yaml_parse
 
-from local import ROOT
+from local import ROOT, yaml_text
 from local.aws.permissions import roles
 from local.tools.release import template
 from tests.support.tree import BIN, complaints
@@ -58,7 +57,7 @@ def test_cfn_lint(package, tmp_path):
 
 
 def test_it_reads_as_it_was_made(package):
-    assert yaml.safe_load(package.text()) == json.loads(json.dumps(package.template))
+    assert yaml.load(package.text(), yaml.CSafeLoader) == json.loads(json.dumps(package.template))
 
 
 def test_no_role_and_no_policy_has_a_name_of_its_own(package):
@@ -85,7 +84,7 @@ def test_sam_makes_the_same_of_it_in_every_partition(region):
 
 
 def _expanded(region):
-    source = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
+    source = yaml_text.template()
     for resource in source["Resources"].values():
         packaged = {"CodeUri", "ContentUri", "DefinitionUri"} & set(resource.get("Properties", {}))
         resource.get("Properties", {}).update(dict.fromkeys(packaged, "s3://bucket/key"))
@@ -95,16 +94,16 @@ def _expanded(region):
 
 def test_sam_writes_no_parameter_s_value_into_it(package, monkeypatch):
     """It is expanded before anybody has chosen one."""
-    read = template.yaml_parse
+    read = yaml_text.template
 
-    def with_other_defaults(text):
-        source = read(text)
+    def with_other_defaults(root):
+        source = read(root)
         for parameter in source["Parameters"].values():
             if "Default" in parameter:
                 parameter["Default"] = 4711 if parameter["Type"] == "Number" else "another"
         return source
 
-    monkeypatch.setattr(template, "yaml_parse", with_other_defaults)
+    monkeypatch.setattr(yaml_text, "template", with_other_defaults)
     layers = {name: name.encode() for name in package.layers}
     assert template.package(layers).template["Resources"] == package.template["Resources"]
 
@@ -121,7 +120,7 @@ def test_a_stack_of_make_deploy_can_be_updated_with_it(package):
 
 def test_it_asks_first_where_the_files_are(package):
     assert list(package.template["Parameters"])[:3] == ["CodeBucket", "CodeBucketPerRegion", "CodePrefix"]
-    source = yaml_parse((ROOT / "template.yaml").read_text(encoding="utf-8"))
+    source = yaml_text.template()
     assert list(package.template["Parameters"])[3:] == list(source["Parameters"])
     assert package.template["Outputs"].keys() == source["Outputs"].keys()
 

@@ -125,7 +125,7 @@ def test_a_small_restore_ends_ready_with_one_line_of_json(tmp_path):
     ],
 )
 def test_stopping_ends_everything_that_was_started(tmp_path, words, number):
-    process = start(tmp_path / "state", "--region", "ap-northeast-1")
+    process = start(tmp_path / "state", "--region", "us-east-1")
     read_until(process.stderr, words)
     process.send_signal(number)
     out, err = process.communicate()

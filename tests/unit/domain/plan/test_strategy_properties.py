@@ -22,8 +22,8 @@ from tests.support.facts import HOUR, TOKYO, any_facts, any_restore, budgets, de
 
 pytestmark = pytest.mark.slow
 
-ten_thousand = cases(300, 10_000)
-thousand = cases(200, 3_000)
+ten_thousand = cases(100, 10_000)
+thousand = cases(70, 3_000)
 fixed = st.sampled_from([None, None, None, *(one for one in Strategy if one.makes_volume)])
 later = st.integers(0, 10 * 24 * HOUR).map(float)
 more_money = st.integers(0, 50_000_000).map(lambda micro: Decimal(micro).scaleb(-6))
