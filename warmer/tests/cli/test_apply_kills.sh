@@ -13,8 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
 
-# An emulated program cannot start itself.
-if [ "$(head -c 2 "$WARMER")" = '#!' ]; then
+if is_emulated; then
     echo "skip killing on block devices: an emulated program cannot start itself"
     exit 0
 fi
