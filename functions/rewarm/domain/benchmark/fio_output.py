@@ -197,5 +197,5 @@ def copied(text: str) -> CopyOutput:
     size = agent_output.whole_number(found, "sizeBytes")
     first, second = (agent_output.number(found, name) for name in ("firstSeconds", "secondSeconds"))
     if not size or not first or not second or min(size, first, second) <= 0:
-        raise BenchmarkFailedError("the copy told no times")
+        raise BenchmarkFailedError("the copy printed no times")
     return CopyOutput(size, first, second)
