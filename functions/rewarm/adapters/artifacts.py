@@ -71,7 +71,7 @@ class S3Artifacts:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
         with naming_errors():
             for page in pages:
-                found |= {one["Key"]: one["LastModified"] for one in page.get("Contents", [])}
+                found |= {entry["Key"]: entry["LastModified"] for entry in page.get("Contents", [])}
                 if len(found) >= most:
                     break
         return found
@@ -103,9 +103,7 @@ class S3Artifacts:
         return self._signed("get_object", key, expires_seconds)
 
     def upload_url(self, key: str, *, expires_seconds: int, once: bool = False) -> str:
-        """Amazon S3 user guide, "How to prevent object overwrites with conditional writes". The header is one
-        of those that are signed.
-        """
+        """Signs the header `If-None-Match` too (Amazon S3 user guide, "Conditional writes")."""
         return self._signed("put_object", key, expires_seconds, **({"IfNoneMatch": "*"} if once else {}))
 
     def _put(self, key: str, text: str, content_type: str) -> None:

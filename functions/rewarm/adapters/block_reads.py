@@ -201,13 +201,13 @@ class BlockPace:
         """When the next request may be made. Raises ThrottledError, ServiceUnavailableError."""
         with self._lock:
             if self._left == 0:
-                # The snapshot's turn begins when the account's has come: only so none of them overlap.
+                # Ask for the snapshot's turn from the account's turn on, so turns never overlap.
                 due = self._account.due(self._taken, self._clock())
                 self._next = self._snapshot.due(self._taken, due)
                 self._left = self._taken
             turn = self._next
             self._left -= 1
-            self._next += max(one.slower / one.per_second for one in (self._snapshot, self._account))
+            self._next += max(pace.slower / pace.per_second for pace in (self._snapshot, self._account))
             return turn
 
     def wait(self) -> float:

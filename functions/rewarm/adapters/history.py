@@ -72,8 +72,8 @@ class DynamoHistory:
             )
         written = from_item(answer.get("Item") or {}).get("records", [])
         # A report that is written again adds its drill again.
-        latest = {one["restoreId"]: one for one in written}
-        return sorted(latest.values(), key=lambda one: (one["at"], one["restoreId"]))
+        latest = {drill["restoreId"]: drill for drill in written}
+        return sorted(latest.values(), key=lambda drill: (drill["at"], drill["restoreId"]))
 
     def add_drill(self, runbook: str, result: JsonObject) -> None:
         key = key_of(_drills_key(runbook))

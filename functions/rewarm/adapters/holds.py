@@ -1,14 +1,14 @@
-"""What keeps restores out of each other's way, in the table.
+"""Items of the table that keep restores out of each other's way.
 
-A target (`target#<instance>`) and an alarm (`alarm#<name>`) are one item each, written as a whole and only
-where nobody wrote since it was read, so all devices of a restore are had or none. The restores that run are
-spread over several items by their names (`running#<shard>`): a thousand may begin within a second, and one
-item takes a thousand writes a second of a kilobyte each (DynamoDB developer guide, "Designing partition
-keys").
+A target (`target#<instance>`) and an alarm (`alarm#<name>`) are one item each. A conditional write replaces
+the whole item only if nobody wrote since it was read, so a restore gets all of its devices or none. Running
+restores are spread over several items by their names (`running#<shard>`): a thousand may begin within a
+second, and one item takes a thousand writes of a kilobyte a second (DynamoDB developer guide, "Designing
+partition keys").
 
-The item `pace#describe` says until when EC2's calls are given away, and other items of this kind say the same
-of other quotas. This is the generic cell rate algorithm, as one number: each who begins moves it on by the
-time that its calls need, and begins when they are due. The burst that is allowed needs no waiting.
+The item `pace#describe` says until when all of EC2's calls are assigned, and similar items do so for other
+quotas. This is the generic cell rate algorithm with one number: each restore adds the time that its calls
+need, and begins when they are due. The burst that the quota allows needs no waiting.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class DynamoHolds(TableItems):
         return TargetHolds(instance_id, holds, item.get("version"))
 
     def keep(self, before: TargetHolds, after: TargetHolds) -> bool:
-        """Writes all of it at once; an instance on which nothing is held has no item."""
+        """Writes the item as a whole; an instance on which nothing is held has none."""
         key = f"target#{after.instance_id}"
         if not after.holds:
             return before.version is None or self._delete(key, before.version)

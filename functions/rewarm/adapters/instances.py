@@ -58,7 +58,7 @@ class Ec2Instances:
                     Filters=[{"Name": "instance-id", "Values": batch}], PaginationConfig={"PageSize": 1_000}
                 ):
                     for reservation in page["Reservations"]:
-                        yield from (_instance(one, {}) for one in reservation.get("Instances", []))
+                        yield from (_instance(found, {}) for found in reservation.get("Instances", []))
 
     def is_online(self, instance_id: str) -> bool:
         return _is_online(self._information(instance_id))
@@ -134,13 +134,13 @@ class Ec2Instances:
             }
 
     def _information(self, instance_id: str) -> InstanceInformationTypeDef:
-        """What Systems Manager knows of it; empty where it knows nothing."""
+        """What Systems Manager knows of the instance; empty if it knows nothing."""
         with naming_errors():
             answer = self._ssm.describe_instance_information(
                 Filters=[{"Key": "InstanceIds", "Values": [instance_id]}]
             )
-        known = [one for one in answer["InstanceInformationList"] if one.get("InstanceId") == instance_id]
-        return known[0] if known else {}
+        known = {entry.get("InstanceId"): entry for entry in answer["InstanceInformationList"]}
+        return known.get(instance_id, {})
 
 
 def _instance(found: InstanceTypeDef, information: InstanceInformationTypeDef) -> Instance:

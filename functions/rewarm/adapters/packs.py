@@ -87,8 +87,8 @@ class S3Packs:
 
     def claim(self, key: str, owner: str, *, claimed_at: datetime, claimed_after: datetime) -> bool:
         """Amazon S3 user guide, "Conditional writes": `If-None-Match: *` lets one of several writers win."""
-        told = {"owner": owner, "claimed-at": iso(claimed_at)}
-        claim = partial(self._s3.put_object, Bucket=self._bucket, Key=f"{key}{CLAIM}", Metadata=told)
+        metadata = {"owner": owner, "claimed-at": iso(claimed_at)}
+        claim = partial(self._s3.put_object, Bucket=self._bucket, Key=f"{key}{CLAIM}", Metadata=metadata)
         with naming_errors():
             try:
                 claim(IfNoneMatch="*")
@@ -106,19 +106,19 @@ class S3Packs:
     def pack(self, key: str, *, made_after: datetime) -> PackFacts | None:
         with naming_errors():
             found = self._head(key)
-        told = found["Metadata"] if found else {}
-        # Something else under this name has no such metadata, and is written over.
-        if found is None or not {"blocks", "index", "made-at"} <= told.keys():
+        metadata = found["Metadata"] if found else {}
+        # Any other object under this name lacks this metadata and is overwritten.
+        if found is None or not {"blocks", "index", "made-at"} <= metadata.keys():
             return None
-        if datetime.fromisoformat(told["made-at"]) <= made_after:
+        if datetime.fromisoformat(metadata["made-at"]) <= made_after:
             return None
-        return PackFacts(found["ContentLength"], int(told["blocks"]), told["index"])
+        return PackFacts(found["ContentLength"], int(metadata["blocks"]), metadata["index"])
 
     def keys(self, prefix: str) -> Iterator[str]:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
         with naming_errors():
             for page in pages:
-                yield from (one["Key"] for one in page.get("Contents", []))
+                yield from (entry["Key"] for entry in page.get("Contents", []))
 
     def indices(self, keys: Iterable[str]) -> Iterator[PackIndex]:
         return in_order(self._index, keys, threads=THREADS, look_ahead=2 * THREADS)
@@ -169,8 +169,8 @@ class S3UndoLogs:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix)
         with naming_errors():
             for page in pages:
-                for one in page.get("Contents", []):
-                    yield LogObject(one["Key"], one["Size"], one["LastModified"])
+                for entry in page.get("Contents", []):
+                    yield LogObject(entry["Key"], entry["Size"], entry["LastModified"])
 
     def delete(self, keys: Iterable[str]) -> int:
         rest, deleted = iter(keys), 0

@@ -81,9 +81,7 @@ class Ec2VolumeModifications:
         )
 
     def start(self, volume_id: str, target: Performance) -> None:
-        """ModifyVolume has no client token: where the first answer got lost, botocore's retry meets the error
-        that a change is under way, and the caller sees that.
-        """
+        """No client token: after a lost answer, botocore's retry fails because a change is under way."""
         request: dict[str, Any] = {"VolumeId": volume_id, "VolumeType": target.volume_type}
         if target.iops is not None:
             request["Iops"] = target.iops

@@ -70,7 +70,7 @@ class SlackWebhook:
         try:
             return self._http.request("POST", url, json=body)
         except urllib3.exceptions.HTTPError as error:
-            # urllib3 writes the address into its messages, so only the kind of error goes on.
+            # urllib3 writes the address into its messages, so only the kind of error is passed on.
             raise ServiceUnavailableError(f"Slack did not answer: {type(error).__name__}") from None
 
 

@@ -3,9 +3,9 @@
 The message (the card) is posted with the first news of a restore. Later news change it (chat.update) and are
 posted whole in its thread. Where the card is, is in the restore's record: `slack`, with `channel` and `ts`.
 
-Slack promises no more than it does for a webhook, and knows no key by which a message could be sent once. So
-a message whose answer was lost may be there twice; the next news continue the one that is noted. Old news
-never change the card. A restore goes on whatever Slack answers; what went wrong is in the record, too.
+Slack has no idempotency key, so a message whose answer was lost may appear twice. The next news continue the
+one in the record. Old news never change the card. A restore continues whatever Slack answers; the record
+keeps what went wrong.
 
 Sources: Slack documentation, "chat.postMessage", "chat.update", "Rate limits", "Reference: block elements",
 "Confirmation dialog object".
@@ -155,7 +155,7 @@ class SlackBot:
 
     def _request(self, method: str, body: JsonObject, headers: JsonObject) -> urllib3.BaseHTTPResponse:
         try:
-            # Links have titles of their own; a preview of a page would be noise.
+            # Links have titles; a preview of a page would be noise.
             shown = {"unfurl_links": False, "unfurl_media": False} if method == "chat.postMessage" else {}
             return self._http.request("POST", f"{API}/{method}", json={**body, **shown}, headers=headers)
         except urllib3.exceptions.HTTPError as error:

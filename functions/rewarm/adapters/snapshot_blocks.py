@@ -1,6 +1,6 @@
 """The written blocks of a snapshot, fast and in little memory: several chains of pages at once.
 
-ListSnapshotBlocks is read page by page: at the quota's pace, backing off when told to, past an expired token.
+ListSnapshotBlocks is read page by page: at the quota's pace, slower after a refusal, past an expired token.
 NextToken overrides StartingBlockIndex and is valid for 60 minutes; pages may be short or empty, so only a
 missing token is the end (EBS user guide, "Read EBS snapshots").
 
@@ -62,7 +62,7 @@ Answer = TypeVar("Answer")
 class Pacer:
     """Lets callers pass at an even pace, whatever thread they are in.
 
-    Told to slow down, it passes half as many, and then gradually more again: others use the quota too.
+    After a refusal it passes half as many, and then gradually more again: others use the quota too.
     """
 
     def __init__(

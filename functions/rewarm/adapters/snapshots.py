@@ -73,7 +73,8 @@ class Ec2CalibrationSnapshots:
             pages = list(
                 paginator.paginate(OwnerIds=["self"], Filters=filters, PaginationConfig={"PageSize": _PAGE})
             )
-        return {one["SnapshotId"]: tags_of(one.get("Tags")) for page in pages for one in page["Snapshots"]}
+        found = (snapshot for page in pages for snapshot in page["Snapshots"])
+        return {snapshot["SnapshotId"]: tags_of(snapshot.get("Tags")) for snapshot in found}
 
     def delete(self, snapshot_id: str) -> None:
         with suppress(SnapshotNotFoundError), naming_errors():
@@ -161,9 +162,7 @@ class Ec2SnapshotCatalog:
         return self._elsewhere(region)
 
     def get(self, snapshot_id: str) -> Snapshot:
-        """EC2 refuses an id that does not exist, and only leaves out one "for which you do not have access"
-        (botocore, ec2 DescribeSnapshots).
-        """
+        """EC2 refuses unknown ids, and leaves out those without access (botocore, DescribeSnapshots)."""
         with naming_errors():
             found = self._ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"]
         if not found:

@@ -201,8 +201,8 @@ def place(axes: Axes, labels: Sequence[Label], obstacles: Obstacles) -> None:
     renderer: Any = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
     figure.draw_without_rendering()
     around = _Surroundings(
-        _box(axes.get_window_extent()), [_box(one) for one in obstacles.boxes], obstacles.verticals,
-        [_box(one) for one in obstacles.others], [], [],
+        _box(axes.get_window_extent()), [_box(box) for box in obstacles.boxes], obstacles.verticals,
+        [_box(box) for box in obstacles.others], [], [],
     )  # fmt: skip
     for label in labels:
         across, up = axes.transData.transform((label.x, label.y))

@@ -251,10 +251,8 @@ def _trend(drills: Sequence[DrillMark], size: str) -> Figure:
 
 def _axes(axes: Axes, drills: Sequence[DrillMark], size: str) -> None:
     """A place for each drill: they may be a day apart, or a year."""
-    most = max(
-        [value for one in drills for value in (one.seconds, one.objective_seconds) if value is not None],
-        default=60.0,
-    )
+    figures = [figure for drill in drills for figure in (drill.seconds, drill.objective_seconds)]
+    most = max((figure for figure in figures if figure is not None), default=60.0)
     axes.set(xlim=(-0.5, len(drills) - 0.5), ylim=(0, 1.15 * most), ylabel="recovery time")
     axes.yaxis.set_major_formatter(FuncFormatter(clock))
     axes.yaxis.set_major_locator(MultipleLocator(tick_seconds(most, 6)))

@@ -128,7 +128,7 @@ def to_svg(figure: Figure, name: str, description: str) -> str:
 
 
 def on_paper(element: str) -> str:
-    """An element for a page as a separate file: on white, with colours of its own."""
+    """An element for a page as a separate file: on white, with fixed colours."""
     text = re.sub(r"var\(--([a-z0-9-]+)\)", lambda found: _ON_PAPER[found[1]], element)
     ground = f'<rect width="100%" height="100%" fill="{_ON_PAPER["card"]}"/>'
     opening = text.index(">") + 1

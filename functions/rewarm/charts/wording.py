@@ -32,7 +32,7 @@ def alike(plans: Iterable[PlannedVolume]) -> list[list[PlannedVolume]]:
     groups: dict[tuple[object, ...], list[PlannedVolume]] = {}
     for planned in plans:
         volume = planned.volume
-        told = tuple(
+        text = tuple(
             (
                 way_text(candidate),
                 candidate.chosen,
@@ -43,7 +43,7 @@ def alike(plans: Iterable[PlannedVolume]) -> list[list[PlannedVolume]]:
             for candidate in planned.candidates
         )
         place = (volume.snapshot_id, volume.instance_id or volume.availability_zone)
-        groups.setdefault((*place, planned.facts.data_bytes, told), []).append(planned)
+        groups.setdefault((*place, planned.facts.data_bytes, text), []).append(planned)
     return list(groups.values())
 
 

@@ -124,7 +124,7 @@ class FleetProgress:
     failed: tuple[FailedVolume, ...]
     running_restores: tuple[str, ...]
     eta: datetime | None
-    """When all have ended if it goes on at the pace so far; None before any has."""
+    """When all will have ended at the pace so far; None before any has."""
 
     @property
     def ready(self) -> int:

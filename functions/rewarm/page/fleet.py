@@ -23,7 +23,7 @@ def render(account: Json) -> str:
         "account": account,
         "verdict": verdict(account),
         "cards": _cards(account),
-        "failed": [{**one, "snapshot": _named(one["snapshot"])} for one in account["progress"]["failed"]],
+        "failed": [{**row, "snapshot": _named(row["snapshot"])} for row in account["progress"]["failed"]],
         "restores": restores[:MOST_RESTORES],
         "more": len(restores[MOST_RESTORES:]),
     }

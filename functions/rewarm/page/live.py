@@ -94,7 +94,7 @@ def _cards(account: Json) -> list[tuple[str, str, str]]:
 def _volume(account: Json, planned: Json) -> Json:
     """One line: how the volume is restored, and how far it is."""
     plan, index = planned["plan"], planned["index"]
-    known: Json = next((one for one in account["volumes"] if one["index"] == index), {})
+    known: Json = next((volume for volume in account["volumes"] if volume["index"] == index), {})
     made = {**(known.get("volume") or {}), **(known.get("attached") or {})}
     return {
         "index": index,

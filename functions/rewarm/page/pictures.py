@@ -157,12 +157,12 @@ def _drills(name: str, past: list[Json]) -> Pictures:
 
     marks = [
         restore.DrillMark(
-            str(one["at"])[:16].replace("T", " "),
-            one["outcome"],
-            one.get("recoverySeconds"),
-            one.get("recoveryObjectiveSeconds"),
+            str(drill["at"])[:16].replace("T", " "),
+            drill["outcome"],
+            drill.get("recoverySeconds"),
+            drill.get("recoveryObjectiveSeconds"),
         )
-        for one in past
+        for drill in past
     ]
     return restore.trend(marks, name, "Recovery times of the drills of this runbook, against their objective")
 

@@ -130,8 +130,8 @@ def _drill(account: Json) -> Json | None:
         return None
     past = account.get("drills") or [account["drill"]]
     rows = [
-        (text.clock_text(one["at"]), one["outcome"], _kept(one, "recovery"), _kept(one, "point"))
-        for one in reversed(past)
+        (text.clock_text(drill["at"]), drill["outcome"], _kept(drill, "recovery"), _kept(drill, "point"))
+        for drill in reversed(past)
     ]
     return {"runbook": account["drill"]["runbook"], "rows": rows, "pictures": drills_picture(past)}
 

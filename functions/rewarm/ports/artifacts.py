@@ -21,9 +21,7 @@ class Artifacts(Protocol):
         """Writes a page for browsers."""
 
     def get_json(self, key: str) -> JsonObject | None:
-        """Returns the object; None where there is none, or where it is not JSON (a progress line that is cut
-        short).
-        """
+        """Returns the object; None if there is none, or if it is not JSON (a line that is cut short)."""
 
     def get_text(self, key: str, *, most_bytes: int) -> str | None:
         """Returns the object's text; None where there is no object, or one of more than `most_bytes`."""
@@ -32,9 +30,7 @@ class Artifacts(Protocol):
         """Returns when each object was written whose key begins so; the first `most` or some more, by key."""
 
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:
-        """Writes a block map as the agent reads it (`start count` a line), and returns how many blocks it
-        has.
-        """
+        """Writes a block map for the agent (`start count` per line), and returns its number of blocks."""
 
     def agent(self, platform: str, architecture: str) -> tuple[str, str]:
         """Returns the key and the SHA-256 of the agent's binary.

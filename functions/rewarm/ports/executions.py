@@ -17,9 +17,7 @@ class Executions(Protocol):
     """One state machine whose executions are started."""
 
     def start(self, restore_id: str, execution_input: JsonObject) -> str:
-        """Starts an execution of this name and returns its ARN. The same name with the same input starts one
-        only.
-        """
+        """Starts an execution and returns its ARN. The same name and input start it only once."""
 
 
 class FleetExecutions(Executions, Protocol):
@@ -48,7 +46,7 @@ class RestoreExecutions(Protocol):
         """Returns whether the state machine `restore-volume` is at work for the volume of this index."""
 
     def begun(self, restore_id: str, index: int | None = None) -> ExecutionStart | None:
-        """Returns how the restore's execution began, or its volume's; None where there never was one."""
+        """Returns how the restore's execution began, or its volume's; None if none was started."""
 
     def ended_badly(self, since: datetime) -> list[str]:
         """Returns the restores whose executions were stopped, timed out or failed since then."""

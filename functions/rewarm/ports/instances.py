@@ -95,9 +95,7 @@ class Commands(Protocol):
         """Returns the present time, for the note of a command that is about to be sent."""
 
     def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
-        """Returns the invocation's status; None while SSM does not know it yet, which is normal right after
-        `send`.
-        """
+        """Returns the invocation's status; None while SSM does not know it yet, as right after `send`."""
 
     def cancel(self, command_id: str, instance_id: str) -> None:
         """Cancels the command. Does nothing where it has finished."""

@@ -22,15 +22,11 @@ class Prices(Protocol):
         """
 
     def transfer_usd_per_gib(self, from_region: str, *, now: datetime) -> Decimal | None:
-        """Returns what it costs to move a GiB from another Region to the stack's; None where the Price List
-        does not say. Raises nothing.
-        """
+        """Returns the price of a GiB from another Region; None if it is unknown. Raises nothing."""
 
 
 class Quotas(Protocol):
     """Service Quotas, less what is in use."""
 
     def left(self, *, now: datetime) -> UnusedQuotas:
-        """Returns what the quotas leave, never below 0. Where AWS does not answer its defaults count. Raises
-        nothing.
-        """
+        """Returns what the quotas leave, at least 0; by AWS's defaults if it fails. Raises nothing."""

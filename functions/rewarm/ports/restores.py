@@ -110,9 +110,7 @@ class RestoreTable(Protocol):
         """Sets a mark; returns False where the restore was cancelled before the mark was set."""
 
     def replace_value(self, restore_id: str, name: str, value: JsonObject, *, was: JsonObject | None) -> bool:
-        """Sets an attribute that still is `was` (None: missing); returns False where it is not, or where the
-        restore was cancelled.
-        """
+        """Sets an attribute if it is `was` (None: missing) and nobody has cancelled; else returns False."""
 
     def claim_event(self, event_id: str, restore_id: str) -> str:
         """Returns the id of the restore that owns this event: ours, or the one that claimed it first."""
@@ -229,9 +227,7 @@ class Holds(Protocol):
         """Returns the last restore that the alarm started; None where there was none."""
 
     def keep_alarm(self, alarm_name: str, before: AlarmStart | None, after: AlarmStart) -> bool:
-        """Writes `after` in place of `before`; returns False where the alarm started another restore
-        meanwhile.
-        """
+        """Replaces `before` by `after`; returns False if the alarm has started another restore."""
 
 
 class Pace(Protocol):

@@ -35,9 +35,7 @@ class SnapshotCatalog(Protocol):
         """
 
     def in_recycle_bin(self, snapshot_id: str | None = None) -> list[BinnedSnapshot]:
-        """Returns what the Recycle Bin holds, of this snapshot or of all; nothing where the role may not
-        look.
-        """
+        """Returns what the Recycle Bin holds of one snapshot or all; nothing without permission."""
 
     def archive_restore(self, snapshot_id: str) -> ArchiveRestore | None:
         """Returns the restore of an archived snapshot; None where no RestoreSnapshotTier is at work."""
@@ -170,9 +168,7 @@ class BlockLists(Protocol):
     def some(
         self, snapshot_id: str, start_blocks: Iterable[int], *, region: str
     ) -> Iterator[list[ChangedBlock]]:
-        """Yields up to a hundred written blocks from each of `start_blocks` on, by one request each, several
-        at once. Raises as `listed` does.
-        """
+        """Yields up to 100 written blocks from each start on, by parallel requests. Raises as `listed`."""
 
     def rates(self, region: str) -> ReadRates:
         """Returns how fast blocks may be read; EBS's usual quotas where nobody says."""

@@ -173,13 +173,13 @@ def _run(line: str, body: str) -> BenchmarkOutput:
 
 
 def _result_or_problem(body: str) -> tuple[FioResult | None, str | None]:
-    told: dict[str, str] = dict(re.findall(r"^#(note|status) ?(.*)$", body, re.MULTILINE))
-    status = told.get("status", "")
+    remarks: dict[str, str] = dict(re.findall(r"^#(note|status) ?(.*)$", body, re.MULTILINE))
+    status = remarks.get("status", "")
     output = re.sub(r"(?m)^#.*$", "", body)
     if status in TIMED_OUT:
         return None, "fio did not end in time"
-    if status != "0" and "note" in told:
-        return None, told["note"].strip()
+    if status != "0" and "note" in remarks:
+        return None, remarks["note"].strip()
     try:
         return parse(output), None
     except BenchmarkFailedError as error:
@@ -197,5 +197,5 @@ def copied(text: str) -> CopyOutput:
     size = agent_output.whole_number(found, "sizeBytes")
     first, second = (agent_output.number(found, name) for name in ("firstSeconds", "secondSeconds"))
     if not size or not first or not second or min(size, first, second) <= 0:
-        raise BenchmarkFailedError("the copy told no times")
+        raise BenchmarkFailedError("the copy printed no times")
     return CopyOutput(size, first, second)

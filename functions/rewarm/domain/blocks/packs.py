@@ -3,10 +3,10 @@
 The manifest is a chain of parts, and each part names the next one before that is there. The agent fetches a
 pack as soon as its part is written, while others are still being made.
 
-An undo log is packs of what blocks had before a rewind wrote them, which undo it. Each attempt of a rewind
-has packs of its own. Between two attempts somebody may have written to the volume, and a block may be in
-the packs of both: what it had before the rewind is in the pack of the earlier one. That is what undoing
-writes, as the other blocks are of that time too. What the later pack has stays in the log.
+An undo log is packs with the old bytes of blocks that a rewind has overwritten, which undo it. Each attempt
+of a rewind writes its own packs. Somebody may write to the volume between two attempts, so a block may be in
+the packs of both. The earlier pack has its bytes from before the rewind. Undoing writes those, because all
+other blocks are of that time too. The later pack stays in the log.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def block_length(index: int, volume_bytes: int) -> int:
 
 
 def pack_name(indices: Iterable[int]) -> str:
-    """Of a pack with these blocks of a snapshot. Whoever packs the same blocks finds the same name."""
+    """The name of a pack with these blocks of a snapshot: the same blocks give the same name."""
     text = "".join(f"{index}\n" for index in indices)
     return hashlib.sha256(f"{FORMAT}\n{text}".encode()).hexdigest()[:40]
 
@@ -71,17 +71,19 @@ def pack_name(indices: Iterable[int]) -> str:
 def packed(blocks: Sequence[PackedBlock]) -> tuple[bytes, PackFacts]:
     """The pack."""
     index = b"".join(
-        _line({"block": one.index, "length": one.length, "bytes": len(one.frame), "sha256": one.sha256})
-        for one in blocks
+        _line(
+            {"block": block.index, "length": block.length, "bytes": len(block.frame), "sha256": block.sha256}
+        )
+        for block in blocks
     )
     head = struct.pack("<II", _SKIPPED_FRAME, len(index))
-    data = b"".join([head, index, *(one.frame for one in blocks)])
+    data = b"".join([head, index, *(block.frame for block in blocks)])
     return data, PackFacts(len(data), len(blocks), hashlib.sha256(index).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestHead:
-    """What all parts have in their first lines."""
+    """The first line of every part."""
 
     volume_id: str
     snapshot_id: str
@@ -101,11 +103,11 @@ class ManifestHead:
             "blockBytes": BLOCK_BYTES,
             "blocksTotal": self.blocks_total,
         }
-        text = b"".join(_line(one) for one in (first, *lines))
+        text = b"".join(_line(line) for line in (first, *lines))
         end = {
             "end": True,
-            "packs": sum("pack" in one for one in lines),
-            "blocks": sum(int(str(one.get("blocks") or one.get("count") or 0)) for one in lines),
+            "packs": sum("pack" in line for line in lines),
+            "blocks": sum(int(str(line.get("blocks") or line.get("count") or 0)) for line in lines),
             "sha256": hashlib.sha256(text).hexdigest(),
             "next": following,
         }
@@ -123,7 +125,7 @@ class PackIndex:
 
 
 def index_length(begin: bytes) -> int:
-    """Bytes of the index, by the first eight of the pack. Raises ValueError: it is no pack."""
+    """Bytes of the index, by the first eight of the pack. Raises ValueError if it is not a pack."""
     magic, length = struct.unpack("<II", begin[:HEAD_BYTES].ljust(HEAD_BYTES, b"\0"))
     if magic != _SKIPPED_FRAME or not 0 < length <= INDEX_BYTES:
         raise ValueError("it does not begin as a pack does")
@@ -131,15 +133,15 @@ def index_length(begin: bytes) -> int:
 
 
 def pack_index(begin: bytes) -> PackIndex:
-    """The index of a pack, of which `begin` is the beginning. Raises ValueError where it is no pack."""
+    """The index of a pack that begins with `begin`. Raises ValueError if it is not a pack."""
     length = index_length(begin)
     text = begin[HEAD_BYTES : HEAD_BYTES + length]
     if len(text) < length:
         raise ValueError("its index is cut off")
     lines = [json.loads(line) for line in text.splitlines()]
     try:
-        blocks = [PackedBlock(one["block"], one["length"], one["sha256"], b"") for one in lines]
-        sizes = [int(one["bytes"]) for one in lines]
+        blocks = [PackedBlock(line["block"], line["length"], line["sha256"], b"") for line in lines]
+        sizes = [int(line["bytes"]) for line in lines]
     except (KeyError, TypeError) as error:
         raise ValueError(f"a line of its index lacks {error}") from error
     size = HEAD_BYTES + len(text) + sum(sizes)
@@ -226,7 +228,7 @@ class LogShare:
 def shares(packs: Iterable[LogPack]) -> Iterator[LogShare]:
     """The packs with the blocks that no earlier attempt has, the earliest attempt first."""
     taken = set[int]()
-    for pack in sorted(packs, key=lambda one: (one.attempt, one.key)):
+    for pack in sorted(packs, key=lambda pack: (pack.attempt, pack.key)):
         own = [index for index in pack.indices if index not in taken]
         taken.update(own)
         if own:
@@ -242,9 +244,7 @@ def changed_between(packs: Iterable[LogPack]) -> int:
 
 
 def expires_at(written_at: datetime, days: int) -> datetime:
-    """When S3 begins to delete an object: at the midnight (UTC) after so many days (Amazon S3 user guide,
-    "Lifecycle rules: based on an object's age").
-    """
+    """S3 deletes from the midnight (UTC) after so many days on (its user guide, "Lifecycle rules")."""
     whole = written_at.astimezone(UTC) + timedelta(days=days)
     midnight = whole.replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight if midnight == whole else midnight + timedelta(days=1)

@@ -80,9 +80,9 @@ def choose(ways: Sequence[Sequence[RewindEstimate]], max_usd: Decimal | None) ->
     """
 
     def rank(mix: Sequence[RewindEstimate]) -> tuple[Decimal, float, float, Decimal]:
-        usd = sum((one.usd for one in mix), Decimal(0))
+        usd = sum((estimate.usd for estimate in mix), Decimal(0))
         over = Decimal(0) if max_usd is None or usd <= max_usd else usd
-        seconds = [one.seconds.p50 for one in mix]
+        seconds = [estimate.seconds.p50 for estimate in mix]
         return over, max(seconds, default=0.0), math.fsum(seconds), usd
 
     best = min(product(*ways), key=rank)
@@ -92,10 +92,10 @@ def choose(ways: Sequence[Sequence[RewindEstimate]], max_usd: Decimal | None) ->
 def _parts(
     facts: RewindFacts, way: RewindManner, load: RewindLoad, book: PriceBook
 ) -> tuple[cost.CostLine, ...]:
-    """Of a comparison every written block of the snapshot, whatever differs.
+    """A comparison fetches every written block of the snapshot, whatever differs.
 
-    EBS's list is read for the plan, for the first part, and once the evidence is there; some blocks that it
-    does not name are compared too, and found by requests of their own.
+    Otherwise Rewarm reads EBS's list for the plan, for the first part, and once the evidence is completed.
+    Separate requests find some blocks that the list does not name, which are compared too.
     """
     planned, each = facts.changed.requests, book.get_blocks_usd_per_thousand
     if way.reads_device:

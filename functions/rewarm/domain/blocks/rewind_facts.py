@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal
 
 from rewarm.domain.blocks.shards import ChangedCount
@@ -125,28 +126,33 @@ def loads(facts: RewindFacts) -> tuple[RewindLoad, RewindLoad]:
 MOST_REWOUND = 8
 """Volumes of one request: their changed blocks are listed while somebody waits."""
 MOST_LEARNED_FROM = 20
+_STARTED_AT = attrgetter("started_at")
 BESIDE = "target.mode replace puts a new volume of the snapshot in its place"
 
 
 def newest_of_lineage(snapshots: Iterable[Snapshot], volume_id: str) -> Snapshot | None:
     """The newest snapshot of the volume whose blocks can be listed; None where there is none.
 
-    A copy names an arbitrary volume, so it is not taken for one of them (botocore: ec2 Snapshot.VolumeId).
+    Copies carry an arbitrary volume id, so they are left out (botocore: ec2 Snapshot.VolumeId).
     """
-    found = [one for one in snapshots if one.volume_id == volume_id and not one.is_copy and not unusable(one)]
-    return max(found, key=lambda one: one.started_at, default=None)
+    found = [snapshot for snapshot in _own(snapshots, volume_id) if not unusable(snapshot)]
+    return max(found, key=_STARTED_AT, default=None)
 
 
 def pending_seconds(snapshots: Iterable[Snapshot], volume_id: str) -> list[float]:
     """How long the volume's latest snapshots were pending; without its first one, which had all blocks."""
-    whole = [one for one in snapshots if one.volume_id == volume_id and not one.is_copy]
-    later = sorted(whole, key=lambda one: one.started_at)[1:][-MOST_LEARNED_FROM:]
-    return [(one.completed_at - one.started_at).total_seconds() for one in later if one.completed_at]
+    later = sorted(_own(snapshots, volume_id), key=_STARTED_AT)[1:][-MOST_LEARNED_FROM:]
+    ends = [(snapshot.started_at, snapshot.completed_at) for snapshot in later]
+    return [(completed_at - started_at).total_seconds() for started_at, completed_at in ends if completed_at]
+
+
+def _own(snapshots: Iterable[Snapshot], volume_id: str) -> list[Snapshot]:
+    return [snapshot for snapshot in snapshots if snapshot.volume_id == volume_id and not snapshot.is_copy]
 
 
 def attached_to(volume: Volume) -> str | None:
     """The only instance that has the volume; None where there is none or several."""
-    instances = {one.instance_id for one in volume.attachments if one.state == "attached"}
+    instances = {place.instance_id for place in volume.attachments if place.state == "attached"}
     return instances.pop() if len(instances) == 1 else None
 
 
@@ -193,7 +199,7 @@ def instance_refusal(
     volume: Volume, instance: Instance, limits: InstanceEbsLimits, *, agent_available: bool
 ) -> str | None:
     """Why the agent on the volume's instance cannot write it; None where it can."""
-    devices = {one.device for one in volume.attachments}
+    devices = {place.device for place in volume.attachments}
     if instance.root_device in devices:
         return _root(volume.volume_id, instance)
     if instance.state != "running" or not instance.ssm_online:

@@ -63,7 +63,7 @@ class Listing:
         for found in ranges:
             self.requests += found.requests
             self.changed.extend(runs_of([block.index for block in found.blocks]))
-            self.zeros.extend(runs_of([one.index for one in found.blocks if one.first_token is None]))
+            self.zeros.extend(runs_of([block.index for block in found.blocks if block.first_token is None]))
             yield from found.blocks
 
 
@@ -150,7 +150,7 @@ def blocks_progress(
     latest = max(written_at, default=started_at)
     since = max(started_at, latest - RECENT)
     seconds = (latest - since).total_seconds()
-    recent = blocks / shards * sum(one > since for one in written_at) if shards else 0.0
+    recent = blocks / shards * sum(written > since for written in written_at) if shards else 0.0
     rate = recent / seconds if seconds > 0 else 0.0
     remaining = 0 if copied == blocks else None
     if rate and copied < blocks:
@@ -228,9 +228,7 @@ def count_changed(
     most_requests: int,
     has_time: Callable[[], bool],
 ) -> ChangedCount:
-    """Counts them with so many requests at most, while there is time; one at least. `pages` lists from a
-    block on.
-    """
+    """Counts by at most `most_requests` (at least one) while there is time; `pages` lists from a block."""
     front = _Part(pages(0), 0, volume_blocks)
     front.read()
     size = max(1, -(-front.left // PLACES))

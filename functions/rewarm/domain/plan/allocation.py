@@ -24,7 +24,7 @@ from rewarm.domain.plan.estimates import Estimate, PlanObjective
 from rewarm.domain.plan.estimators import MIN_RATE_MIB_S, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
 from rewarm.domain.plan.joint import MOST_SEARCHED, cheapest, sharing
-from rewarm.domain.plan.mixes import Mix, SharedQuotas, Ways, ways_of
+from rewarm.domain.plan.mixes import Mix, SharedQuotas, VolumeOptions, options_of
 from rewarm.domain.plan.warm_up import boosts_of
 
 POINTS, POINTS_OF_MANY = 48, 12
@@ -42,13 +42,13 @@ def allocate(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
 
 
 class _Allocation:
-    """The volumes of a restore with what can be had for them."""
+    """The volumes of a restore with their options."""
 
     def __init__(self, volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> None:
-        # In an order of their own: the choice does not depend on that of the request.
+        # Sorted, so the choice does not depend on the order in the request.
         self._order = sorted(range(len(volumes)), key=lambda place: repr(volumes[place]))
-        self._ways = ways_of([volumes[place] for place in self._order], objective, book)
-        self._fastest = [ways.fastest() for ways in self._ways]
+        self._options = options_of([volumes[place] for place in self._order], objective, book)
+        self._fastest = [options.fastest() for options in self._options]
         self._quotas = SharedQuotas.of(volumes)
         self._deadline = math.inf if objective.deadline_seconds is None else objective.deadline_seconds
         self._budget = objective.budget_usd
@@ -63,19 +63,19 @@ class _Allocation:
             found = self.at(self._deadline)
         if self._affordable(found):
             return found
-        priorities = [ways.facts.priority for ways in self._ways]
+        priorities = [options.facts.priority for options in self._options]
         earliest = _Earliest(self._within, self._affordable, priorities, self._deadline)
         mix = earliest.mix()
         return None if mix is None else self._as_asked(mix)
 
     def at(self, seconds: float) -> Mix | None:
         """The cheapest, each volume within the time or its own fastest where that is later."""
-        mix = self._within([seconds] * len(self._ways))
+        mix = self._within([seconds] * len(self._options))
         return None if mix is None else self._as_asked(mix)
 
     def _within(self, seconds: Sequence[float]) -> Mix | None:
         limits = [max(own, fastest) for own, fastest in zip(seconds, self._fastest, strict=True)]
-        return cheapest(self._ways, limits, self._quotas)
+        return cheapest(self._options, limits, self._quotas)
 
     def _as_asked(self, mix: Mix) -> Mix:
         """In the order of the request."""
@@ -88,16 +88,19 @@ class _Allocation:
     def _fastest_together(self) -> list[float]:
         """Of each volume beside those that share an instance or a snapshot with it."""
         found = list(self._fastest)
-        for group in sharing(self._ways):
-            ways, fastest = [self._ways[place] for place in group], [self._fastest[place] for place in group]
+        for group in sharing(self._options):
+            options = [self._options[place] for place in group]
+            fastest = [self._fastest[place] for place in group]
 
             def within(
-                seconds: Sequence[float], ways: Sequence[Ways] = ways, fastest: Sequence[float] = fastest
+                seconds: Sequence[float],
+                options: Sequence[VolumeOptions] = options,
+                fastest: Sequence[float] = fastest,
             ) -> Mix | None:
-                return cheapest(ways, list(map(max, seconds, fastest)), UNLIMITED)
+                return cheapest(options, list(map(max, seconds, fastest)), UNLIMITED)
 
             if within([self._deadline] * len(group)) is None:
-                priorities = [one.facts.priority for one in ways]
+                priorities = [volume.facts.priority for volume in options]
                 earliest = _Earliest(within, lambda mix: mix is not None, priorities, self._deadline)
                 together = earliest.limits()
                 for place, seconds in zip(group, together or [math.inf] * len(group), strict=True):
@@ -134,8 +137,8 @@ class _Earliest:
             self._put(priority, math.inf)
             self._mix = self._within(self._limits)
             if self._mix is not None and self._serves(self._mix):
-                for one in moved:
-                    self._seek(one, self._mix)
+                for less_important in moved:
+                    self._seek(less_important, self._mix)
                 return self._limits
         return None
 
@@ -160,14 +163,14 @@ class _Earliest:
 
     def _last(self, priority: int, mix: Mix) -> float:
         ready = zip(self._priorities, mix.estimates, strict=True)
-        return max(one.times.ready_p90 for own, one in ready if own == priority)
+        return max(estimate.times.ready_p90 for own, estimate in ready if own == priority)
 
 
 def turning_times(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[float]:
     """P90s that volumes can have, alone and where all take the same strategy, ascending."""
     times: set[float] = set()
     for facts in {repr(facts): facts for facts in (*volumes, *beside_each_other(volumes))}.values():
-        times.update(Ways(facts, objective, book).times())
+        times.update(VolumeOptions(facts, objective, book).times())
         if objective.allows(Strategy.PROVISIONED_RATE):
             rates = range(MIN_RATE_MIB_S, most_rate(facts) + 1)
             times.update(map(rate_p90(facts), rates))

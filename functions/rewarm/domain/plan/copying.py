@@ -32,13 +32,13 @@ from rewarm.domain.units import duration_text, usd_text
 STEP_MINUTES = 15
 MOST_MINUTES = 2_880
 COPY_MIB_S = 500
-"""The most that one time-based copy has."""
+"""The highest rate of one time-based copy."""
 TOGETHER_MIB_S = 2_000
 """The default quota of all time-based copies from one Region to another at a time."""
 NEEDS_NO_COPY = frozenset({Strategy.DIRECT_WRITE})
 NOTHING = Quantiles(0.0, 0.0)
 LOOK_SECONDS = 60.0
-"""At most so long after its end a copy is found complete."""
+"""A completed copy is found at most so much later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +54,23 @@ class CopyPlan:
     """The duration that each copy asks for, and what follows from then on."""
 
     minutes: int | None
-    """None where no copy can be had."""
+    """None if no copy is made."""
     decisions: tuple[Decision, ...]
 
     @property
     def usd(self) -> Decimal:
         """All volumes, copies included."""
-        return sum((one.plan.estimate.decidable_usd for one in self.decisions), Decimal(0))
+        return sum((decision.plan.estimate.decidable_usd for decision in self.decisions), Decimal(0))
 
     @property
     def ready_p90(self) -> float:
         """Of the last volume."""
-        return max(one.plan.estimate.times.ready_p90 for one in self.decisions)
+        return max(decision.plan.estimate.times.ready_p90 for decision in self.decisions)
 
     @property
     def is_late(self) -> bool:
         """Some volume misses the deadline."""
-        return any(one.plan.deadline_missed for one in self.decisions)
+        return any(decision.plan.deadline_missed for decision in self.decisions)
 
 
 def durations(volumes: Sequence[VolumeFacts]) -> list[int]:
@@ -118,12 +118,12 @@ def choose_with_copies(
     direct = _direct(volumes, source, objective, book)
     if copied is None and direct is None:
         raise refusal
-    possible = sorted((one for one in (copied, direct) if one is not None), key=_rank)
+    possible = sorted((plan for plan in (copied, direct) if plan is not None), key=_rank)
     if copied is None or direct is None:
         return possible[0]
     best, other = possible
     pairs = zip(best.decisions, other.decisions, strict=True)
-    return CopyPlan(copied.minutes, tuple(_beside(one, two, objective) for one, two in pairs))
+    return CopyPlan(copied.minutes, tuple(_beside(mine, theirs, objective) for mine, theirs in pairs))
 
 
 def _direct(
@@ -132,7 +132,8 @@ def _direct(
     """All volumes by direct write from the other Region; None where that cannot be had."""
     if objective.fixed not in {None, Strategy.DIRECT_WRITE}:
         return None
-    lines = [cost.transfer(source.transfer_usd_per_gib, one.data_bytes, source.region) for one in volumes]
+    price = source.transfer_usd_per_gib
+    lines = [cost.transfer(price, volume.data_bytes, source.region) for volume in volumes]
     wanted = replace(objective, fixed=Strategy.DIRECT_WRITE)
     try:
         decisions = choose_all(volumes, _left(wanted, 0.0, cost.total(lines)), book)
@@ -148,26 +149,28 @@ def _direct(
 
 
 def _only_direct(decision: Decision) -> Decision:
-    return replace(decision, considered=tuple(one for one in decision.considered if one.chosen))
+    return replace(decision, considered=tuple(row for row in decision.considered if row.chosen))
 
 
 def _beside(best: Decision, other: Decision, objective: PlanObjective) -> Decision:
     """One of direct write and the ways with a copy; those of the other are considered and take over too."""
     chosen, why = best.plan.estimate, best.plan.why
     more = [
-        replace(one, chosen=False, reason=reasons.verdict(one.estimate, chosen, why, objective))
-        for one in other.considered
-        if one.estimate is not None
+        replace(row, chosen=False, reason=reasons.verdict(row.estimate, chosen, why, objective))
+        for row in other.considered
+        if row.estimate is not None
     ]
-    others = (other.plan.estimate, *(one.estimate for one in other.fallbacks))
+    others = (other.plan.estimate, *(fallback.estimate for fallback in other.fallbacks))
     return replace(
         best,
-        considered=(*best.considered, *more, *(one for one in other.considered if one.estimate is None)),
+        considered=(*best.considered, *more, *(row for row in other.considered if row.estimate is None)),
         fallbacks=(
             *best.fallbacks,
             *(
-                PlannedEstimate(one, reasons.as_fallback(one, chosen, objective), is_late(one, objective))
-                for one in others
+                PlannedEstimate(
+                    later, reasons.as_fallback(later, chosen, objective), is_late(later, objective)
+                )
+                for later in others
             ),
         ),
     )
@@ -180,7 +183,7 @@ def frontier_with_copies(
     direct = _direct(volumes, source, PlanObjective(fixed=objective.fixed), book)
     found: list[FrontierStep] = []
     if direct is not None:
-        estimates = tuple(one.plan.estimate for one in direct.decisions)
+        estimates = tuple(decision.plan.estimate for decision in direct.decisions)
         usd = sum((estimate.cost_usd for estimate in estimates), Decimal(0))
         found.append(FrontierStep(direct.ready_p90, usd, estimates))
     for minutes in durations(volumes):
@@ -191,7 +194,7 @@ def frontier_with_copies(
             FrontierStep(
                 step.deadline_seconds + lead.p90,
                 step.cost_usd + usd,
-                tuple(copy.added_to(one) for copy, one in zip(copies, step.estimates, strict=True)),
+                tuple(copy.added_to(estimate) for copy, estimate in zip(copies, step.estimates, strict=True)),
             )
             for step in frontier(volumes, replace(objective, without=NEEDS_NO_COPY), book)
         ]
@@ -224,8 +227,8 @@ def _plan(
 
 
 def _without_direct(decision: Decision) -> Decision:
-    """It has no copy. Where it cannot be had at all, the reason stays."""
-    kept = [one for one in decision.considered if one.strategy not in NEEDS_NO_COPY or one.estimate is None]
+    """Direct write has no copy. If it is impossible, the reason stays."""
+    kept = [row for row in decision.considered if row.strategy not in NEEDS_NO_COPY or row.estimate is None]
     return replace(decision, considered=tuple(kept))
 
 
@@ -260,7 +263,7 @@ class _Copy:
     parts: tuple[cost.CostLine, ...]
 
     def added_to(self, estimate: Estimate) -> Estimate:
-        """Later by its time, and dearer by its price."""
+        """Adds the time and the price of the copy."""
         times, lead = estimate.times, self.lead
         return replace(
             estimate,
@@ -276,20 +279,20 @@ class _Copy:
 
 
 def _after_copy(decision: Decision, copy: _Copy, objective: PlanObjective) -> Decision:
-    """The same decision, told from now on: with the copy in each estimate and in each reason."""
+    """The same decision with the copy in each estimate and in each reason."""
     best = copy.added_to(decision.plan.estimate)
     own = decision.budget_usd
     mine = replace(objective, budget_usd=None if own is None else own + cost.total(copy.parts))
     others = [copy.added_to(fallback.estimate) for fallback in decision.fallbacks]
     why = reasons.why(best, [best, *others], mine)
 
-    def considered(one: Considered) -> Considered:
-        if one.estimate is None:
-            return one
-        if one.chosen:
-            return replace(one, estimate=best, reason=why)
-        estimate = copy.added_to(one.estimate)
-        return replace(one, estimate=estimate, reason=reasons.verdict(estimate, best, why, mine))
+    def considered(row: Considered) -> Considered:
+        if row.estimate is None:
+            return row
+        if row.chosen:
+            return replace(row, estimate=best, reason=why)
+        estimate = copy.added_to(row.estimate)
+        return replace(row, estimate=estimate, reason=reasons.verdict(estimate, best, why, mine))
 
     return replace(
         decision,

@@ -21,7 +21,18 @@ from operator import itemgetter
 from rewarm.domain.model import MIB
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimates import Estimate
-from rewarm.domain.plan.mixes import BUSY, ZERO, Mix, Mixes, PricedVolume, Road, Roads, SharedQuotas, Ways
+from rewarm.domain.plan.mixes import (
+    APART,
+    BUSY,
+    ZERO,
+    Choices,
+    Mix,
+    Mixes,
+    PricedVolume,
+    SharedQuotas,
+    SharedResource,
+    VolumeOptions,
+)
 
 MOST_SEARCHED = 8
 """So many volumes that share something are searched exhaustively."""
@@ -30,18 +41,20 @@ STEPS_FOR_ALL, LEAST_STEPS = 100_000, 30
 """A search ends after so many steps, with the best that it has seen; many groups have fewer each."""
 PENALTIES = (0.5, 2.0)
 """Of the quota of rate, where it does not suffice: times the price of a rate."""
-WITHOUT_A_ROAD_USD = Decimal(1_000_000)
-"""Stands for a volume that has no road yet, so that it is served first."""
+UNSERVED_USD = Decimal(1_000_000)
+"""Stands for a volume that has no resource yet, so the search serves it first."""
 
 
-def sharing(ways: Sequence[Ways]) -> list[list[int]]:
+def sharing(options: Sequence[VolumeOptions]) -> list[list[int]]:
     """Places of volumes that could share an instance or a snapshot, directly or through others."""
-    return _groups(ways, [way.solo(math.inf) for way in ways])
+    return _groups(options, [volume.solo(math.inf) for volume in options])
 
 
-def _groups(ways: Sequence[Ways], roads: Sequence[Mapping[Road, Estimate]]) -> list[list[int]]:
-    """By the roads that each volume could take."""
-    parent = list(range(len(ways)))
+def _groups(
+    options: Sequence[VolumeOptions], estimates: Sequence[Mapping[SharedResource, Estimate]]
+) -> list[list[int]]:
+    """By the resources that each volume could take."""
+    parent = list(range(len(options)))
 
     def root(place: int) -> int:
         while parent[place] != place:
@@ -50,44 +63,45 @@ def _groups(ways: Sequence[Ways], roads: Sequence[Mapping[Road, Estimate]]) -> l
         return place
 
     first: dict[object, int] = {}
-    for place, (way, able) in enumerate(zip(ways, roads, strict=True)):
+    for place, (volume, able) in enumerate(zip(options, estimates, strict=True)):
         shared: list[object] = []
-        if BUSY & able.keys() and way.facts.instance_id is not None:
-            shared.append(way.facts.instance_id)
-        if Road.FAST in able:
-            shared.append(way.facts.place)
-        if Road.WRITE in able:
-            shared.append(("blocks", way.facts.snapshot_id))
+        if BUSY & able.keys() and volume.facts.instance_id is not None:
+            shared.append(volume.facts.instance_id)
+        if SharedResource.FAST in able:
+            shared.append(volume.facts.place)
+        if SharedResource.WRITE in able:
+            shared.append(("blocks", volume.facts.snapshot_id))
         for key in shared:
             parent[root(place)] = root(first.setdefault(key, place))
     found: dict[int, list[int]] = {}
-    for place in range(len(ways)):
+    for place in range(len(options)):
         found.setdefault(root(place), []).append(place)
     return list(found.values())
 
 
-def cheapest(ways: Sequence[Ways], limits: Sequence[float], quotas: SharedQuotas) -> Mix | None:
+def cheapest(options: Sequence[VolumeOptions], limits: Sequence[float], quotas: SharedQuotas) -> Mix | None:
     """The cheapest mix that was found with each volume within its limit; None where none was found."""
-    snapshots = Counter(way.facts.snapshot_id for way in ways)
+    snapshots = Counter(volume.facts.snapshot_id for volume in options)
     volumes = [
-        PricedVolume(way, limit, snapshots[way.facts.snapshot_id] > 1)
-        for way, limit in zip(ways, limits, strict=True)
+        PricedVolume(volume, limit, snapshots[volume.facts.snapshot_id] > 1)
+        for volume, limit in zip(options, limits, strict=True)
     ]
     if not all(volume.solo for volume in volumes):
         return None
-    groups = _groups([volume.ways for volume in volumes], [volume.solo for volume in volumes])
+    groups = _groups([volume.options for volume in volumes], [volume.solo for volume in volumes])
     mixes = Mixes(volumes, quotas)
     search = _Search(mixes, groups)
     apart = [search.group(group) for group in groups]
     if any(found is None for found in apart):
         return None
-    roads = {index: road for found in apart if found for index, road in found[0].items()}
+    choices = {index: resource for found in apart if found for index, resource in found[0].items()}
     least = sum((found[1] for found in apart if found), ZERO)
-    mix = mixes.mix(roads, least)
-    if mix is not None and mix.usd == mixes.apart_usd(roads):
+    mix = mixes.mix(choices, least)
+    if mix is not None and mix.usd == mixes.apart_usd(choices):
         return mix
     together = search.together(least)
-    return min((one for one in (mix, together) if one), key=lambda one: (one.usd, one.seconds), default=None)
+    found = [mix for mix in (mix, together) if mix]
+    return min(found, key=lambda mix: (mix.usd, mix.seconds), default=None)
 
 
 class _Search:
@@ -101,8 +115,8 @@ class _Search:
         if len(mixes.volumes) > MOST_SEARCHED:
             self._most_steps = min(MOST_STEPS, max(LEAST_STEPS, STEPS_FOR_ALL // len(groups)))
 
-    def group(self, indices: Sequence[int]) -> tuple[Roads, Decimal] | None:
-        """Roads of volumes that share something, and what none can undercut; quotas of the Region aside."""
+    def group(self, indices: Sequence[int]) -> tuple[Choices, Decimal] | None:
+        """A choice for volumes that share something, and the least price; without the Region's quotas."""
         start = self._seeker.sought(indices, frozenset(), 0.0)
         least = self._seeker.bound(indices)
         usd = None if start is None else self._mixes.apart_usd(start)
@@ -113,8 +127,8 @@ class _Search:
         found = _Exhaustive(self._mixes, indices, self._mixes.apart_key, self._most_steps).best(start)
         if found is None:
             return None
-        roads, proven = found
-        return roads, least if proven is None else proven
+        choices, proven = found
+        return choices, least if proven is None else proven
 
     def together(self, least_usd: Decimal) -> Mix | None:
         """With the Region's quotas in mind: all volumes at once if they are few, else by dearer quotas."""
@@ -123,8 +137,8 @@ class _Search:
             found = _Exhaustive(self._mixes, everyone, self._mixes.whole_key, self._most_steps).best(None)
             if found is None:
                 return None
-            roads, least = found
-            return self._mixes.mix(roads, least_usd if least is None else least)
+            choices, least = found
+            return self._mixes.mix(choices, least_usd if least is None else least)
         closed = self._closed()
         mixes = [
             mix
@@ -134,17 +148,17 @@ class _Search:
         ]
         return min(mixes, key=lambda mix: (mix.usd, mix.seconds), default=None)
 
-    def _sought_by_groups(self, closed: frozenset[tuple[str, str]], penalty: float) -> Roads | None:
+    def _sought_by_groups(self, closed: frozenset[tuple[str, str]], penalty: float) -> Choices | None:
         found = [self._seeker.sought(group, closed, penalty) for group in self._groups]
-        if any(roads is None for roads in found):
+        if any(choices is None for choices in found):
             return None
-        return {index: road for roads in found if roads for index, road in roads.items()}
+        return {index: resource for choices in found if choices for index, resource in choices.items()}
 
     def _closed(self) -> frozenset[tuple[str, str]]:
         """Snapshots that get no fast snapshot restore, since the quota is for those that save most by it."""
         saved: Counter[tuple[str, str]] = Counter()
         for volume in self._mixes.volumes:
-            if Road.FAST in volume.solo and not volume.facts.fast_restore_runs:
+            if SharedResource.FAST in volume.solo and not volume.facts.fast_restore_runs:
                 saved[volume.facts.place] += int(1_000_000 * (volume.otherwise_usd or 1_000))
         return frozenset(
             place for place, _ in saved.most_common()[max(0, self._mixes.quotas.fast_restores) :]
@@ -158,7 +172,7 @@ class _Exhaustive:
         self,
         mixes: Mixes,
         indices: Sequence[int],
-        key: Callable[[Mapping[int, Road]], tuple[Decimal, float, float] | None],
+        key: Callable[[Choices], tuple[Decimal, float, float] | None],
         most_steps: int,
     ) -> None:
         self._mixes = mixes
@@ -172,10 +186,10 @@ class _Exhaustive:
             self._ahead[place] = self._ahead[place + 1] + volumes[self._order[place]].least_usd
         self._steps = 0
         self._most_steps = most_steps
-        self._best: tuple[tuple[Decimal, float, float], Roads] | None = None
+        self._best: tuple[tuple[Decimal, float, float], Choices] | None = None
         self._least_usd = Decimal("Infinity")
 
-    def best(self, start: Roads | None) -> tuple[Roads, Decimal | None] | None:
+    def best(self, start: Choices | None) -> tuple[Choices, Decimal | None] | None:
         """The best mix and what none undercuts, which is None where not all were looked at."""
         key = self._key(start) if start is not None else None
         if start is not None and key is not None:
@@ -186,37 +200,37 @@ class _Exhaustive:
         least_usd = min(self._least_usd, self._best[0][0])
         return self._best[1], least_usd if self._steps <= self._most_steps else None
 
-    def _look(self, place: int, roads: Roads, own_usd: Decimal) -> None:
+    def _look(self, place: int, choices: Choices, own_usd: Decimal) -> None:
         self._steps += 1
         if self._steps > self._most_steps:
             return
-        shared = self._mixes.apart_usd({i: r for i, r in roads.items() if r in {Road.FAST, *BUSY}})
+        shared = self._mixes.apart_usd({i: r for i, r in choices.items() if r not in APART})
         if shared is None:
             return
         if self._best is not None and own_usd + shared + self._ahead[place] > self._best[0][0]:
             return
         if place == len(self._order):
-            key = self._key(roads)
-            if self._mixes.may_fit(roads):
+            key = self._key(choices)
+            if self._mixes.may_fit(choices):
                 self._least_usd = min(self._least_usd, own_usd + shared)
             if key is not None and (self._best is None or key < self._best[0]):
-                self._best = key, dict(roads)
+                self._best = key, dict(choices)
             return
         index = self._order[place]
         volume = self._mixes.volumes[index]
-        for road in self._roads(place, roads):
-            own = volume.solo[road].decidable_usd if road in {Road.ALONE, Road.RATE} else ZERO
-            self._look(place + 1, {**roads, index: road}, own_usd + own)
+        for resource in self._resources(place, choices):
+            own = volume.solo[resource].decidable_usd if resource in APART else ZERO
+            self._look(place + 1, {**choices, index: resource}, own_usd + own)
 
-    def _roads(self, place: int, roads: Roads) -> list[Road]:
-        """Of alike volumes, a later one takes no earlier road: the same mix would be looked at again."""
+    def _resources(self, place: int, choices: Choices) -> list[SharedResource]:
+        """Of alike volumes, a later one takes no earlier resource, which would only repeat a mix."""
         volume = self._mixes.volumes[self._order[place]]
         found = sorted(volume.solo)
         if place:
             before = self._order[place - 1]
             other = self._mixes.volumes[before]
-            if other.ways is volume.ways and other.limit == volume.limit:
-                found = [road for road in found if road >= roads[before]]
+            if other.options is volume.options and other.limit == volume.limit:
+                found = [resource for resource in found if resource >= choices[before]]
         return found
 
 
@@ -233,49 +247,49 @@ class _Seeker:
 
     def sought(
         self, indices: Iterable[int], closed: frozenset[tuple[str, str]], penalty: float
-    ) -> Roads | None:
+    ) -> Choices | None:
         """A good mix: each instance reads what saves most, fast snapshot restore serves what pays for it."""
         indices = list(indices)
-        fast: Roads = {}
-        roads = self._read(indices, fast, penalty)
-        seconds = {index: one.times.ready_p90 for index, one in self._mixes.apart(roads).items()}
+        fast: Choices = {}
+        choices = self._read(indices, fast, penalty)
+        seconds = {index: estimate.times.ready_p90 for index, estimate in self._mixes.apart(choices).items()}
         for members in self._eligible(indices, closed).values():
-            taken = self._served(members, roads, seconds, penalty)
+            taken = self._served(members, choices, seconds, penalty)
             if taken:
-                fast.update(dict.fromkeys(taken, Road.FAST))
-                roads = self._read(indices, fast, penalty)
-        roads = self._written(indices, roads)
-        return roads if len(roads) == len(indices) else None
+                fast.update(dict.fromkeys(taken, SharedResource.FAST))
+                choices = self._read(indices, fast, penalty)
+        choices = self._written(indices, choices)
+        return choices if len(choices) == len(indices) else None
 
-    def _written(self, indices: Sequence[int], roads: Roads) -> Roads:
-        """With the volumes of a snapshot written where they have no road, or where that is cheaper."""
+    def _written(self, indices: Sequence[int], choices: Choices) -> Choices:
+        """With the volumes of a snapshot written if they have no resource, or if that is cheaper."""
         able = self._able_to_write(indices)
-        paid = self._paid_now(roads) if able else {}
+        paid = self._paid_now(choices) if able else {}
         for members in able.values():
             for wanted in (
-                [index for index in members if index not in roads],
-                [index for index in members if paid.get(index, WITHOUT_A_ROAD_USD)],
+                [index for index in members if index not in choices],
+                [index for index in members if paid.get(index, UNSERVED_USD)],
             ):
-                saved = sum((paid.get(index, WITHOUT_A_ROAD_USD) for index in wanted), ZERO)
-                if saved <= self._volumes[members[0]].solo[Road.WRITE].decidable_usd:
+                saved = sum((paid.get(index, UNSERVED_USD) for index in wanted), ZERO)
+                if saved <= self._volumes[members[0]].solo[SharedResource.WRITE].decidable_usd:
                     continue
-                tried = {**roads, **dict.fromkeys(wanted, Road.WRITE)}
-                found, now = self._mixes.apart_usd(tried), self._mixes.apart_usd(roads)
-                if found is not None and (len(tried) > len(roads) or now is None or found < now):
-                    roads, paid = tried, self._paid_now(tried)
-        return roads
+                tried = {**choices, **dict.fromkeys(wanted, SharedResource.WRITE)}
+                found, now = self._mixes.apart_usd(tried), self._mixes.apart_usd(choices)
+                if found is not None and (len(tried) > len(choices) or now is None or found < now):
+                    choices, paid = tried, self._paid_now(tried)
+        return choices
 
-    def _paid_now(self, roads: Roads) -> dict[int, Decimal]:
+    def _paid_now(self, choices: Choices) -> dict[int, Decimal]:
         """Of volumes that are in time; a volume that leaves fast snapshot restore saves nothing."""
         return {
-            index: ZERO if roads[index] is Road.FAST else one.decidable_usd
-            for index, one in self._mixes.apart(roads).items()
+            index: ZERO if choices[index] is SharedResource.FAST else estimate.decidable_usd
+            for index, estimate in self._mixes.apart(choices).items()
         }
 
     def _able_to_write(self, indices: Iterable[int]) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
         for index in indices:
-            if Road.WRITE in self._volumes[index].solo:
+            if SharedResource.WRITE in self._volumes[index].solo:
                 found.setdefault(self._volumes[index].facts.snapshot_id, []).append(index)
         return found
 
@@ -285,16 +299,17 @@ class _Seeker:
         """
         otherwise = {index: self._volumes[index].otherwise_usd or ZERO for index in indices}
         total = sum(otherwise.values(), ZERO)
-        able_to_read = {index: Road.AGENT for index in indices if Road.AGENT in self._volumes[index].solo}
+        readable = (index for index in indices if SharedResource.AGENT in self._volumes[index].solo)
+        able_to_read = dict.fromkeys(readable, SharedResource.AGENT)
         for able in self._mixes.readers(able_to_read).values():
             total -= self._most_saved(able, otherwise)
         for members in self._eligible(indices, frozenset()).values():
             first = self._volumes[members[0]]
-            price = ZERO if first.facts.fast_restore_runs else first.ways.book.fsr_usd_per_hour
+            price = ZERO if first.facts.fast_restore_runs else first.options.book.fsr_usd_per_hour
             total -= max(ZERO, sum((otherwise[index] for index in members), ZERO) - price)
         for members in self._able_to_write(indices).values():
             first = self._volumes[members[0]]
-            price = cost.total(cost.blocks(first.facts.written_blocks, first.ways.book))
+            price = cost.total(cost.blocks(first.facts.written_blocks, first.options.book))
             total -= max(ZERO, sum((otherwise[index] for index in members), ZERO) - price)
         return max(ZERO, total)
 
@@ -304,17 +319,15 @@ class _Seeker:
         found: dict[tuple[str, str], list[int]] = {}
         for index in indices:
             volume = self._volumes[index]
-            if Road.FAST in volume.solo and volume.facts.place not in closed:
+            if SharedResource.FAST in volume.solo and volume.facts.place not in closed:
                 found.setdefault(volume.facts.place, []).append(index)
         return found
 
     def _served(
-        self, members: Sequence[int], roads: Roads, seconds: Mapping[int, float], penalty: float
+        self, members: Sequence[int], choices: Choices, seconds: Mapping[int, float], penalty: float
     ) -> list[int]:
-        """The volumes of a snapshot for which its fast snapshot restore is worth its price, or earlier at
-        the same price.
-        """
-        now_usd = {index: self._paid(index, roads.get(index), penalty) for index in members}
+        """The volumes for which fast snapshot restore is worth its price, or as cheap and earlier."""
+        now_usd = {index: self._paid(index, choices.get(index), penalty) for index in members}
         ordered = sorted(members, key=lambda index: (-now_usd[index], self._volumes[index].facts.read_bytes))
         saved = [ZERO, *accumulate(now_usd[index] for index in ordered)]
         ready = [0.0, *accumulate(seconds.get(index, 0.0) for index in ordered)]
@@ -322,76 +335,76 @@ class _Seeker:
         for count in _counts(len(ordered)):
             price = self._mixes.members_usd(ordered[:count])
             if price is None:
-                break  # the credits come too late, and later still for more
-            served = self._volumes[ordered[0]].ways.fast(count)
+                break  # more volumes get their credits even later
+            served = self._volumes[ordered[0]].options.fast(count)
             earlier = ready[count] - count * (served.times.ready_p90 if served else 0.0)
             best = max(best, (saved[count] - price, earlier, count), key=itemgetter(0, 1))
         return ordered[: best[2]]
 
-    def _paid(self, index: int, road: Road | None, penalty: float) -> Decimal:
+    def _paid(self, index: int, resource: SharedResource | None, penalty: float) -> Decimal:
         """As if it were alone, with the penalty for what a rate takes of the quota."""
-        if road is None:
-            return WITHOUT_A_ROAD_USD
-        if road is Road.FAST:
+        if resource is None:
+            return UNSERVED_USD
+        if resource is SharedResource.FAST:
             return ZERO
-        usd = self._volumes[index].solo[road].decidable_usd
-        return usd * Decimal(1 + penalty) if road is Road.RATE else usd
+        usd = self._volumes[index].solo[resource].decidable_usd
+        return usd * Decimal(1 + penalty) if resource is SharedResource.RATE else usd
 
-    def _read(self, indices: Iterable[int], fast: Roads, penalty: float) -> Roads:
-        """Each instance reads what would cost most otherwise; volumes with no road at all are left out."""
-        roads = dict(fast)
-        able_to_read: Roads = {}
+    def _read(self, indices: Iterable[int], fast: Choices, penalty: float) -> Choices:
+        """Each instance reads what would cost most otherwise; leaves out volumes without any resource."""
+        choices = dict(fast)
+        able_to_read: Choices = {}
         for index in indices:
             if index in fast:
                 continue
             volume = self._volumes[index]
-            for road in (Road.ALONE, Road.RATE):
-                if road in volume.solo:
-                    roads[index] = road
+            for resource in APART:
+                if resource in volume.solo:
+                    choices[index] = resource
                     break
-            if Road.AGENT in volume.solo:
-                able_to_read[index] = Road.AGENT
+            if SharedResource.AGENT in volume.solo:
+                able_to_read[index] = SharedResource.AGENT
         for able in self._mixes.readers(able_to_read).values():
-            roads.update(dict.fromkeys(self._readers(able, roads, penalty), Road.AGENT))
-        return roads
+            choices.update(dict.fromkeys(self._readers(able, choices, penalty), SharedResource.AGENT))
+        return choices
 
-    def _readers(self, able: Sequence[int], roads: Roads, penalty: float) -> list[int]:
+    def _readers(self, able: Sequence[int], choices: Choices, penalty: float) -> list[int]:
         """Those of an instance that it reads; most are asked for again with each snapshot that is tried."""
-        key = (penalty, *((index, roads.get(index)) for index in able))
+        key = (penalty, *((index, choices.get(index)) for index in able))
         if key not in self._known_readers:
-            orders = self._orders(able, roads, penalty)
-            tried = (self._readers_by(order, roads, penalty) for order in orders)
+            orders = self._orders(able, choices, penalty)
+            tried = (self._readers_by(order, choices, penalty) for order in orders)
             self._known_readers[key] = min(tried, key=itemgetter(0))[1]
         return self._known_readers[key]
 
-    def _orders(self, able: Sequence[int], roads: Roads, penalty: float) -> Iterator[list[int]]:
-        otherwise = {index: self._paid(index, roads.get(index), penalty) for index in able}
+    def _orders(self, able: Sequence[int], choices: Choices, penalty: float) -> Iterator[list[int]]:
+        otherwise = {index: self._paid(index, choices.get(index), penalty) for index in able}
         size = {index: self._volumes[index].facts.read_bytes for index in able}
         yield sorted(able, key=lambda index: (-otherwise[index], -size[index]))
         yield sorted(able, key=lambda index: (-otherwise[index] / max(1, size[index]), size[index]))
 
     def _readers_by(
-        self, order: Sequence[int], roads: Roads, penalty: float
+        self, order: Sequence[int], choices: Choices, penalty: float
     ) -> tuple[tuple[int, Decimal, float], list[int]]:
-        """Taken in this order as long as it saves; how many volumes have no road, and the price, by it."""
+        """Taken in this order while it saves; also how many volumes have no resource, and the price."""
         readers: list[int] = []
         usd = ZERO
         for index in order:
             more = self._mixes.readers_usd([*readers, index])
             if more is None:
                 continue
-            otherwise = self._paid(index, roads[index], penalty) if index in roads else None
-            if otherwise is None or more - usd < otherwise or (more == usd and self._earlier(index, roads)):
+            otherwise = self._paid(index, choices[index], penalty) if index in choices else None
+            if otherwise is None or more - usd < otherwise or (more == usd and self._earlier(index, choices)):
                 readers.append(index)
                 usd = more
         left = [index for index in order if index not in readers]
-        without = sum(index not in roads for index in left)
-        paid = sum((self._paid(index, roads[index], penalty) for index in left if index in roads), usd)
+        without = sum(index not in choices for index in left)
+        paid = sum((self._paid(index, choices[index], penalty) for index in left if index in choices), usd)
         return (without, paid, -float(len(readers))), readers
 
-    def _earlier(self, index: int, roads: Roads) -> bool:
+    def _earlier(self, index: int, choices: Choices) -> bool:
         solo = self._volumes[index].solo
-        return solo[Road.AGENT].times.ready_p90 < solo[roads[index]].times.ready_p90
+        return solo[SharedResource.AGENT].times.ready_p90 < solo[choices[index]].times.ready_p90
 
     def _most_saved(self, able: Sequence[int], otherwise: Mapping[int, Decimal]) -> Decimal:
         """A fractional knapsack: what the instance reads by its last limit, at what that would cost else."""

@@ -1,4 +1,4 @@
-"""What can be had for each volume of a restore, and what a mix of strategies costs together."""
+"""The options of each volume of a restore, and the price of a mix of strategies."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ NOT_BY_ITSELF = frozenset(
 """Strategies that share something; the others have one estimate, whatever the other volumes do."""
 
 
-class Road(IntEnum):
-    """What a volume's strategy draws on."""
+class SharedResource(IntEnum):
+    """What a volume's strategy shares with other volumes."""
 
     AGENT = 0
     """The instance's throughput, with or without a boost."""
@@ -46,8 +46,12 @@ class Road(IntEnum):
     """The instance's throughput, and the blocks of the snapshot."""
 
 
-BUSY = frozenset({Road.AGENT, Road.WRITE})
-"""Roads on which the agent works."""
+BUSY = frozenset({SharedResource.AGENT, SharedResource.WRITE})
+"""Those with which the agent works."""
+APART = (SharedResource.ALONE, SharedResource.RATE)
+"""Those with which the price of a volume does not depend on other volumes."""
+Choices = dict[int, SharedResource]
+"""The resource that each volume takes, by its place in the list of volumes."""
 
 
 def rank(estimate: Estimate) -> tuple[Decimal, float, float, int]:
@@ -56,8 +60,8 @@ def rank(estimate: Estimate) -> tuple[Decimal, float, float, int]:
     return (estimate.decidable_usd, times.ready_p90, times.ready_p50, ORDER[estimate.strategy])
 
 
-class Ways:
-    """What can be had for one volume; volumes that are alike share it, and its answers are kept."""
+class VolumeOptions:
+    """The estimates of one volume, computed once; volumes that are alike share them."""
 
     def __init__(self, facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> None:
         self.facts = replace(
@@ -113,7 +117,8 @@ class Ways:
 
     def by_itself(self, seconds: float) -> Estimate | None:
         """The cheapest in time that shares nothing."""
-        return min((one for one in self._by_itself if one.times.ready_p90 <= seconds), key=rank, default=None)
+        in_time = (estimate for estimate in self._by_itself if estimate.times.ready_p90 <= seconds)
+        return min(in_time, key=rank, default=None)
 
     def rate(self, seconds: float) -> Estimate | None:
         """The lowest rate that is in time, begun at once."""
@@ -126,17 +131,19 @@ class Ways:
             self._seconds_by_rate = seconds_by_rate(self.facts)
         return self._seconds_by_rate
 
-    def solo(self, seconds: float) -> dict[Road, Estimate]:
-        """By each road, as if there were no other volume."""
+    def solo(self, seconds: float) -> dict[SharedResource, Estimate]:
+        """By each resource, as if there were no other volume."""
         found = {
-            Road.AGENT: self.agent((), seconds),
-            Road.FAST: self.fast(1),
-            Road.ALONE: self.by_itself(seconds),
-            Road.RATE: self.rate(seconds),
-            Road.WRITE: self.written((), seconds),
+            SharedResource.AGENT: self.agent((), seconds),
+            SharedResource.FAST: self.fast(1),
+            SharedResource.ALONE: self.by_itself(seconds),
+            SharedResource.RATE: self.rate(seconds),
+            SharedResource.WRITE: self.written((), seconds),
         }
         return {
-            road: one for road, one in found.items() if one is not None and one.times.ready_p90 <= seconds
+            resource: estimate
+            for resource, estimate in found.items()
+            if estimate is not None and estimate.times.ready_p90 <= seconds
         }
 
     def fastest(self) -> float:
@@ -150,12 +157,12 @@ class Ways:
                 if name in NOT_BY_ITSELF and name is not Strategy.FAST_SNAPSHOT_RESTORE
             ),
         ]
-        return min((one.times.ready_p90 for one in found if one is not None), default=math.inf)
+        return min((estimate.times.ready_p90 for estimate in found if estimate is not None), default=math.inf)
 
     def times(self) -> list[float]:
         """The P90s of the strategies that have no setting."""
         found = [*self._by_itself, self.fast(1), self.agent((), math.inf), self.written((), math.inf)]
-        return [one.times.ready_p90 for one in found if one is not None]
+        return [estimate.times.ready_p90 for estimate in found if estimate is not None]
 
     def _allowed_estimate(self, name: Strategy, facts: VolumeFacts, seconds: float) -> Estimate | None:
         return self._estimate(name, facts, seconds) if name in self._allowed else None
@@ -165,16 +172,14 @@ class Ways:
         return outcome if isinstance(outcome, Estimate) else None
 
 
-def ways_of(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[Ways]:
+def options_of(
+    volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook
+) -> list[VolumeOptions]:
     """One for each volume; volumes that are alike share it."""
     keys = [repr(facts) for facts in volumes]
     alike = dict(zip(keys, volumes, strict=True))
-    known = {key: Ways(facts, objective, book) for key, facts in alike.items()}
+    known = {key: VolumeOptions(facts, objective, book) for key, facts in alike.items()}
     return [known[key] for key in keys]
-
-
-Roads = dict[int, Road]
-"""What each volume takes, by its place in the list of volumes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +191,7 @@ class SharedQuotas:
 
     @classmethod
     def of(cls, volumes: Iterable[VolumeFacts]) -> SharedQuotas:
-        """All volumes of a restore are told the same."""
+        """The facts of all volumes of a restore name the same quotas."""
         first = next(iter(volumes))
         return cls(first.rate_quota_left_mib_s, first.fast_restore_quota_left)
 
@@ -215,33 +220,36 @@ class Mix:
 class PricedVolume:
     """One volume in a search."""
 
-    ways: Ways
+    options: VolumeOptions
     limit: float
     shares_blocks: bool
     """Another volume is of the same snapshot."""
     facts: VolumeFacts = field(init=False)
     """As if it were alone."""
-    solo: dict[Road, Estimate] = field(init=False)
-    loads: dict[Road, int] = field(init=False)
+    solo: dict[SharedResource, Estimate] = field(init=False)
+    loads: dict[SharedResource, int] = field(init=False)
     """Bytes that go through the instance."""
 
     def __post_init__(self) -> None:
-        self.facts = self.ways.facts
-        self.solo = self.ways.solo(self.limit)
-        self.loads = {Road.AGENT: self.facts.read_bytes, Road.WRITE: instance_bytes(self.facts)}
+        self.facts = self.options.facts
+        self.solo = self.options.solo(self.limit)
+        self.loads = {
+            SharedResource.AGENT: self.facts.read_bytes,
+            SharedResource.WRITE: instance_bytes(self.facts),
+        }
 
     @property
     def least_usd(self) -> Decimal:
         """Fast snapshot restore may be paid by others, and blocks too where others need the same."""
-        if Road.FAST in self.solo or (self.shares_blocks and Road.WRITE in self.solo):
+        if SharedResource.FAST in self.solo or (self.shares_blocks and SharedResource.WRITE in self.solo):
             return ZERO
-        return min((one.decidable_usd for one in self.solo.values()), default=ZERO)
+        return min((estimate.decidable_usd for estimate in self.solo.values()), default=ZERO)
 
     @property
     def otherwise_usd(self) -> Decimal | None:
         """Without the instance and fast snapshot restore; None where there is nothing."""
         return min(
-            (self.solo[road].decidable_usd for road in (Road.ALONE, Road.RATE) if road in self.solo),
+            (self.solo[resource].decidable_usd for resource in APART if resource in self.solo),
             default=None,
         )
 
@@ -256,17 +264,17 @@ class Mixes:
         self._known_turns: dict[tuple[int, ...], list[Turn] | None] = {}
         self._do_not_fit: list[frozenset[int]] = []
 
-    def mix(self, roads: Mapping[int, Road], least_usd: Decimal) -> Mix | None:
-        """Of all volumes; None where it cannot be had."""
-        found = self.estimates(roads)
+    def mix(self, choices: Choices, least_usd: Decimal) -> Mix | None:
+        """Of all volumes; None if it is not possible."""
+        found = self.estimates(choices)
         if found is None:
             return None
         return Mix(tuple(found[index] for index in range(len(self.volumes))), _sum(found.values()), least_usd)
 
-    def estimates(self, roads: Mapping[int, Road]) -> dict[int, Estimate] | None:
-        """Of the volumes with a road; None where one is late, or a quota does not suffice."""
+    def estimates(self, choices: Choices) -> dict[int, Estimate] | None:
+        """Of the volumes that have a resource; None if one is late or a quota is too small."""
         found: dict[int, Estimate] = {}
-        places = self._members(roads)
+        places = self._members(choices)
         for members in places.values():
             fast = self._fast(members)
             if fast is None:
@@ -274,97 +282,93 @@ class Mixes:
             found.update(fast)
         if self._enabled(places) > self.quotas.fast_restores:
             return None
-        for working in self._working(roads):
+        for working in self._working(choices):
             if working is None:
                 return None
             found.update(working)
-        rated = self._rated([index for index, road in roads.items() if road is Road.RATE])
+        rated = self._rated([index for index, resource in choices.items() if resource is SharedResource.RATE])
         if rated is None:
             return None
-        alone = {index: self.volumes[index].solo[road] for index, road in roads.items() if road is Road.ALONE}
-        return {**found, **rated, **alone}
+        alone = [index for index, resource in choices.items() if resource is SharedResource.ALONE]
+        return {**found, **rated, **{index: self.volumes[index].solo[choices[index]] for index in alone}}
 
-    def apart_usd(self, roads: Mapping[int, Road]) -> Decimal | None:
+    def apart_usd(self, choices: Choices) -> Decimal | None:
         """As if no quota of the Region were short."""
         parts = [
-            *(None if working is None else _sum(working.values()) for working in self._working(roads)),
-            *(self.members_usd(members) for members in self._members(roads).values()),
+            *(None if working is None else _sum(working.values()) for working in self._working(choices)),
+            *(self.members_usd(members) for members in self._members(choices).values()),
         ]
         if any(part is None for part in parts):
             return None
-        own = (
-            self.volumes[index].solo[road] for index, road in roads.items() if road in {Road.ALONE, Road.RATE}
-        )
+        own = (self.volumes[index].solo[resource] for index, resource in choices.items() if resource in APART)
         return sum((part for part in parts if part is not None), _sum(own))
 
-    def apart_key(self, roads: Mapping[int, Road]) -> tuple[Decimal, float, float] | None:
+    def apart_key(self, choices: Choices) -> tuple[Decimal, float, float] | None:
         """Price, then P90 of the last volume, then of all; quotas of the Region aside."""
-        found = self.apart(roads)
-        return _key(found.values()) if len(found) == len(roads) else None
+        found = self.apart(choices)
+        return _key(found.values()) if len(found) == len(choices) else None
 
-    def apart(self, roads: Mapping[int, Road]) -> dict[int, Estimate]:
+    def apart(self, choices: Choices) -> dict[int, Estimate]:
         """Of the volumes that are in time, quotas of the Region aside."""
         found: dict[int, Estimate] = {
-            index: self.volumes[index].solo[road]
-            for index, road in roads.items()
-            if road in {Road.ALONE, Road.RATE}
+            index: self.volumes[index].solo[resource]
+            for index, resource in choices.items()
+            if resource in APART
         }
-        for working in self._working(roads):
+        for working in self._working(choices):
             found.update(working or {})
-        for members in self._members(roads).values():
+        for members in self._members(choices).values():
             found.update(self._fast(members) or {})
         return found
 
-    def whole_key(self, roads: Mapping[int, Road]) -> tuple[Decimal, float, float] | None:
+    def whole_key(self, choices: Choices) -> tuple[Decimal, float, float] | None:
         """With the quotas of the Region."""
-        found = self.estimates(roads)
+        found = self.estimates(choices)
         return None if found is None else _key(found.values())
 
     def readers_usd(self, readers: Sequence[int]) -> Decimal | None:
         """What the boosts of volumes that an instance reads together cost; None where one is late."""
         key = tuple(readers)
         if key not in self._known_readers_usd:
-            estimates = self._on_instance(dict.fromkeys(readers, Road.AGENT), {})
+            estimates = self._on_instance(dict.fromkeys(readers, SharedResource.AGENT), {})
             self._known_readers_usd[key] = None if estimates is None else _sum(estimates.values())
         return self._known_readers_usd[key]
 
     def members_usd(self, members: Sequence[int]) -> Decimal | None:
         """What fast snapshot restore of one snapshot in one zone costs; None where a volume is late."""
         slowest = 0.0
-        for ways, limit in {(self.volumes[index].ways, self.volumes[index].limit) for index in members}:
-            estimate = ways.fast(len(members))
+        for options, limit in {(self.volumes[index].options, self.volumes[index].limit) for index in members}:
+            estimate = options.fast(len(members))
             if estimate is None or estimate.times.ready_p90 > limit:
                 return None
             slowest = max(slowest, estimate.times.ready_p90)
         first = self.volumes[members[0]]
         if first.facts.fast_restore_runs:
             return ZERO
-        return cost.fast_snapshot_restore(first.ways.book, slowest).usd
+        return cost.fast_snapshot_restore(first.options.book, slowest).usd
 
-    def _working(self, roads: Mapping[int, Road]) -> Iterator[dict[int, Estimate] | None]:
+    def _working(self, choices: Choices) -> Iterator[dict[int, Estimate] | None]:
         """What the agents do, by instance; None where a volume is late."""
         writers: dict[str, list[int]] = {}
-        for index in sorted(index for index, road in roads.items() if road is Road.WRITE):
+        for index in sorted(index for index, resource in choices.items() if resource is SharedResource.WRITE):
             writers.setdefault(self.volumes[index].facts.snapshot_id, []).append(index)
-        for busy in self.readers(roads).values():
-            yield self._on_instance({index: roads[index] for index in busy}, writers)
+        for busy in self.readers(choices).values():
+            yield self._on_instance({index: choices[index] for index in busy}, writers)
 
-    def _on_instance(
-        self, busy: Mapping[int, Road], writers: Mapping[str, Sequence[int]]
-    ) -> dict[int, Estimate] | None:
+    def _on_instance(self, busy: Choices, writers: Mapping[str, Sequence[int]]) -> dict[int, Estimate] | None:
         """Of the volumes of one instance; `writers` are all volumes of each snapshot that are written."""
-        loads = {index: self.volumes[index].loads[road] for index, road in busy.items()}
+        loads = {index: self.volumes[index].loads[resource] for index, resource in busy.items()}
         sizes = sorted(loads.values())
         found = {}
-        for index, road in busy.items():
+        for index, resource in busy.items():
             volume, place = self.volumes[index], sizes.index(loads[index])
             beside = (*sizes[:place], *sizes[place + 1 :])
-            ways = volume.ways
-            take = ways.written if road is Road.WRITE else ways.agent
+            options = volume.options
+            take = options.written if resource is SharedResource.WRITE else options.agent
             estimate = take(beside, volume.limit)
             if estimate is None:
                 return None
-            if road is Road.WRITE:
+            if resource is SharedResource.WRITE:
                 others = writers[volume.facts.snapshot_id]
                 estimate = _sharing(estimate, volume, len(others), others.index(index))
             found[index] = estimate
@@ -375,9 +379,9 @@ class Mixes:
         if self.members_usd(members) is None:
             return None
         count = len(members)
-        estimates = {index: self.volumes[index].ways.fast(count) for index in members}
-        found = {index: one for index, one in estimates.items() if one is not None}
-        seconds = max(one.times.ready_p90 for one in found.values())
+        estimates = {index: self.volumes[index].options.fast(count) for index in members}
+        found = {index: estimate for index, estimate in estimates.items() if estimate is not None}
+        seconds = max(estimate.times.ready_p90 for estimate in found.values())
         if self.volumes[members[0]].facts.fast_restore_runs:
             return found
         ordered = sorted(found, key=lambda index: self.volumes[index].facts.written_bytes)
@@ -386,7 +390,7 @@ class Mixes:
                 found[index],
                 parts=(
                     *(part for part in found[index].parts if part.sunk),
-                    cost.fast_snapshot_restore(self.volumes[index].ways.book, seconds, count, place),
+                    cost.fast_snapshot_restore(self.volumes[index].options.book, seconds, count, place),
                 ),
             )
             for place, index in enumerate(ordered)
@@ -398,7 +402,7 @@ class Mixes:
         if taken is None:
             return None
         found = {
-            index: at_rate(self.volumes[index].facts, self.volumes[index].ways.book, turn.rate_mib_s)
+            index: at_rate(self.volumes[index].facts, self.volumes[index].options.book, turn.rate_mib_s)
             for index, turn in zip(indices, taken, strict=True)
         }
         return found | self._waiting(indices, taken, found)
@@ -419,13 +423,13 @@ class Mixes:
             if turn.start_seconds:
                 queue = Quantiles(min(start, turn.start_seconds), turn.start_seconds)
                 facts = replace(self.volumes[index].facts, queue_seconds=queue)
-                found[index] = at_rate(facts, self.volumes[index].ways.book, turn.rate_mib_s)
+                found[index] = at_rate(facts, self.volumes[index].options.book, turn.rate_mib_s)
         return found
 
-    def may_fit(self, roads: Mapping[int, Road]) -> bool:
+    def may_fit(self, choices: Choices) -> bool:
         """False where it is certain that a quota of the Region does not suffice."""
-        jobs = self._jobs([index for index, road in roads.items() if road is Road.RATE])
-        fast = self._enabled(self._members(roads))
+        jobs = self._jobs([index for index, resource in choices.items() if resource is SharedResource.RATE])
+        fast = self._enabled(self._members(choices))
         return fast <= self.quotas.fast_restores and not never_fit(jobs, self.quotas.rate_mib_s)
 
     def _jobs(self, indices: Iterable[int]) -> list[RateJob]:
@@ -434,7 +438,7 @@ class Mixes:
             RateJob(
                 volume.facts.data_bytes,
                 volume.limit,
-                volume.ways.seconds_by_rate(),
+                volume.options.seconds_by_rate(),
                 lag_seconds=volume.facts.timings.status_delay_seconds.p90,
             )
             for volume in volumes
@@ -455,26 +459,26 @@ class Mixes:
         """How many snapshots in a zone get fast snapshot restore by this restore."""
         return sum(not self.volumes[members[0]].facts.fast_restore_runs for members in places.values())
 
-    def readers(self, roads: Mapping[int, Road]) -> dict[str, list[int]]:
+    def readers(self, choices: Choices) -> dict[str, list[int]]:
         """By instance. A volume without an instance's id shares no instance."""
         found: dict[str, list[int]] = {}
-        for index, road in roads.items():
-            if road in BUSY:
+        for index, resource in choices.items():
+            if resource in BUSY:
                 found.setdefault(self.volumes[index].facts.instance_id or str(index), []).append(index)
         return found
 
-    def _members(self, roads: Mapping[int, Road]) -> dict[tuple[str, str], list[int]]:
+    def _members(self, choices: Choices) -> dict[tuple[str, str], list[int]]:
         """By snapshot and zone."""
         found: dict[tuple[str, str], list[int]] = {}
-        for index, road in roads.items():
-            if road is Road.FAST:
+        for index, resource in choices.items():
+            if resource is SharedResource.FAST:
                 found.setdefault(self.volumes[index].facts.place, []).append(index)
         return found
 
 
 def _sharing(estimate: Estimate, volume: PricedVolume, sharers: int, position: int) -> Estimate:
     """The estimate of one of so many volumes that are written; their parts add up to the price."""
-    lines = cost.blocks(volume.facts.written_blocks, volume.ways.book)
+    lines = cost.blocks(volume.facts.written_blocks, volume.options.book)
     sunk = (part for part in estimate.parts if part.sunk)
     return replace(estimate, parts=(*sunk, *(cost.shared(line, sharers, position) for line in lines)))
 
@@ -484,7 +488,7 @@ def _sum(estimates: Iterable[Estimate]) -> Decimal:
 
 
 def _key(estimates: Iterable[Estimate]) -> tuple[Decimal, float, float]:
-    ready = [(one.decidable_usd, one.times.ready_p90) for one in estimates]
+    ready = [(estimate.decidable_usd, estimate.times.ready_p90) for estimate in estimates]
     return (
         sum((usd for usd, _ in ready), ZERO),
         max(seconds for _, seconds in ready),

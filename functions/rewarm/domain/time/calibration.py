@@ -119,7 +119,7 @@ def _longer(figure: CalibratedFigure | None, prior: Quantiles) -> Quantiles:
 
 
 def _measured(figures: Figures) -> set[Strategy]:
-    """Strategies of which a figure of their own was measured."""
+    """Strategies for which a specific figure was measured."""
     found: set[Strategy] = set()
     if FigureName.FIRST_TOUCH in figures and FigureName.FETCH_CONCURRENCY in figures:
         found |= {strategy for strategy in Strategy if strategy.reads_with_agent}

@@ -139,9 +139,7 @@ def _delivery(record: Measured) -> float | None:
 
 
 def _share_of_limit(record: Measured) -> float | None:
-    """Where volume, instance or user held the agent back; at most all of it, for a limit that was exceeded
-    was no limit, and other volumes must keep to theirs.
-    """
+    """If volume, instance or user limited the agent; at most 1, because other volumes keep their limits."""
     rate, limit = record.read_mib_s, record.read_limit_mib_s
     return min(1.0, rate / limit) if rate and limit and rate >= LEAST_SHARE * limit else None
 

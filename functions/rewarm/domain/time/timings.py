@@ -56,8 +56,7 @@ FIRST_TOUCH_CONCURRENCY = 64
 """Measured prior: fetches of one volume from S3 that proceed side by side."""
 _FIRST_TOUCH_MIB_S = FIRST_TOUCH_CONCURRENCY * (BLOCK_BYTES / MIB) / FIRST_TOUCH_SECONDS
 FIRST_TOUCH_BAD_DAY = 1.5
-"""How much longer a bad day takes where the usual rate is known. AWS says that it "fluctuates", not how much;
-a choice."""
+"""How much longer a bad day takes: a choice, because AWS says only that the rate "fluctuates"."""
 LEAST_SHARE = 0.75
 """Share of the lowest limit; who reads less was held back by something else. A published read of a whole
 volume (tuned fio, 2024) reached 100 MB/s, which is 0.76 of the 125 MiB/s that each gp3 volume has."""
@@ -76,8 +75,7 @@ class Timings:
     boot_seconds: Quantiles = Quantiles(60, 300)
     """StartInstances until Systems Manager hears from the instance. AWS names no time (unverified)."""
     delivery_seconds: Quantiles = Quantiles(5, 60)
-    """SendCommand until the agent reads, with the download of a binary of less than 1 MiB and two dozen reads
-    of the cold volume."""
+    """SendCommand until the agent reads, after a download of less than 1 MiB and two dozen cold reads."""
     first_touch_mib_s: Quantiles = Quantiles(135 * MB_S, 100 * MB_S)
     """What S3 gives a volume. Published for gp3 are 130 to 140 MB/s, though the volumes had up to 1,000 MB/s,
     and 100 MB/s (tuned fio, 2024). No published gp3 volume loaded faster."""
@@ -85,14 +83,12 @@ class Timings:
     """The same for io1 and io2: published for io2 are 700 MB/s to 1.2 GB/s. One article is no promise. That
     is 64 x 0.5 MiB / 91 ms = 352 MiB/s, on a bad day."""
     warm_up_share: Quantiles = Quantiles(1.0, LEAST_SHARE)
-    """Share of the lowest limit (volume, instance, the user's own) that the agent reaches: all of it, or on a
-    bad day what LEAST_SHARE says."""
+    """Share of the lowest limit (volume, instance, the user's own) that the agent reaches."""
     metric_delay_seconds: Quantiles = Quantiles(120, 300)
     """From the agent's end to the datapoint of a whole quiet minute (AWS names no delay). Only a volume that
     nobody measures waits for it."""
     status_delay_seconds: Quantiles = Quantiles(120, 300)
-    """DescribeVolumeStatus lags by "up to 5 minutes" (EBS user guide, "Monitor the status of
-    initialization")."""
+    """Status lags "up to 5 minutes" (EBS user guide, "Monitor the status of initialization")."""
     measure_seconds: Quantiles = Quantiles(10, 60)
     """Delivery of the command and two dozen reads of the cold volume, where EBS loads by itself."""
     verify_seconds: Quantiles = Quantiles(10, 60)
@@ -109,8 +105,7 @@ class Timings:
     background_least_seconds: Quantiles = Quantiles(8 * 3_600, 24 * 3_600)
     """The same for less than 1 TiB: that time goes with the size is known only from an account's history."""
     clone_first_tib_seconds: Quantiles = Quantiles(3 * 3_600, 6 * 3_600)
-    """EBS user guide, "Copy volumes": up to 6 hours for the first TiB. AWS names no usual time; half of the
-    most is assumed (unverified)."""
+    """EBS user guide, "Copy volumes": up to 6 hours for the first TiB; half of that is UNVERIFIED."""
     clone_next_tib_seconds: Quantiles = Quantiles(0.6 * 3_600, 1.2 * 3_600)
     """The same page: 1.2 hours more for each TiB up to 16 TiB."""
     clone_most_seconds: Quantiles = Quantiles(12 * 3_600, 24 * 3_600)

@@ -247,12 +247,12 @@ def device_use(stdout: str) -> DeviceUse | None:
     """From the JSON line of the document; None where there is none."""
     for line in reversed(stdout.splitlines()):
         try:
-            told = json.loads(line)
+            answer = json.loads(line)
         except ValueError:
             continue
-        if isinstance(told, dict) and told.get("event") == "use":
+        if isinstance(answer, dict) and answer.get("event") == "use":
             return DeviceUse(
-                _texts(told.get("mounts"), decode=True), _texts(told.get("others"), decode=False)
+                _texts(answer.get("mounts"), decode=True), _texts(answer.get("others"), decode=False)
             )
     return None
 
