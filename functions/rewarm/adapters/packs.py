@@ -73,7 +73,7 @@ class S3Packs:
                 raise
 
     def put_pack(self, key: str, data: bytes, facts: PackFacts, *, made_at: datetime) -> None:
-        # Given a checksum, botocore sends the pack as it is, and not in pieces with a checksum at the end.
+        # With a checksum given, botocore sends the pack whole, not in pieces with a checksum at the end.
         checksum = base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()
         with naming_errors():
             self._s3.put_object(

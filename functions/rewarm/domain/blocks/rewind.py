@@ -117,7 +117,7 @@ def _requests(item: str, count: int, book: PriceBook) -> cost.CostLine:
 
 
 def pages(blocks: int) -> int:
-    """Requests that list so many blocks: one at least."""
+    """Requests that list this number of blocks, at least one."""
     return max(1, math.ceil(blocks / cost.BLOCKS_PER_LIST_REQUEST))
 
 
@@ -141,7 +141,7 @@ class _Day:
     evidence: float
 
     def moving(self, blocks: int) -> float:
-        """Seconds in which the agent reads or writes so many blocks."""
+        """Seconds in which the agent reads or writes this number of blocks."""
         return blocks * BLOCK_BYTES / MIB / self.mib_s
 
 

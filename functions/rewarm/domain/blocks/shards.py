@@ -53,13 +53,13 @@ class Listing:
     """What was listed so far."""
 
     zeros: Runs = field(default_factory=Runs)
-    """Blocks that the good snapshot has not got."""
+    """Blocks that the good snapshot lacks."""
     changed: Runs = field(default_factory=Runs)
     """These and the others."""
     requests: int = 0
 
     def blocks(self, ranges: Iterable[ListedRange]) -> Iterator[ChangedBlock]:
-        """One after the other; notes what passes."""
+        """Yields the blocks one after the other, and records them."""
         for found in ranges:
             self.requests += found.requests
             self.changed.extend(runs_of([block.index for block in found.blocks]))
@@ -193,7 +193,7 @@ class ChangedCount:
 
     blocks: int
     zeros: int = 0
-    """Of them, those that the good snapshot has not got: zeros are written, and nothing is fetched."""
+    """Of them, those that the good snapshot lacks: the agent writes zeros, and nothing is fetched."""
     requests: int = 0
     listed_share: float = 1.0
     """Of the volume; below 1 where the list was cut off."""

@@ -40,7 +40,7 @@ class RateJob:
     seconds: tuple[float, ...]
     """As `seconds_by_rate` gives it."""
     lag_seconds: float = 0.0
-    """P90 of what passes from the end of loading until EC2 says so: the rate is free by then."""
+    """P90 from the end of loading until EC2 says so; the rate is free by then."""
 
     def least_rate(self, waited_seconds: float) -> int:
         """The lowest rate, in MiB/s, that is in time after the wait; above MAX_RATE_MIB_S where none is."""

@@ -43,7 +43,7 @@ LOOK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class CopySource:
-    """Where the snapshots are; the price of the transfer is None where it is not known."""
+    """Where the snapshots are; the price of the transfer is None if it is unknown."""
 
     region: str
     transfer_usd_per_gib: Decimal | None
@@ -129,7 +129,7 @@ def choose_with_copies(
 def _direct(
     volumes: Sequence[VolumeFacts], source: CopySource, objective: PlanObjective, book: PriceBook
 ) -> CopyPlan | None:
-    """All volumes by direct write from the other Region; None where that cannot be had."""
+    """All volumes by direct write from the other Region; None if that is not possible."""
     if objective.fixed not in {None, Strategy.DIRECT_WRITE}:
         return None
     price = source.transfer_usd_per_gib

@@ -173,7 +173,7 @@ def take_over(situation: Situation, options: Sequence[Option]) -> Takeover:
 
 
 def _wait_seconds(situation: Situation, possible: Sequence[Option]) -> float | None:
-    """After how long the same rate is asked for again; None where it is not."""
+    """When the restore asks for the same rate again; None if it does not."""
     if not situation.waits_for_rate:
         return None
     if situation.queue_seconds_left > 0:

@@ -23,7 +23,7 @@ LONG_RUN_FRACTION = 1 / 200
 METRIC_WAIT_SECONDS = 30
 STATUS_WAIT_SECONDS = (30, 900)
 PLANNED_WAIT_SECONDS = 60
-"""While the plan leaves as much: AWS's figures are older, and EC2 answers so many looks a second in all."""
+"""While the plan leaves as much: AWS's figures are older, and EC2 limits describe calls a second."""
 LONG_STATUS_FRACTION = 1 / 200
 LONGEST_STATUS_WAIT_SECONDS = 6 * 3_600
 """What has taken days may wait longer between two looks: two months must fit an execution's history."""

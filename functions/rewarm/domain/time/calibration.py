@@ -88,7 +88,7 @@ def _by_agent(figures: Figures, priors: Timings) -> Timings:
 def _by_ebs(figures: Figures, priors: Timings) -> Timings:
     lag, share = figures.get(FigureName.STATUS_LAG), figures.get(FigureName.RATE_DELIVERED)
     if lag is not None:
-        # A completion is seen at the next refresh: after half of the time between two, on average.
+        # The next refresh shows a completion: on average after half of the time between two.
         priors = replace(priors, status_delay_seconds=Quantiles(lag.value / 2, max(lag.high, lag.value / 2)))
     if share is not None:
         worse = min(share.low, share.value * priors.rate_delivered.p90)

@@ -40,7 +40,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class FigureBasis:
-    """What the figures rest on: priors, a calibration of this account, or so many of its restores."""
+    """The source of the figures: priors, a calibration of this account, or a number of its restores."""
 
     source: Literal["priors", "calibration", "history"] = "priors"
     restores: int = 0
@@ -103,7 +103,7 @@ class Timings:
     background_seconds_per_tib: Quantiles = Quantiles(8 * 3_600, 24 * 3_600)
     """100 GiB were back at full speed within 24 hours (published 2025); "unpredictable", says AWS."""
     background_least_seconds: Quantiles = Quantiles(8 * 3_600, 24 * 3_600)
-    """The same for less than 1 TiB: that time goes with the size is known only from an account's history."""
+    """The same for less than 1 TiB: only an account's history shows that time grows with the size."""
     clone_first_tib_seconds: Quantiles = Quantiles(3 * 3_600, 6 * 3_600)
     """EBS user guide, "Copy volumes": up to 6 hours for the first TiB; half of that is UNVERIFIED."""
     clone_next_tib_seconds: Quantiles = Quantiles(0.6 * 3_600, 1.2 * 3_600)
