@@ -1,6 +1,6 @@
 """The ports PackStore and UndoLogs on S3.
 
-What a manifest says of a pack is the pack's user-defined metadata.
+A pack's user-defined metadata has what a manifest says of the pack.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What fio and the SSM documents for benchmarks give back, taken apart.
+"""Parses the output of fio and of the SSM documents for benchmarks.
 
 fio prints with --output-format=json, of version 3: its own fields, and nothing guessed.
 """

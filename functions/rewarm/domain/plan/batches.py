@@ -1,7 +1,7 @@
 """Volumes at a provisioned rate share the Region's quota: all at once if it suffices, else one after another.
 
-A volume holds its rate from CreateVolume until EBS has loaded it; that EC2 says so later holds nothing. A
-volume that waits has less time left, so it may need a higher rate, which costs more.
+A volume holds its rate from CreateVolume until EBS has loaded it, although EC2 says so only later. A volume
+that waits has less time left, so it may need a higher rate, which costs more.
 """
 
 from __future__ import annotations

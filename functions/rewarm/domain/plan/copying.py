@@ -1,4 +1,4 @@
-"""Snapshots of another Region: they are copied first, in a time that is asked for and paid.
+"""Snapshots of another Region: EC2 copies them first, within a duration that Rewarm asks and pays for.
 
 EBS user guide, "Time-based copies for Amazon EBS snapshots": a copy takes 15 minutes to 48 hours, in steps of
 15, and its price for each GiB of data falls with its duration. A copy without a duration is made "on a

@@ -2,8 +2,7 @@
 
 Storage of the new volume is the same whatever the strategy, so it is not part of these prices.
 
-What a part of the price has come to is counted by the time that it really took. AWS's own bill comes a day
-later.
+The actual price of a part is counted by the time that it really took. AWS's own bill comes a day later.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a request wants of the choice, and what an estimator answers.
+"""What a request asks of the choice, and what an estimator returns.
 
-All estimates have in common the ways to usable and to ready.
+All estimates share the phases until a volume is usable, and until it is ready.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What `rewarm calibrate` measured in this account, in the place of the shipped priors.
 
-A few measurements of one hour say what is usual and nothing of a bad day. So P90 keeps at least the distance
-from P50 that the shipped prior has, and no figure that was not measured changes. Only what S3 gives has
-another distance: most of the prior's is for not knowing what was measured then.
+A few measurements of one hour show what is usual, but nothing of a bad day. So P90 keeps at least the
+distance from P50 that the shipped prior has, and only measured figures change. Only S3's rate gets the
+distance FIRST_TOUCH_BAD_DAY, because the prior's mostly covers a lack of measurements.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ FIRST_TOUCH_CONCURRENCY = 64
 """Measured prior: fetches of one volume from S3 that proceed side by side."""
 _FIRST_TOUCH_MIB_S = FIRST_TOUCH_CONCURRENCY * (BLOCK_BYTES / MIB) / FIRST_TOUCH_SECONDS
 FIRST_TOUCH_BAD_DAY = 1.5
-"""How much longer a bad day takes: a choice, because AWS says only that the rate "fluctuates"."""
+"""How much longer a bad day takes if the usual rate is known; a choice, AWS only says "fluctuates"."""
 LEAST_SHARE = 0.75
 """Share of the lowest limit; who reads less was held back by something else. A published read of a whole
 volume (tuned fio, 2024) reached 100 MB/s, which is 0.76 of the 125 MiB/s that each gp3 volume has."""
