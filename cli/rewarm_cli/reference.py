@@ -38,13 +38,13 @@ eval "$(rewarm completion bash)"
 
 ## Which stack
 
-The options `--profile` and `--region` are those of the AWS CLI, and so are the credentials. `--stack` names the
-CloudFormation stack; its output `ApiUrl` is the API that is called. `--api-url` names the API itself, which saves
-that call. `REWARM_STACK`, `REWARM_API_URL`, `REWARM_OUTPUT`, `AWS_PROFILE` and `AWS_REGION` in the environment do
+The options `--profile` and `--region` and the credentials are those of the AWS CLI. `--stack` names the
+CloudFormation stack; `rewarm` calls the API of its output `ApiUrl`. `--api-url` names the API itself, which saves
+that look-up. `REWARM_STACK`, `REWARM_API_URL`, `REWARM_OUTPUT`, `AWS_PROFILE` and `AWS_REGION` in the environment do
 the same as the options.
 
-`--local` takes the embedded AWS instead, which `make run ARGS=--keep-running` leaves up on this machine. It needs
-root, as that does. Every command takes these options, before or behind its name:
+`--local` takes the embedded AWS instead, which `make run ARGS=--keep-running` leaves up on this machine. Both need
+root. Every command takes these options, before or after its name:
 
 ```text
 OPTIONS```
@@ -58,10 +58,10 @@ OPTIONS```
 id=$(rewarm restore -f request.yaml --query restoreId)
 ```
 
-Where the API refuses a request, the message on standard error names each wrong field, what was found and what is
-allowed. With `--output json` or `yaml` it is the API's own problem details (RFC 9457). A call that the API
-throttles is sent again for some seconds. `rewarm restore` sends a key of its own with each request, so that one
-whose answer was lost starts nothing twice.
+If the API refuses a request, the message on standard error names each wrong field, what was found and what is
+allowed. With `--output json` or `yaml` it is the API's own problem details (RFC 9457). `rewarm` repeats a call that
+the API throttles for some seconds. `rewarm restore` sends an idempotency key with each request, so a request whose
+answer was lost starts nothing twice.
 
 ## Exit statuses
 

@@ -111,7 +111,7 @@ class S3Artifacts:
             self._s3.put_object(Bucket=self._bucket, Key=key, Body=text.encode(), ContentType=content_type)
 
     def _signed(self, operation: str, key: str, expires_seconds: int, **options: str) -> str:
-        # It is valid no longer than the credentials it is signed with, whatever it says itself.
+        # An address expires with the credentials that sign it, even if its own time is longer.
         with naming_errors():
             return self._s3.generate_presigned_url(
                 operation,

@@ -1,8 +1,8 @@
 """What AWS's error codes mean for a restore: the one table from botocore's errors to ours.
 
 Codes are those of the EC2 API reference ("Error codes for the Amazon EC2 API"), of the botocore service
-models and of botocore's own lists of what it retries. A code that is not listed is a refusal that trying
-again cannot mend, and keeps operation, code and message; HTTP 5xx is always AWS's own trouble.
+models and of botocore's own lists of what it retries. An unlisted code is a refusal that a retry
+cannot mend, and keeps operation, code and message. HTTP 5xx always means trouble at AWS.
 """
 
 from __future__ import annotations

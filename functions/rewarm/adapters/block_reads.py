@@ -1,10 +1,10 @@
 """The port BlockReader: GetSnapshotBlock in many threads, which check and compress each block.
 
-They keep the pace that EBS allows to a snapshot and to the account, which all who read share. Each takes
-turns from two items of the table (see DynamoPace): the snapshot's, 1,000 a second, and the account's, as
-many as its quota has. A tenth of a second's turns are taken at once, so that a second costs ten writes of
-each. Where EBS throttles all the same, others read as well, who take no turns. Of so many answers, the
-share that was refused says by how much a reader is to be slower; then it becomes faster again bit by bit.
+All readers share the pace that EBS allows to a snapshot and to the account. Each takes turns from two items
+of the table (see DynamoPace): the snapshot's, 1,000 a second, and the account's, as many as its quota has.
+A reader takes the turns of a tenth of a second at once, so a second costs ten writes of each item. If EBS
+still throttles, others read without taking turns. Then the share of refused answers says how much slower the
+reader becomes; later it becomes faster again step by step.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class EbsSnapshotBlocks:
             try:
                 answer = patiently(self._pacer, lambda request=request: ask(request))  # type: ignore[misc]
             except SnapshotNotUsableError:
-                # ValidationException: of what we sent, only the token can have become invalid meanwhile.
+                # ValidationException: only the token can have become invalid since.
                 restarts += 1
                 if token is None or restarts > RESTARTS_WITHOUT_PROGRESS:
                     raise

@@ -324,7 +324,7 @@ class AwsInventory:
         ]
 
     def goes_away(self, stack_id: str) -> bool:
-        # CloudFormation finds a deleted stack by its id only, not by its name.
+        # CloudFormation finds a deleted stack only by its id.
         with naming_errors():
             (stack,) = self._cloudformation.describe_stacks(StackName=stack_id)["Stacks"]
         return stack["StackStatus"] in _GOING_AWAY_STATUSES

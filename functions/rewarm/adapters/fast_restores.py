@@ -96,12 +96,12 @@ class Ec2FastSnapshotRestores:
                     AvailabilityZones=[availability_zone], SourceSnapshotIds=[snapshot_id]
                 )
         except errors.SnapshotNotFoundError as error:
-            # EC2 disables what loses its snapshot, but not in every case of a shared one: so we look.
+            # EC2 disables it when its snapshot is deleted, but not always for a shared one, so check.
             if self._is_on(snapshot_id, availability_zone):
                 raise errors.RequestRefusedError(str(error)) from error
             return
         for item in answer.get("Unsuccessful", []):
-            # AWS names no code for "it is not enabled", so we look whether it is.
+            # AWS documents no code for "it is not enabled", so check whether it is.
             if self._is_on(snapshot_id, availability_zone):
                 refusal = _refusal("DisableFastSnapshotRestores", item)
                 raise _as_failed_call(refusal)

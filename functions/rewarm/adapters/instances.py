@@ -124,7 +124,7 @@ class Ec2Instances:
         return answer["ReplaceRootVolumeTask"]["ReplaceRootVolumeTaskId"]
 
     def swaps(self, instance_id: str) -> dict[str, str]:
-        # By the instance: for a task that EC2 does not show yet there is no documented error.
+        # By the instance: AWS documents no error for a task that EC2 does not show yet.
         pages = self._ec2.get_paginator("describe_replace_root_volume_tasks")
         with naming_errors():
             return {

@@ -1,6 +1,6 @@
 """The ports PackStore and UndoLogs on S3.
 
-What a manifest says of a pack is the pack's user-defined metadata.
+A pack's user-defined metadata has what a manifest says of the pack.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class S3Packs:
                 raise
 
     def put_pack(self, key: str, data: bytes, facts: PackFacts, *, made_at: datetime) -> None:
-        # Given a checksum, botocore sends the pack as it is, and not in pieces with a checksum at the end.
+        # With a checksum given, botocore sends the pack whole, not in pieces with a checksum at the end.
         checksum = base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()
         with naming_errors():
             self._s3.put_object(

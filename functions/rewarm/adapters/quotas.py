@@ -135,7 +135,7 @@ class ServiceQuotas:
             with naming_errors():
                 quota = self._quotas.get_service_quota(ServiceCode="ebs", QuotaCode=code)["Quota"]
         except RestoreError as error:
-            # An account that never asked for another value may have no applied quota at all.
+            # An account that never asked for another value may have no applied quota.
             LOG.warning("quota %s could not be read, %d is assumed: %s", code, default, error)
             return default
         return int(quota.get("Value", default))

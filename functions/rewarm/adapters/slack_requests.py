@@ -60,7 +60,7 @@ class SlackRequests:
         named = {name.lower(): value for name, value in headers.items()}
         timestamp = named.get("x-slack-request-timestamp", "")
         signature = named.get("x-slack-signature", "")
-        # What cannot be right costs no call of Secrets Manager.
+        # Refuse what cannot be valid before Secrets Manager is called.
         if not _SIGNATURE.fullmatch(signature) or not _TIMESTAMP.fullmatch(timestamp):
             return None
         if abs(self._clock() - int(timestamp)) > MOST_AGE_SECONDS:

@@ -128,7 +128,7 @@ class BlockPages:
             try:
                 page = self._page(_request(snapshot_id, start, token))
             except SnapshotNotUsableError:
-                # ValidationException: of what we sent, only the token can have become invalid meanwhile.
+                # ValidationException: only the token can have become invalid since.
                 restarts += 1
                 if token is None or restarts > RESTARTS_WITHOUT_PROGRESS:
                     raise
@@ -219,7 +219,7 @@ class BlockLister:
         start = first.indices[-1] + 1 if first.indices else 0
         expected = stop if full_size_bytes is None else -(-full_size_bytes // BLOCK_BYTES)
         parts = ranges(start, stop, expected, self._threads)
-        # Many ranges at once, few ahead of what was handed on.
+        # Many ranges at once, but few beyond those already yielded.
         yield from in_order(
             lambda part, ended: self._range(snapshot_id, *part, ended),
             parts,

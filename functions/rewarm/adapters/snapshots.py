@@ -1,6 +1,6 @@
 """Snapshots and images from EC2, their written blocks from the EBS direct APIs, and their keys from KMS.
 
-CreateVolume does not tell that a key cannot be used, the volume only never comes (botocore, ec2 CreateVolume
+CreateVolume accepts a key that cannot be used, and the volume then fails (botocore, ec2 CreateVolume
 KmsKeyId: "authenticates the KMS key asynchronously ... the action can appear to complete, but eventually
 fails"). States of keys: KMS developer guide, "Key states of AWS KMS keys".
 """

@@ -117,7 +117,7 @@ class Ec2VolumeStore:
             try:
                 self._ec2.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device=device)
             except ClientError:
-                # There is no client token: where the first answer got lost, botocore's retry is refused.
+                # There is no client token, so after a lost answer EC2 refuses botocore's retry.
                 if not self._attached(volume_id, instance_id, device):
                     raise
 

@@ -41,7 +41,7 @@ def _panel(result: PlanResult, group: list[PlannedVolume]) -> Panel:
         points=[_point(candidate) for candidate in candidates if candidate.feasible],
         impossible=[candidate.strategy.value for candidate in candidates if not candidate.feasible],
         deadline_seconds=_deadline(result),
-        # It is for all volumes together, so it is no limit of one of them.
+        # It is for all volumes together, so it does not limit a single one.
         budget_usd=_budget(result) if len(result.plans) == 1 else None,
     )
 

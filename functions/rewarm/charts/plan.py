@@ -19,7 +19,7 @@ TIME_LABEL = "time to full speed (logarithmic): mark at P50, bar to P90, which t
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A strategy that can be had."""
+    """A strategy that is possible."""
 
     strategy: str
     name: str
@@ -38,7 +38,7 @@ class Panel:
     title: str
     points: Sequence[Point]
     impossible: Sequence[str]
-    """Strategies that cannot be had here."""
+    """Strategies that are not possible here."""
     deadline_seconds: float | None = None
     budget_usd: float | None = None
 

@@ -1,4 +1,4 @@
-"""The pictures of a restore: how initialization went on, plan against actual, latency before and after.
+"""The pictures of a restore: progress of the initialization, plan against actual, latency before and after.
 
 For a drill also those of its runbook one after the other: how long each took, against the objective of its
 day.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Colours that no figure uses for themselves: each stands for a variable of the page's style sheet.
+# Placeholder colours: each stands for a variable of the page's style sheet.
 COLOURS = {
     "text": "#010101",
     "muted": "#020202",
@@ -82,7 +82,7 @@ _STYLE: Any = {
     "svg.hashsalt": "rewarm",
     "font.family": "DejaVu Sans",
     "font.size": 10,
-    # Names come from outside: a dollar sign is a dollar sign.
+    # Names come from outside, so a dollar sign must not begin a formula.
     "text.parse_math": False,
     "text.color": COLOURS["text"],
     "axes.labelcolor": COLOURS["muted"],

@@ -119,7 +119,7 @@ class SnapshotNotUsableError(RestoreError):
 
 
 class BlockTokenError(RestoreError):
-    """EBS does not take the token of a block any more, or the snapshot has not got the block."""
+    """EBS no longer accepts the token of a block, or the snapshot lacks the block."""
 
 
 class BlockDamagedError(RestoreError):

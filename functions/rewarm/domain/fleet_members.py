@@ -17,7 +17,7 @@ from rewarm.domain.volume.targets import device_slot
 
 MOST_VOLUMES = 10_000
 MOST_CANDIDATES = 20
-"""Of each volume: a set of snapshots that were taken together is looked for among so many."""
+"""Of each volume, sets of snapshots taken together are sought among its newest so many."""
 
 _RECOVERY_POINT = re.compile(
     r"arn:aws[a-z-]*:ec2:(?P<region>[a-z0-9-]+):(\d{12})?:"
@@ -88,7 +88,7 @@ def _nearest(snapshots: Sequence[Snapshot], at: datetime | None) -> list[Snapsho
 
 
 def check_count(volumes: int, *, field: str) -> None:
-    """Raises InvalidRequestError where a fleet cannot have so many volumes."""
+    """Raises InvalidRequestError if a fleet cannot have that many volumes."""
     if volumes == 0:
         raise InvalidRequestError("nothing matches; a fleet has at least one volume", field=field)
     if volumes > MOST_VOLUMES:

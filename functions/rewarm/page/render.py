@@ -1,6 +1,6 @@
 """Puts the page together from the account, which is the very object that report.json holds.
 
-Part of it is the log of decisions, by time: what was chosen and why, what took over, what was given back.
+It has the log of decisions by time: what was chosen and why, what took over, and what was released.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The ports of Step Functions' executions, and of what else the stack has running.
 
-Executions may wait for an event of AWS; who sees the event wakes them.
+Executions may wait for an event of AWS; the function that gets the event wakes them.
 """
 
 from __future__ import annotations

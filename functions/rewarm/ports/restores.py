@@ -212,16 +212,16 @@ class Holds(Protocol):
         """Writes `after` in place of `before`, as a whole; returns False where it was changed meanwhile."""
 
     def enter(self, restore_id: str, *, instance_id: str | None, now: datetime) -> bool:
-        """Notes that the restore runs; returns False where that was noted already."""
+        """Records that the restore runs; returns False if it already was recorded."""
 
     def leave(self, restore_id: str) -> None:
-        """Notes that the restore runs no more. Does nothing where it was not noted as running."""
+        """Records that the restore has ended. Does nothing if it was not recorded as running."""
 
     def running(self) -> list[Running]:
         """Returns all restores of the stack that run, the one that began first in front."""
 
     def entry(self, restore_id: str) -> Running | None:
-        """Returns the note of the restore; None where it is not noted as running."""
+        """Returns the running restore; None if it is not recorded as running."""
 
     def alarm(self, alarm_name: str) -> AlarmStart | None:
         """Returns the last restore that the alarm started; None where there was none."""
@@ -231,10 +231,10 @@ class Holds(Protocol):
 
 
 class Pace(Protocol):
-    """The describe calls that EC2 allows in a second, given away in the order of asking."""
+    """The describe calls that EC2 allows in a second, assigned in the order of the requests."""
 
     def due(self, calls: int, *, now: datetime) -> datetime:
-        """Returns when so many calls may begin. Nobody else is given that time."""
+        """Returns when this number of calls may begin, and reserves that time."""
 
     def seconds_of(self, calls: int) -> float:
-        """Returns in how many seconds so many calls can be made."""
+        """Returns how many seconds this number of calls takes."""

@@ -224,7 +224,7 @@ def _cached(one: _Candidate) -> MetLimit:
 
 
 def _waited(pattern: Pattern, result: FioResult, *, is_limit_known: bool) -> MetLimit:
-    """A closed loop: so many requests in flight, each taking so long, give so many a second and no more."""
+    """A closed loop: requests in flight divided by the time of each limit the requests a second."""
     depth = f"{pattern.in_flight} in flight, {result.mean_ms:.2f} ms each"
     if not is_limit_known:
         return MetLimit("unknown", None, f"no limit is known ({depth})")

@@ -1,4 +1,4 @@
-"""What fio and the SSM documents for benchmarks give back, taken apart.
+"""Parses the output of fio and of the SSM documents for benchmarks.
 
 fio prints with --output-format=json, of version 3: its own fields, and nothing guessed.
 """
@@ -110,7 +110,7 @@ def _direction(side: Mapping[str, Any]) -> Direction | None:
     if operations == 0:
         return None
     latency = side["clat_ns"]
-    # fio leaves percentiles out where there were too few requests; then the slowest one says it.
+    # fio leaves out percentiles of too few requests; then the slowest request stands for them.
     percentiles = latency.get("percentile") or {}
     p50, p99, p99_9 = (_ms(percentiles.get(key, latency["max"])) for key in PERCENTILES.values())
     return Direction(

@@ -149,7 +149,7 @@ def pack_index(begin: bytes) -> PackIndex:
 
 
 def taken_out(pack: bytes, wanted: Iterable[int]) -> list[PackedBlock]:
-    """These blocks of a pack, as they are compressed there. Raises ValueError where it is not whole."""
+    """These blocks of a pack, still compressed. Raises ValueError if the pack is not complete."""
     index, indices = pack_index(pack), set(wanted)
     if index.facts.size_bytes != len(pack):
         raise ValueError(f"it has {len(pack):,} bytes, and its index says {index.facts.size_bytes:,}")
@@ -174,7 +174,7 @@ def sample_line(block: PackedBlock) -> Line:
 
 
 def zeros_lines(zeros: Runs, *, most_blocks: int | None = None) -> Iterator[Line]:
-    """Lines of blocks that become zeros, of so many blocks each at most."""
+    """Lines of blocks that become zeros, each of at most `most_blocks`."""
     for start, count in zip(zeros.starts, zeros.counts, strict=True):
         step = most_blocks or count
         for begin in range(start, start + count, step):
@@ -182,7 +182,7 @@ def zeros_lines(zeros: Runs, *, most_blocks: int | None = None) -> Iterator[Line
 
 
 def parts_of(lines: Iterable[Line], most: int) -> Iterator[list[Line]]:
-    """So many lines at a time; one empty part where there are none."""
+    """At most `most` lines at a time; one empty part if there are none."""
     rest = iter(lines)
     part = list(islice(rest, most))
     yield part

@@ -1,8 +1,8 @@
 """What it takes to put a volume back to a snapshot by writing just the blocks that differ, and which way.
 
-There are three ways. A snapshot of the volume as it is now, the evidence, is made first and kept, and EBS
-lists what differs in it: a rewind to it undoes the rewind. Or the agent compares the whole device with the
-good snapshot, and keeps the old bytes of what it writes in an undo log; no snapshot is waited for. Or it
+There are three ways. First: EC2 makes a snapshot of the volume as it is, the evidence, and EBS lists what
+differs in it. A rewind to the evidence undoes the rewind. Second: the agent compares the whole device with
+the good snapshot, and keeps the old bytes in an undo log, so it waits for no snapshot. Third: the agent
 compares the device, and writes once the evidence is completed.
 """
 
@@ -117,7 +117,7 @@ def _requests(item: str, count: int, book: PriceBook) -> cost.CostLine:
 
 
 def pages(blocks: int) -> int:
-    """Requests that list so many blocks: one at least."""
+    """Requests that list this number of blocks, at least one."""
     return max(1, math.ceil(blocks / cost.BLOCKS_PER_LIST_REQUEST))
 
 
@@ -141,7 +141,7 @@ class _Day:
     evidence: float
 
     def moving(self, blocks: int) -> float:
-        """Seconds in which the agent reads or writes so many blocks."""
+        """Seconds in which the agent reads or writes this number of blocks."""
         return blocks * BLOCK_BYTES / MIB / self.mib_s
 
 

@@ -1,8 +1,7 @@
-"""What is known of a volume that is to go back to a snapshot, and how many of its blocks differ by that.
+"""The facts of a volume to rewind: how many blocks differ, and whether a rewind is possible, or why not.
 
-The blocks between the good snapshot and the newest completed one are listed. What was written since then lies
-between the bounds that VolumeWriteBytes and VolumeWriteOps give. Also whether a living volume can be put back
-at all by writing the blocks that differ, and why not.
+EBS lists the blocks that differ between the good snapshot and the newest completed one. VolumeWriteBytes and
+VolumeWriteOps give bounds for what was written since.
 """
 
 from __future__ import annotations

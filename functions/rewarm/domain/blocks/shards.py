@@ -1,12 +1,11 @@
 """The blocks to copy: which differ, how they are cut into shards, and how far the copying is.
 
-Each shard is fetched by one function and becomes one pack. A part of the manifest is written as soon as all
-blocks of its shard are in a pack. So the parts show progress whoever has made them, in whichever order and
-at which try.
+One function fetches each shard and makes one pack of it, then writes a part of the manifest. So the parts
+show progress, whichever function made them, in whichever order and at whichever try.
 
-Which blocks differ between two snapshots of one volume is listed as far as somebody can wait for it. A list
-of pages is read from the front. If it does not end soon, the rest of the volume is read in several places,
-so that what is not listed can be drawn out from what is.
+A plan lists the blocks that differ between two snapshots only for as long as somebody can wait. It reads the
+list from the front. If the list does not end soon, it samples the rest of the volume in several places and
+extrapolates from them.
 """
 
 from __future__ import annotations
@@ -53,13 +52,13 @@ class Listing:
     """What was listed so far."""
 
     zeros: Runs = field(default_factory=Runs)
-    """Blocks that the good snapshot has not got."""
+    """Blocks that the good snapshot lacks."""
     changed: Runs = field(default_factory=Runs)
     """These and the others."""
     requests: int = 0
 
     def blocks(self, ranges: Iterable[ListedRange]) -> Iterator[ChangedBlock]:
-        """One after the other; notes what passes."""
+        """Yields the blocks one after the other, and records them."""
         for found in ranges:
             self.requests += found.requests
             self.changed.extend(runs_of([block.index for block in found.blocks]))
@@ -193,7 +192,7 @@ class ChangedCount:
 
     blocks: int
     zeros: int = 0
-    """Of them, those that the good snapshot has not got: zeros are written, and nothing is fetched."""
+    """Of them, those that the good snapshot lacks: the agent writes zeros, and nothing is fetched."""
     requests: int = 0
     listed_share: float = 1.0
     """Of the volume; below 1 where the list was cut off."""

@@ -56,7 +56,7 @@ class ApprovalRule:
         return "The plan replaces a volume, which needs approval (objective.approveReplace)."
 
     def ceiling_usd(self, usd: Decimal) -> Decimal | None:
-        """What the restore may cost in all once a plan for this price goes ahead; None where all may pass."""
+        """What the restore may cost in all once a plan for this price begins; None if there is no limit."""
         return None if self.most_usd is None else max(self.most_usd, usd)
 
 

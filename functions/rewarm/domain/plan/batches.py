@@ -1,7 +1,7 @@
 """Volumes at a provisioned rate share the Region's quota: all at once if it suffices, else one after another.
 
-A volume holds its rate from CreateVolume until EBS has loaded it; that EC2 says so later holds nothing. A
-volume that waits has less time left, so it may need a higher rate, which costs more.
+A volume holds its rate from CreateVolume until EBS has loaded it, although EC2 says so only later. A volume
+that waits has less time left, so it may need a higher rate, which costs more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RateJob:
     seconds: tuple[float, ...]
     """As `seconds_by_rate` gives it."""
     lag_seconds: float = 0.0
-    """P90 of what passes from the end of loading until EC2 says so: the rate is free by then."""
+    """P90 from the end of loading until EC2 says so; the rate is free by then."""
 
     def least_rate(self, waited_seconds: float) -> int:
         """The lowest rate, in MiB/s, that is in time after the wait; above MAX_RATE_MIB_S where none is."""

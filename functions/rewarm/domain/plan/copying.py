@@ -1,4 +1,4 @@
-"""Snapshots of another Region: they are copied first, in a time that is asked for and paid.
+"""Snapshots of another Region: EC2 copies them first, within a duration that Rewarm asks and pays for.
 
 EBS user guide, "Time-based copies for Amazon EBS snapshots": a copy takes 15 minutes to 48 hours, in steps of
 15, and its price for each GiB of data falls with its duration. A copy without a duration is made "on a
@@ -43,7 +43,7 @@ LOOK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class CopySource:
-    """Where the snapshots are; the price of the transfer is None where it is not known."""
+    """Where the snapshots are; the price of the transfer is None if it is unknown."""
 
     region: str
     transfer_usd_per_gib: Decimal | None
@@ -129,7 +129,7 @@ def choose_with_copies(
 def _direct(
     volumes: Sequence[VolumeFacts], source: CopySource, objective: PlanObjective, book: PriceBook
 ) -> CopyPlan | None:
-    """All volumes by direct write from the other Region; None where that cannot be had."""
+    """All volumes by direct write from the other Region; None if that is not possible."""
     if objective.fixed not in {None, Strategy.DIRECT_WRITE}:
         return None
     price = source.transfer_usd_per_gib

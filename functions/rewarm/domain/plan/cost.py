@@ -2,8 +2,7 @@
 
 Storage of the new volume is the same whatever the strategy, so it is not part of these prices.
 
-What a part of the price has come to is counted by the time that it really took. AWS's own bill comes a day
-later.
+The actual price of a part is counted by the time that it really took. AWS's own bill comes a day later.
 """
 
 from __future__ import annotations
@@ -196,7 +195,7 @@ def _above(settings: VolumeSettings, raised: BoostSettings) -> tuple[int, int]:
 
 
 def fetched_blocks(blocks: int, usd_per_thousand: Decimal) -> CostLine:
-    """What it costs to read so many blocks of a snapshot."""
+    """The price of reading this number of blocks of a snapshot."""
     return CostLine(
         GET_BLOCKS,
         round_usd(blocks * usd_per_thousand / 1_000),
@@ -205,7 +204,7 @@ def fetched_blocks(blocks: int, usd_per_thousand: Decimal) -> CostLine:
 
 
 def packs(blocks: int) -> CostLine:
-    """What it costs to keep so many blocks in the bucket; zstd makes them smaller, nobody knows how much."""
+    """The price of this number of blocks in the bucket, uncompressed: nobody knows how much zstd saves."""
     size, month = gib(blocks * BLOCK_BYTES), PACKS_USD_PER_GIB_MONTH
     return CostLine(
         PACKS,
@@ -215,12 +214,12 @@ def packs(blocks: int) -> CostLine:
 
 
 def blocks(count: int, book: PriceBook) -> tuple[CostLine, ...]:
-    """Of all volumes of a snapshot to which so many blocks are written: the requests and the packs."""
+    """The requests and packs for all volumes of a snapshot, to which this number of blocks is written."""
     return (fetched_blocks(count, book.get_blocks_usd_per_thousand), packs(count))
 
 
 def shared_blocks(usd: Decimal, count: int, sharers: int, book: PriceBook) -> tuple[CostLine, ...]:
-    """A volume's part of the price of so many blocks, which volumes of several restores of a fleet share."""
+    """A volume's part of the price of blocks that volumes of several restores of a fleet share."""
     requests, kept = blocks(count, book)
     kept_usd, arithmetic = _down(kept.usd / sharers), _part_of_fleet(sharers)
     return (

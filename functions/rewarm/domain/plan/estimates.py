@@ -1,6 +1,6 @@
-"""What a request wants of the choice, and what an estimator answers.
+"""What a request asks of the choice, and what an estimator returns.
 
-All estimates have in common the ways to usable and to ready.
+All estimates share the phases until a volume is usable, and until it is ready.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Infeasible:
-    """A strategy that cannot be had here, and why."""
+    """A strategy that is not possible here, and why."""
 
     strategy: Strategy
     reason: str
@@ -129,7 +129,7 @@ def timed(facts: VolumeFacts, loading: Parts, lead: Parts = (), *, usable_when_l
 
 
 def ready_p90_if(times: Times, phase: Phase) -> Callable[[float], float]:
-    """P90 where that phase took so many seconds: the same sum to the last bit, for those who compare many."""
+    """P90 if that phase took these seconds: the same sum to the last bit, to compare many."""
     others = [part.p90 for name, part in times.phases if name is not phase]
     return lambda seconds: math.fsum((*others, seconds))
 

@@ -254,7 +254,7 @@ def _refusal(facts: VolumeFacts) -> str | None:
             f"the quota of snapshots with fast snapshot restore leaves {facts.fast_restore_quota_left} "
             f"in this Region, and this restore would need {facts.snapshots_of_restore}"
         )
-    # Nobody should pay for a part of the benefit; where it is paid already, that part is better than none.
+    # Nobody should pay for a part of the benefit. If it is paid already, a part is better than nothing.
     return None if facts.fast_restore_runs else fast_restore_limit(facts.speed)
 
 
@@ -284,7 +284,7 @@ def direct_write(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) ->
 
 
 def instance_bytes(facts: VolumeFacts) -> int:
-    """What goes through the instance: each block is written, and read back."""
+    """Bytes through the instance: the agent writes each block and reads it back."""
     return 2 * facts.written_bytes
 
 

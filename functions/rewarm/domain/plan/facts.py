@@ -54,7 +54,7 @@ class VolumeFacts:
     verified: bool
     """The volume is measured at the end, which takes time too."""
     settings: VolumeSettings | None = None
-    """What the volume is to have; the boost goes above it. None: no boost."""
+    """The settings that the volume gets in the end; a boost is above them. None: no boost."""
     snapshot_id: str = ""
     availability_zone: str = ""
     instance_id: str | None = None

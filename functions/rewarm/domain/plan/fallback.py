@@ -1,12 +1,12 @@
 """Which plan takes over when one cannot be carried out, and whether on the same volume or a new one.
 
-What counts is what is left now: of the deadline, of the budget after what is spent already, and of the
-volume. A volume that was announced as usable is never given up, so only what works in place may follow.
+The choice goes by what is left: of the deadline, of the budget, and of the volume. Rewarm never gives up a
+volume that was announced as usable, so only a strategy that works in place may follow.
 
-A rate that EC2 refuses is held by other volumes, and free again when these are loaded. A volume that waits
-for its turn asks again until the plan has it free at the latest. After that, the same rate is asked for again
-as long as that can be in time, what is in time otherwise is dearer, and is not lost by the wait. Many volumes
-may wait, and EC2 takes few CreateVolume requests a second: each asks when it is its turn.
+If EC2 refuses a rate, other volumes hold it until they are loaded. A volume that waits for its turn asks
+again until the latest time at which the plan has the rate free. After that it asks for the same rate again
+only while that can be in time, all other strategies in time cost more, and waiting does not lose them. Many
+volumes may wait, and EC2 takes few CreateVolume requests a second, so each asks at its turn.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def take_over(situation: Situation, options: Sequence[Option]) -> Takeover:
 
 
 def _wait_seconds(situation: Situation, possible: Sequence[Option]) -> float | None:
-    """After how long the same rate is asked for again; None where it is not."""
+    """When the restore asks for the same rate again; None if it does not."""
     if not situation.waits_for_rate:
         return None
     if situation.queue_seconds_left > 0:

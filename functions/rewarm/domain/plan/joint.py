@@ -1,11 +1,11 @@
 """The cheapest mix of strategies for the volumes of a restore, each within its own limit of time.
 
-Volumes share: what reads on an instance shares its EBS throughput; volumes of a snapshot in a zone share the
-price and the credits of fast snapshot restore; all share the Region's quotas of fast snapshot restores and of
-initialization rate. A search tries who takes what. Volumes that share nothing are searched apart.
+Volumes that are read on one instance share its EBS throughput. Volumes of a snapshot in a zone share the
+price and the credits of fast snapshot restore. All share the Region's quotas of fast snapshot restores and of
+initialization rate. A search tries mixes of strategies; volumes that share nothing are searched apart.
 
 A few volumes are searched exhaustively. Of many, a good mix is sought, and a bound says how much cheaper any
-other mix could be at most. No solver is called: this search finds what one finds (tests compare it with
+other mix could be at most. No solver is used: this search finds the same mixes (tests compare it with
 OR-Tools), and a solver's libraries would triple what a function loads.
 """
 

@@ -83,7 +83,7 @@ class VolumeOptions:
         ]
 
     def agent(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
-        """Without a boost or with the lowest in time, beside so many bytes of others; None if too late."""
+        """Without a boost or with the lowest in time, beside these bytes of others; None if too late."""
         if seconds != self._agents_within:
             self._agents, self._agents_within = {}, seconds
         if beside not in self._agents:
@@ -102,14 +102,14 @@ class VolumeOptions:
         return self._allowed_estimate(name, replace(self.facts, read_beside=beside), seconds)
 
     def written(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
-        """By the agent, beside so many bytes of others, as if it paid the blocks alone; None if too late."""
+        """By the agent, beside these bytes of others, as if it paid the blocks alone; None if too late."""
         if beside not in self._written:
             self._written[beside] = self._reading(Strategy.DIRECT_WRITE, beside, seconds)
         estimate = self._written[beside]
         return estimate if estimate is not None and estimate.times.ready_p90 <= seconds else None
 
     def fast(self, members: int) -> Estimate | None:
-        """By fast snapshot restore, which so many volumes of the snapshot take; the price of all is in it."""
+        """By fast snapshot restore for this number of volumes of the snapshot, with the price of all."""
         if members not in self._fast:
             facts = replace(self.facts, volumes_of_snapshot=members)
             self._fast[members] = self._allowed_estimate(Strategy.FAST_SNAPSHOT_RESTORE, facts, 0.0)
@@ -427,7 +427,7 @@ class Mixes:
         return found
 
     def may_fit(self, choices: Choices) -> bool:
-        """False where it is certain that a quota of the Region does not suffice."""
+        """False if a quota of the Region is certainly too small."""
         jobs = self._jobs([index for index, resource in choices.items() if resource is SharedResource.RATE])
         fast = self._enabled(self._members(choices))
         return fast <= self.quotas.fast_restores and not never_fit(jobs, self.quotas.rate_mib_s)
@@ -477,7 +477,7 @@ class Mixes:
 
 
 def _sharing(estimate: Estimate, volume: PricedVolume, sharers: int, position: int) -> Estimate:
-    """The estimate of one of so many volumes that are written; their parts add up to the price."""
+    """The estimate of one of several written volumes; their parts add up to the price."""
     lines = cost.blocks(volume.facts.written_blocks, volume.options.book)
     sunk = (part for part in estimate.parts if part.sunk)
     return replace(estimate, parts=(*sunk, *(cost.shared(line, sharers, position) for line in lines)))

@@ -36,7 +36,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """One strategy and what became of it; `estimate` is None where it cannot be had."""
+    """One strategy, chosen or rejected; `estimate` is None if it is not possible."""
 
     strategy: Strategy
     estimate: Estimate | None
@@ -55,7 +55,7 @@ class PlannedEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The plan, what takes over if it cannot be had (best first), and all that was considered."""
+    """The plan, the fallbacks if it fails (best first), and all strategies that were considered."""
 
     plan: PlannedEstimate
     fallbacks: tuple[PlannedEstimate, ...]

@@ -76,7 +76,7 @@ def warm_up_times(facts: VolumeFacts, speed: VolumeSpeed) -> Times:
     """With a volume of this speed."""
     timings = facts.timings
     reading = Quantiles(_seconds(facts, *_expected(facts, speed)), _seconds(facts, *_promised(facts, speed)))
-    # Random reads prove it where the volume is measured; else VolumeReadOps must, and is waited for.
+    # Random reads prove it if the volume is measured; else the restore waits for VolumeReadOps.
     settle = () if estimates.measured(facts) else ((Phase.SETTLE, timings.metric_delay_seconds),)
     return estimates.timed(facts, ((Phase.DELIVER, timings.delivery_seconds), (Phase.READ, reading), *settle))
 

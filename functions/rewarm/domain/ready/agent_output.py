@@ -73,13 +73,13 @@ def is_interrupted(status: CommandStatus) -> bool:
 
 
 def whole_number(account: Mapping[str, Any] | None, name: str) -> int | None:
-    """A count of the agent's; None where it is missing or no number."""
+    """A count that the agent reports; None if it is missing or not a number."""
     value = (account or {}).get(name)
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def number(account: Mapping[str, Any] | None, name: str) -> float | None:
-    """A measured value of the agent's; None where it is missing or no number."""
+    """A value that the agent measured; None if it is missing or not a number."""
     value = (account or {}).get(name)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 

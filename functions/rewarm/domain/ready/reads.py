@@ -1,4 +1,4 @@
-"""What reads tell of a volume: how fast it must answer, and when VolumeReadOps is stable after a warm-up.
+"""What reads show of a volume: how fast it must answer, and when VolumeReadOps is stable after a warm-up.
 
 A volume is measured by random 4 KiB reads, one at a time, against what its type and limits promise.
 

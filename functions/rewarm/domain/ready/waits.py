@@ -1,8 +1,8 @@
 """How long until the next look at a volume that is being loaded, and which event of AWS ends the wait sooner.
 
 A wait is short near the end and long while the end is far: a look and its wait write up to 14 of an
-execution's 25,000 history events. AWS's events are best effort: lost, doubled, late or in any order. None of
-them is believed: each only ends a wait, and the look that follows asks AWS itself.
+execution's 25,000 history events. AWS's events are best effort: lost, repeated, late or in any order. So an
+event only ends a wait, and the step then asks AWS itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONG_RUN_FRACTION = 1 / 200
 METRIC_WAIT_SECONDS = 30
 STATUS_WAIT_SECONDS = (30, 900)
 PLANNED_WAIT_SECONDS = 60
-"""While the plan leaves as much: AWS's figures are older, and EC2 answers so many looks a second in all."""
+"""While the plan leaves as much: AWS's figures are older, and EC2 limits describe calls a second."""
 LONG_STATUS_FRACTION = 1 / 200
 LONGEST_STATUS_WAIT_SECONDS = 6 * 3_600
 """What has taken days may wait longer between two looks: two months must fit an execution's history."""

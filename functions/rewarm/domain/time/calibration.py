@@ -1,8 +1,8 @@
 """What `rewarm calibrate` measured in this account, in the place of the shipped priors.
 
-A few measurements of one hour say what is usual and nothing of a bad day. So P90 keeps at least the distance
-from P50 that the shipped prior has, and no figure that was not measured changes. Only what S3 gives has
-another distance: most of the prior's is for not knowing what was measured then.
+A few measurements of one hour show what is usual, but nothing of a bad day. So P90 keeps at least the
+distance from P50 that the shipped prior has, and only measured figures change. Only S3's rate gets the
+distance FIRST_TOUCH_BAD_DAY, because the prior's mostly covers a lack of measurements.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _by_agent(figures: Figures, priors: Timings) -> Timings:
 def _by_ebs(figures: Figures, priors: Timings) -> Timings:
     lag, share = figures.get(FigureName.STATUS_LAG), figures.get(FigureName.RATE_DELIVERED)
     if lag is not None:
-        # A completion is seen at the next refresh: after half of the time between two, on average.
+        # The next refresh shows a completion: on average after half of the time between two.
         priors = replace(priors, status_delay_seconds=Quantiles(lag.value / 2, max(lag.high, lag.value / 2)))
     if share is not None:
         worse = min(share.low, share.value * priors.rate_delivered.p90)

@@ -192,7 +192,7 @@ def _by_rate(history: SimilarRestores, priors: Timings) -> Timings:
 
 
 def _in_background(history: SimilarRestores, priors: Timings) -> Timings:
-    """The prior's least time stands for not knowing; each restore votes that time goes with the size."""
+    """The prior's least time stands for not knowing; each restore is a vote for time that grows with size."""
 
     def per_tib(record: Measured) -> float | None:
         taken = record.of(Phase.LOAD)

@@ -40,7 +40,7 @@ class Quantiles:
 
 @dataclass(frozen=True, slots=True)
 class FigureBasis:
-    """What the figures rest on: priors, a calibration of this account, or so many of its restores."""
+    """The source of the figures: priors, a calibration of this account, or a number of its restores."""
 
     source: Literal["priors", "calibration", "history"] = "priors"
     restores: int = 0
@@ -56,7 +56,7 @@ FIRST_TOUCH_CONCURRENCY = 64
 """Measured prior: fetches of one volume from S3 that proceed side by side."""
 _FIRST_TOUCH_MIB_S = FIRST_TOUCH_CONCURRENCY * (BLOCK_BYTES / MIB) / FIRST_TOUCH_SECONDS
 FIRST_TOUCH_BAD_DAY = 1.5
-"""How much longer a bad day takes: a choice, because AWS says only that the rate "fluctuates"."""
+"""How much longer a bad day takes if the usual rate is known; a choice, AWS only says "fluctuates"."""
 LEAST_SHARE = 0.75
 """Share of the lowest limit; who reads less was held back by something else. A published read of a whole
 volume (tuned fio, 2024) reached 100 MB/s, which is 0.76 of the 125 MiB/s that each gp3 volume has."""
@@ -103,7 +103,7 @@ class Timings:
     background_seconds_per_tib: Quantiles = Quantiles(8 * 3_600, 24 * 3_600)
     """100 GiB were back at full speed within 24 hours (published 2025); "unpredictable", says AWS."""
     background_least_seconds: Quantiles = Quantiles(8 * 3_600, 24 * 3_600)
-    """The same for less than 1 TiB: that time goes with the size is known only from an account's history."""
+    """The same for less than 1 TiB: only an account's history shows that time grows with the size."""
     clone_first_tib_seconds: Quantiles = Quantiles(3 * 3_600, 6 * 3_600)
     """EBS user guide, "Copy volumes": up to 6 hours for the first TiB; half of that is UNVERIFIED."""
     clone_next_tib_seconds: Quantiles = Quantiles(0.6 * 3_600, 1.2 * 3_600)

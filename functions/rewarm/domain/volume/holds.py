@@ -11,9 +11,9 @@ from rewarm.domain.units import clock_text
 from rewarm.domain.volume.targets import device_slot
 
 MOST_NAMED = 5
-"""So many restores a message names; the others are counted."""
+"""A message names this number of restores, and counts the others."""
 START_GRACE = timedelta(minutes=5)
-"""A restore is noted before its execution starts: so long it is not over for want of an execution."""
+"""A restore is recorded before its execution starts, so at first a missing execution is not its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class TargetHolds:
                 )
 
     def check_room(self, restore_id: str, limit: int) -> None:
-        """Raises TooManyRestoresError where so many others work on the instance already."""
+        """Raises TooManyRestoresError if that many others already work on the instance."""
         others = [name for name in self.restore_ids if name != restore_id]
         if len(others) >= limit:
             raise TooManyRestoresError(
@@ -104,7 +104,7 @@ class TargetHolds:
 
 
 def check_stack(others: Collection[str], limit: int) -> None:
-    """Raises TooManyRestoresError where so many restores run already."""
+    """Raises TooManyRestoresError if that many restores already run."""
     if len(others) >= limit:
         raise TooManyRestoresError(
             f"{named(others)} {_runs(others)}; the stack's parameter MaxRestoresInFlight allows {limit} "

@@ -136,7 +136,7 @@ def sight(limit: Limit, activity: Sequence[Activity], since: datetime) -> Sight 
 def _shows(limit: Limit, rate: float, before: float | None) -> bool:
     if limit.after > limit.before:
         return rate >= max(limit.after * REACHED, limit.before * ABOVE)
-    # A load that goes away is no lower limit: it must have been above, and must be at the new limit now.
+    # A load that ends is no lower limit: it must have been above the new limit, and be at it now.
     falls = before is not None and before > limit.after * ABOVE
     return falls and limit.after * BUSY <= rate <= limit.after * ABOVE
 

@@ -93,7 +93,7 @@ def free_devices(platform: str, used: Collection[str]) -> list[str]:
 def choose_device(
     asked: str | None, instance: Instance, *, reserved: Collection[str] = (), preferred: str | None = None
 ) -> str:
-    """`asked` where it is valid and free, else `preferred` if it can be had, else the first free name.
+    """`asked` if it is valid and free, else `preferred` if it is free, else the first free name.
 
     `reserved` names go to other volumes of the same restore.
     Raises InvalidRequestError, DeviceInUseError, TargetNotUsableError.

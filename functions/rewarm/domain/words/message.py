@@ -98,7 +98,7 @@ class AnnouncedVolume:
 
     @property
     def goes_back(self) -> bool:
-        """Whether no volume is made: the snapshot's own goes back to it."""
+        """Whether the restore rewinds a volume and makes none."""
         return self.how == Strategy.REWIND
 
     @property
