@@ -68,7 +68,7 @@ class Outside:
     untagged: dict[str, set[str]] = field(default_factory=dict)
     """Volumes of restores, and the tags that were taken off them."""
     unsnapped: set[str] = field(default_factory=set)
-    """Volumes of which somebody deleted snapshots."""
+    """Volumes of which somebody deleted snapshots once the agent had ended."""
     copies: dict[str, dict[str, str]] = field(default_factory=dict)
     """Volumes of others, with the tags of ours that they have got."""
     lost: set[str] = field(default_factory=set)

@@ -142,9 +142,7 @@ class WrittenBlocks:
             except ApiError:
                 return
         elif kind == "deleted":
-            for shown in lab.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]:
-                if "rewarm:evidence" in {tag["Key"] for tag in shown.get("Tags") or []}:
-                    lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": shown["SnapshotId"]})
+            _delete_evidence(lab)
         elif kind == "mounted":
             for volume in lab.data_plane.volumes.values():
                 if target in volume.attached_to and volume.reader is None:
@@ -153,3 +151,12 @@ class WrittenBlocks:
             objects = lab.buckets[lab.stack.buckets[0]]
             for key in [one for one in objects if one.startswith("deltas/snap-")]:
                 objects.pop(key)
+
+
+def _delete_evidence(lab: FastLab) -> None:
+    """Whatever the snapshots are needed for."""
+    for shown in lab.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]:
+        if "rewarm:evidence" in {tag["Key"] for tag in shown.get("Tags") or []}:
+            if lab.data_plane.volume(shown["VolumeId"]).reader is None:
+                lab.outside.unsnapped.add(shown["VolumeId"])
+            lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": shown["SnapshotId"]})
