@@ -113,7 +113,7 @@ class RewindAudit:
             yield from self._without_way_back(restore_id, rewind, volume_id, told)
 
     def _is_whole(self, restore_id: str, volume: Volume, target: str) -> bool:
-        """Whether it has what the snapshot has, and its agent has found nothing else."""
+        """Whether it has what the snapshot has, and its agent did not stop at a block."""
         left = volume.left.get(restore_id)
         if left is None or restore_id in volume.doubted:
             return False

@@ -39,6 +39,8 @@ EXITS = {
     "no-undo": AgentExit.NO_UNDO,
 }
 """How each trouble ends the agent that writes; `hangs` does not end it."""
+STOPPED = frozenset({AgentExit.BAD_MANIFEST, AgentExit.DIFFERS})
+"""With these the agent stops at a block, so nobody knows whether the rest is as it is to be."""
 SILENT = frozenset({AgentExit.ENDED, AgentExit.HELD, AgentExit.MOUNTED, AgentExit.TAKEN_BEFORE})
 """With these the run that wrote has left no result."""
 MIB = 1_048_576
@@ -70,7 +72,7 @@ def apply(
         writes = volume.writes
 
         def noted(status: int, stdout: str, stderr: str) -> None:
-            if status == AgentExit.DIFFERS:
+            if status in STOPPED:
                 volume.doubted.add(restore_id)
             end(status, stdout, stderr)
 

@@ -75,7 +75,7 @@ class Volume:
     used: set[int] = field(default_factory=set)
     """Blocks that somebody wrote between two rewinds, or while an agent was away."""
     doubted: set[str] = field(default_factory=set)
-    """Restores whose agent said that a block is not what it is to be."""
+    """Restores whose agent stopped at a block that it could not write or that differed."""
     forgotten: set[str] = field(default_factory=set)
     """Restores of which somebody or S3 has deleted the undo log, or a part of it."""
     before: str | None = None
