@@ -55,7 +55,7 @@ class RewindAudit:
         request: Json | None = record.get("request")
         undone = ((request or {}).get("source") or {}).get("undoOf")
         target = None if request is None or undone else planned["snapshotId"]
-        yield from self._said_wrongly(restore_id, rewind, volume, target)
+        yield from self._said_wrongly(restore_id, rewind, volume)
         if rewind.get("state") != "done":
             return
         if undone is not None:
@@ -87,23 +87,15 @@ class RewindAudit:
         """Whether blocks differ that nobody has used while an agent was away."""
         return any(block not in volume.used for block in differing(found, wanted))
 
-    def _said_wrongly(
-        self, restore_id: str, rewind: Json, volume: Volume, target: str | None
-    ) -> Iterator[str]:
-        """What messages say of the volume, held against what was really written.
-
-        `target` is the snapshot that it was to become; None where a log was laid over that, or nobody knows.
-        """
+    def _said_wrongly(self, restore_id: str, rewind: Json, volume: Volume) -> Iterator[str]:
+        """Mixed, untouched, the number of blocks and the way back, held against what was really written."""
         volume_id, written = volume.volume_id, volume.writes_of[restore_id]
         told = json.dumps(
             [one["detail"] for one in self._lab.events.sent if one["detail"].get("restoreId") == restore_id],
             default=str,
         )
-        is_mixed = f"{volume_id} is mixed" in told
-        if is_mixed and not written:
+        if f"{volume_id} is mixed" in told and not written:
             yield f"{volume_id} is called mixed by {restore_id}, which wrote nothing"
-        if is_mixed and target and self._is_whole(restore_id, volume, target):
-            yield f"{volume_id} is called mixed by {restore_id}, and is whole"
         if f"Nothing was written to {volume_id}" in told and written:
             yield f"{restore_id} says that it wrote nothing to {volume_id}, and wrote {written} blocks"
         if int(rewind.get("written") or 0) > written:
@@ -111,13 +103,6 @@ class RewindAudit:
         is_kept = bool(rewind.get("undoLog") or self._packs(restore_id))
         if written and not is_kept and volume_id not in self._lab.outside.unsnapped:
             yield from self._without_way_back(restore_id, rewind, volume_id, told)
-
-    def _is_whole(self, restore_id: str, volume: Volume, target: str) -> bool:
-        """Whether it has what the snapshot has, and its agent did not stop at a block."""
-        left = volume.left.get(restore_id)
-        if left is None or restore_id in volume.doubted:
-            return False
-        return not _differ(left, self._lab.data_plane.known_image(target))
 
     def _without_way_back(self, restore_id: str, rewind: Json, volume_id: str, told: str) -> Iterator[str]:
         evidence = str(rewind.get("evidence"))
@@ -154,10 +139,6 @@ class RewindAudit:
             seeds, _ = seeds_of(objects[key].value, before)
             found = seeds | found
         return found
-
-
-def _differ(one: SnapshotImage | None, other: SnapshotImage) -> bool:
-    return one is not None and next(differing(one, other), None) is not None
 
 
 def _last(volume: Volume) -> str | None:

@@ -39,8 +39,6 @@ EXITS = {
     "no-undo": AgentExit.NO_UNDO,
 }
 """How each trouble ends the agent that writes; `hangs` does not end it."""
-STOPPED = frozenset({AgentExit.BAD_MANIFEST, AgentExit.DIFFERS})
-"""With these the agent stops at a block, so nobody knows whether the rest is as it is to be."""
 SILENT = frozenset({AgentExit.ENDED, AgentExit.HELD, AgentExit.MOUNTED, AgentExit.TAKEN_BEFORE})
 """With these the run that wrote has left no result."""
 MIB = 1_048_576
@@ -70,14 +68,8 @@ def apply(
         restore_id = _restore_of(given["manifest_url"])
         volume.befores.setdefault(restore_id, volume.image_now())
         writes = volume.writes
-
-        def noted(status: int, stdout: str, stderr: str) -> None:
-            if status in STOPPED:
-                volume.doubted.add(restore_id)
-            end(status, stdout, stderr)
-
         try:
-            yield from _write(data_plane, volume, given, noted, trouble)
+            yield from _write(data_plane, volume, given, end, trouble)
         finally:
             volume.reader = None
             volume.writes_of[restore_id] += volume.writes - writes

@@ -74,8 +74,6 @@ class Volume:
     """And what it had when the agent ended, the latest restore last."""
     used: set[int] = field(default_factory=set)
     """Blocks that somebody wrote between two rewinds, or while an agent was away."""
-    doubted: set[str] = field(default_factory=set)
-    """Restores whose agent stopped at a block that it could not write or that differed."""
     forgotten: set[str] = field(default_factory=set)
     """Restores of which somebody or S3 has deleted the undo log, or a part of it."""
     before: str | None = None

@@ -69,9 +69,9 @@ def failed_account() -> Json:
         RESTORE_ID,
         1,
         {
-            "story1": story,
-            "volume1": {"volumeId": "vol-00000000000000002"},
-            "cleanUp1": {"removed": [], "kept": ["volume vol-00000000000000002 (it may hold new data)"]},
+            "story": story,
+            "volume": {"volumeId": "vol-00000000000000002"},
+            "cleanUp": {"removed": [], "kept": ["volume vol-00000000000000002 (it may hold new data)"]},
         },
     )
     plans = [accounts.planned(0), accounts.planned(1)]
