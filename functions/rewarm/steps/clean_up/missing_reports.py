@@ -100,7 +100,7 @@ def write_late_report(
 
 
 def _finish(restore: RestoreNotes, record: KnownRestore, now: datetime) -> datetime:
-    """When it was ready, as far as anybody knows: noted once, also where nobody could be told.
+    """When it was ready, as far as anybody knows: noted once, also where no message could be sent.
 
     From then on its devices are free, whatever becomes of the report.
     """

@@ -200,7 +200,7 @@ def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
 def _release(
     restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts
 ) -> Iterator[SweptResource]:
-    """What serves another one is not told; what stays on although we asked for it is told once."""
+    """Says nothing of what serves another restore, and once what stays on although we asked to end it."""
     returned = release_fast_restore(
         restore_id, index, place, fast_restores=ports.fast_restores, table=ports.table
     )
