@@ -87,7 +87,7 @@ def _follow(entry: Listed, ports: SweepPorts) -> Iterator[SweptResource]:
 
 
 def _tell(fleet_id: str, record: JsonObject, found: FleetProgress, ports: SweepPorts) -> None:
-    """Sends a message if more restores have ended than the last one said. Of the end, the fleet sends it."""
+    """Sends a message if more restores have ended than the last one said, but not all of them."""
     if not int(record.get("endedTold") or 0) < found.ended < found.volume_count:
         return
     account = account_of(found).to_json()
