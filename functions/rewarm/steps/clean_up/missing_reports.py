@@ -36,7 +36,7 @@ class PagePorts(ReportPorts):
 
     links: PageLinks | None = None
     counted: Callable[[ReportEvent, ReportResult], None] = lambda _event, _result: None
-    """Told of a report that was written late: its deadline and its costs are figures, too."""
+    """Counts a report that is written late: its deadline and its costs are figures, too."""
 
 
 def results_of(restore_id: str, record: KnownRestore, failure: Failure, ports: PagePorts) -> list[JsonObject]:

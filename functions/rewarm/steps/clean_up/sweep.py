@@ -147,7 +147,7 @@ def _is_leftover(volume: Volume, index: int, record: KnownRestore) -> bool:
     if record.status == Status.READY or record.settled(index):
         known = record.attached(index).volume_id, record.volume(index).made.volume_id
         return volume.volume_id not in known
-    # It stays, and says by its tag that it came to nothing: whoever ended its execution kept that from it.
+    # It stays, and gets the tag of a failed restore: its execution was ended before it could set that.
     return True
 
 
