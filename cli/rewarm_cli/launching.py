@@ -163,7 +163,7 @@ def _terminate(ec2: Any, token: str, say: Callable[[str], None]) -> None:
 
 
 def _end_volumes(ec2: Any, instance: Json) -> None:
-    """The root volume may have been told already to outlive the instance."""
+    """The root volume may be set already to outlive the instance."""
     staying = [
         {"DeviceName": one["DeviceName"], "Ebs": {"DeleteOnTermination": True}}
         for one in instance.get("BlockDeviceMappings", [])

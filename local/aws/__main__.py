@@ -15,7 +15,7 @@ from rewarm_cli.arguments import Parser, region
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serve, and return the exit status: 0 when told to end, 1 when it couldn't start."""
+    """Serve, and return the exit status: 0 when asked to end, 1 when it couldn't start."""
     options = _parser().parse_args(arguments)
     ended = threading.Event()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

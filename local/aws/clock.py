@@ -24,7 +24,7 @@ class Clock(Protocol):
 
 
 class ManualClock:
-    """A clock that moves only when told, for unit tests of the simulator."""
+    """A clock that moves only when asked, for unit tests of the simulator."""
 
     def __init__(self, start: float = 1_800_000_000.0) -> None:
         self._now = start

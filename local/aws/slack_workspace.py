@@ -34,7 +34,7 @@ class SlackWorkspace:
         self.refused: list[tuple[Json, list[str]]] = []
         """Messages that Slack would not have taken, each with the reasons."""
         self.ephemeral: list[Json] = []
-        """What only somebody who clicked was told."""
+        """What only somebody who clicked was sent."""
         self._messages: list[Json] = []
         self._planned: dict[str, deque[Answer]] = defaultdict(deque)
         self._lost = 0

@@ -216,7 +216,7 @@ def _stop_fleet(lab: FastLab, fleet_id: str) -> None:
 
 
 def _fleets(lab: FastLab) -> list[str]:
-    """What is wrong with the records of fleets: none goes on, and `ready` is said of whole ones only."""
+    """What is wrong with the records of fleets: none continues, and `ready` is said of whole ones only."""
     found = []
     for fleet in lab.api("GET", "/fleets")[1]["fleets"]:
         _, record = lab.api("GET", f"/fleets/{fleet['fleetId']}")

@@ -306,7 +306,7 @@ class Measuring:
         plan = " ".join(one.text for one in phases)
         output, sent = self._cloud.run(volume, self._size, "read", plan)
         found = parsed(output)
-        # Each place is in a unit of its own.
+        # Each place is in a separate unit.
         new = sum(one.count for one in phases if one.name in ("first", "few", "many", "sweep"))
         self._touched_pages += new * self._unit_pages
         if len(found) < len(phases):

@@ -1,4 +1,4 @@
-"""Reads of a volume on the instance: what the SSM document is told, and what it prints of them.
+"""Reads of a volume on the instance: what the SSM document is given, and what it prints of them.
 
 Places are pages of 4 KiB. Every place is read once only, from the volume's end to its beginning: nobody knows
 in which order EBS loads blocks, but the embedded AWS begins with the first.

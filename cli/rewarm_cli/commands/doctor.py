@@ -65,7 +65,7 @@ def _number(status: str, number: int) -> str:
 
 
 def _show(target: Console, name: str, findings: list[Finding]) -> None:
-    """A heading, and below it each finding; what to do stands on a line of its own."""
+    """A heading, and below it each finding; what to do stands on its own line."""
     from rich.table import Table
     from rich.text import Text
 

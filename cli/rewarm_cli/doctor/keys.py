@@ -17,7 +17,7 @@ USABLE = {"Enabled", "Updating"}
 """KMS developer guide, "Key states of AWS KMS keys"."""
 ROLE = "CreateVolumeFunctionRole"
 ACTIONS = ("kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom")
-"""EBS user guide, "Requirements for Amazon EBS encryption"; CreateGrant has a condition of its own."""
+"""EBS user guide, "Requirements for Amazon EBS encryption"; CreateGrant has its own condition."""
 
 
 def keys(account: Account) -> Iterator[Finding]:

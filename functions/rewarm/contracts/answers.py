@@ -175,7 +175,7 @@ class ApprovalQuery(Contract):
 
 
 class ApprovedRestore(Contract):
-    """POST /restores/{restoreId}/approve: it goes on."""
+    """POST /restores/{restoreId}/approve: the restore continues."""
 
     restore_id: str
     status: StatusName | None

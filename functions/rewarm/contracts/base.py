@@ -59,7 +59,7 @@ class Contract(BaseModel):
 
 
 class StepEvent(Contract):
-    """What every step is told: which restore, and what time it is by AWS's own clock."""
+    """What every step gets: which restore, and what time it is by AWS's own clock."""
 
     restore_id: Annotated[str, Field(min_length=1, max_length=80)]
     now: Instant

@@ -50,7 +50,7 @@ class BenchmarkTarget(Contract):
 
     @property
     def place(self) -> str:
-        """Where fio works, as the SSM document is told."""
+        """Where fio works, as the SSM document takes it."""
         return self.mount or self.volume_id or ""
 
 

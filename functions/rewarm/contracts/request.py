@@ -346,7 +346,7 @@ class ReadinessRules(Contract):
 
 
 class Notify(Contract):
-    """Who is told."""
+    """Who gets messages."""
 
     slack: StrictBool = True
     email: StrictBool = True

@@ -60,7 +60,7 @@ def _page(token: str) -> JsonObject:
 
 
 def _click(event: JsonObject, slack: SlackRequests) -> JsonObject:
-    """Slack gets 200 for everything that it has signed; who clicked reads what came of it in Slack."""
+    """Slack gets 200 for everything that it has signed; who clicked reads the outcome in Slack."""
     body = body_of(event)
     payload = slack.payload(event.get("headers") or {}, body) if body is not None else None
     if payload is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 BLOCK_BYTES = 524_288
-"""EBS direct APIs' block size (aws-facts.md, section 4)."""
+"""Block size of the EBS direct APIs (botocore ebs; EBS user guide, "Read EBS snapshots")."""
 
 Extent = tuple[int, int]
 """A run of written blocks: (first block index, number of blocks)."""

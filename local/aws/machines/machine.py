@@ -29,7 +29,7 @@ from local.aws.machines.snapshot_image import written_extents
 from local.aws.machines.volumes import Volume, VolumeRequest, delete_folder, make_backing, make_volume
 
 MOUNT_POINTS = (Path("/dev/disk"), Path("/var/lib/rewarm"))
-"""What each instance has of its own: its disks' names, and where the warm-up document keeps the agent."""
+"""What each instance has for itself: its disks' names, and where the warm-up document keeps the agent."""
 LOCK_SECONDS = 2
 MachineSettings = FirstTouchSettings
 """The settings of a machine are those of its volumes."""

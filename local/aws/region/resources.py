@@ -242,7 +242,7 @@ class Instance:
     private_ip: str = "10.0.0.10"
     client_token: str = ""
     launched: dict[str, Any] = field(default_factory=dict)
-    """What else RunInstances was told and DescribeInstances shows."""
+    """What else RunInstances was given and DescribeInstances shows."""
     tags: dict[str, str] = field(default_factory=dict)
 
     def listens(self, now: float) -> bool:

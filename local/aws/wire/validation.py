@@ -11,7 +11,7 @@ from botocore.model import ListShape, MapShape, OperationModel, Shape, Structure
 from local.aws.region import ApiError
 
 FREE_ENUMS = frozenset({"VolumeType", "InstanceType"})
-"""EC2 has error codes of its own for these."""
+"""EC2 has its own error codes for these."""
 
 
 def check(operation: OperationModel, params: dict[str, Any]) -> None:

@@ -57,7 +57,7 @@ class OutsideHandsAudit:
         return any(one in text for one in said for text in self._lab.undelivered)
 
     def may_be_told_twice(self, restore_id: str) -> bool:
-        """Whether the note that people were told was deleted."""
+        """Whether the note that a message was sent was deleted."""
         return f"restore#{restore_id}" in self._outside.lost
 
     def is_lost(self, restore_id: str) -> bool:

@@ -114,7 +114,7 @@ class RewindAudit:
             yield f"{volume_id} was written by {restore_id} without a way back, and nobody is told"
 
     def _not_kept(self, restore_id: str, volume: Volume) -> Iterator[str]:
-        """Every block that the restore has overwritten is in its log; and people are told of the log."""
+        """Every block that the restore has overwritten is in its log, and a message names the log."""
         before, left = volume.befores.get(restore_id), volume.left.get(restore_id)
         if before is None or left is None:
             return

@@ -1,4 +1,4 @@
-"""A Map in distributed mode: its items are an object of S3, and each runs as an execution of its own.
+"""A Map in distributed mode: its items are an object of S3, and each runs as a separate execution.
 
 Step Functions developer guide, "Using Map state in Distributed mode", "ItemReader", "ResultWriter",
 "Setting failure thresholds for Distributed Map states", "States.ExceedToleratedFailureThreshold". Which file

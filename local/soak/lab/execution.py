@@ -36,12 +36,12 @@ def stamp(instant: float) -> str:
 
 @dataclass(slots=True)
 class Scope:
-    """Where the names of an expression come from; an item of a Map has a scope of its own."""
+    """Where the names of an expression come from; an item of a Map has its own scope."""
 
     variables: Json
     item: Json = field(default_factory=dict)
     at: tuple[str, Any] | None = None
-    """The state that was entered last, and its input: where a redrive goes on."""
+    """The state that was entered last, and its input: where a redrive continues."""
     items: dict[int, Scope] = field(default_factory=dict)
     """Of the Map that was entered last."""
     results: dict[int, Any] = field(default_factory=dict)

@@ -171,7 +171,7 @@ def _own_copy(value: Any) -> Any:
 
 
 class _OwnPacer:
-    """On AWS functions that run at once are processes of their own, and none knows the others' pace."""
+    """On AWS functions that run at once are separate processes, and none knows the others' pace."""
 
     def wait(self) -> float:
         """As Pacer."""
@@ -190,7 +190,7 @@ class _OwnPacer:
 
 
 def _into_virtual_time(module: ModuleType) -> None:
-    """Adapters keep a clock, a pause and a webhook of their own; all of them are the lab's from here on."""
+    """Adapters keep their own clock, pause and webhook; all of them are the lab's from here on."""
     seen: set[int] = set()
     if getattr(module, "time", None) is time:
         module.time = SimpleNamespace(time=_now, sleep=_sleep, monotonic=_now)  # type: ignore[attr-defined]

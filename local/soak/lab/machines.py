@@ -144,7 +144,7 @@ class StepFunctions:
         return execution
 
     def redrive(self, arn: str) -> None:
-        """RedriveExecution: goes on at the unsuccessful state, with its input and the variables as they were.
+        """RedriveExecution: continues at the unsuccessful state, with its input and variables as they were.
 
         Of a Map, only the items that did not come to their end. The time limit begins anew (Step Functions
         developer guide, "Restarting state machine executions with redrive"). Raises ValueError.

@@ -92,7 +92,7 @@ class Buckets:
         return 200, {"ETag": self.put(bucket, key, _body(request), _noted(request)).etag}, b""
 
     def _deleteobjects(self, bucket: str, _key: str, _query: Any, request: Any) -> Answer:
-        """What is not there counts as deleted; in quiet mode only what failed is told, and nothing does."""
+        """What is not there counts as deleted; in quiet mode only what failed is named, and nothing does."""
         for one in ET.fromstring(_body(request)).iter():  # noqa: S314
             if one.tag.endswith("Key"):
                 self._buckets[bucket].pop(one.text or "", None)

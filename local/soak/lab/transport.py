@@ -135,7 +135,7 @@ class Switchboard:
             "aws_access_key_id": "local",
             "aws_secret_access_key": "local",
         }
-        # Regions and credentials are the lab's; S3 and DynamoDB are told apart by their names alone.
+        # Regions and credentials are the lab's; S3 and DynamoDB differ only by their names.
         made = _MAKE(service, **{**options, **settings, "endpoint_url": _endpoint(service)})
         made._request_signer._credentials = _OwnCredentials(self)
         _spare(made)
@@ -209,7 +209,7 @@ def _spare(client: Any) -> None:
 
 
 class _OwnCredentials(Credentials):
-    """Each function signs with a key of its own role: a client serves all of them."""
+    """Each function signs with its own role's key: a client serves all of them."""
 
     def __init__(self, switchboard: Switchboard) -> None:
         super().__init__(KEY_PREFIX, "local")

@@ -49,7 +49,7 @@ def seeds_of(pack: bytes, target: SnapshotImage) -> tuple[dict[int, Seed], bool]
 
 
 def overlaid(image: SnapshotImage, changed: Mapping[int, Seed]) -> SnapshotImage:
-    """The image with these blocks in the place of its own."""
+    """The image with these blocks in place of its own blocks."""
     of_seed: dict[str, list[int]] = {}
     for block, seed in sorted(changed.items()):
         if seed is not None:

@@ -62,7 +62,7 @@ class OutsideHands:
 
 
 def outside_hands(seed: int) -> OutsideHands:
-    """By a chance of its own, so that all else that a seed stands for stays as it was."""
+    """Drawn by a separate chance, so that all else that a seed stands for stays as it was."""
     chance = random.Random(seed + 4)
     hands = OutsideHands(chance)
     if chance.random() < 0.3:

@@ -139,7 +139,7 @@ class Writer:
         return self.plan
 
     def _fleet(self, chance: random.Random) -> None:
-        """What was to be several restores, by a chance of its own: no other seed has changed."""
+        """Makes one fleet of several restores, by a separate chance: no other seed has changed."""
         plan = self.plan
         if chance.random() > FLEETS or any("snapshotId" not in asked["source"] for asked in plan.requests):
             return
@@ -153,7 +153,7 @@ class Writer:
         plan.told.append(f"a fleet of {len(items)}{', redriven at its end' if plan.redrives else ''}")
 
     def _use(self, chance: random.Random) -> None:
-        """No fault, and by a chance of its own: nothing that a seed stood for before has changed."""
+        """Lets somebody use volumes, which is no fault, by a separate chance: no other seed has changed."""
         for number, asked in enumerate(self.plan.requests):
             if "instanceId" not in asked["target"] and chance.random() < 0.5:
                 self.plan.use_after[number] = chance.expovariate(1 / 60)

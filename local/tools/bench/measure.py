@@ -30,7 +30,7 @@ class Usage:
 
 
 class Running:
-    """Processes that run at the same time, each the leader of a session of its own."""
+    """Processes that run at the same time, each the leader of its own session."""
 
     def __init__(self, commands: Sequence[Sequence[str]], folder: Path) -> None:
         self._began = time.monotonic()

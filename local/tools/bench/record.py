@@ -118,7 +118,7 @@ def _summary(spec: VolumeSpec, tool: str, runs: Sequence[Run]) -> Summary:
 
 
 def is_touch(tool: str) -> bool:
-    """Whether the tool reads 4 KiB of a block only, which has a limit of its own."""
+    """Whether the tool reads 4 KiB of a block only, which has its own limit."""
     return tool == TOUCH
 
 

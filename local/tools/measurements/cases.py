@@ -57,7 +57,7 @@ class Case:
 
 
 def cases(count: int, seed: int) -> list[Case]:
-    """In an order of their own; each strategy has its share of any 30 in a row."""
+    """In an order drawn from the seed; each strategy has its share of any 30 in a row."""
     chance = random.Random(seed)
     found: list[Case] = []
     while len(found) < count:

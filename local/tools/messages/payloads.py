@@ -1,4 +1,4 @@
-"""The messages themselves: restores of the fast lab, told by the product's own Slack bot to a workspace.
+"""The messages themselves: restores of the fast lab, sent by the product's own Slack bot to a workspace.
 
 The fast lab plays the same restores for the same seed, so the pictures change only with the messages.
 """

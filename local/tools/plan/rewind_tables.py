@@ -46,7 +46,7 @@ def all_tables() -> dict[str, tuple[list[str], list[list[str]]]]:
 
 
 def _sizes() -> tuple[list[str], list[list[str]]]:
-    """From which size on a rewind is five times sooner than a new volume with the same proof."""
+    """From which size on a rewind is five times as fast as a new volume with the same proof."""
     head = ["Changed", "Evidence pending", "Full volume", "70 % written", "Half written"]
     rows = [
         [

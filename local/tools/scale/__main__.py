@@ -118,7 +118,7 @@ def _fleets(options: argparse.Namespace, said: TextIO) -> int:
 
 
 def _measure(pattern: str, size_gib: int, state_dir: Path) -> Listing:
-    """In a process of its own, which holds one embedded AWS only; it ends the function's process too."""
+    """In a separate process, which holds one embedded AWS only; it ends the function's process too."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         return pool.submit(measure_alone, pattern, size_gib, state_dir).result()

@@ -53,7 +53,7 @@ class Crowd:
     held_afterwards: int
     """Devices and places that nobody gave back."""
     told: int = 0
-    """Restores whose volume people were told to be at full speed."""
+    """Restores whose volume a message called ready."""
     most_functions: int = 0
     """So many ran at once."""
     refused_functions: int = 0

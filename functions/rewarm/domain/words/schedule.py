@@ -54,7 +54,7 @@ WAYS: Mapping[str, tuple[str, str]] = MappingProxyType(
             "what is on the source volume now is wanted, and not what the snapshot holds",
         ),
         Strategy.DIRECT_WRITE.value: (
-            "the volume cannot be used before all of it is written",
+            "the volume cannot be used before it is written completely",
             "several volumes are of one snapshot, or it is in another Region; or EBS makes no volume of it",
         ),
         Strategy.REWIND.value: (

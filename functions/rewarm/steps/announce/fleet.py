@@ -60,7 +60,7 @@ def _price(plan: PlanSummary | None, billed_usd: Decimal | None = None) -> words
 
 
 def announce_fleet_progress(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
-    """The message of how far a fleet is; the record keeps it, so that the same is not told twice."""
+    """The message of how far a fleet is; the record keeps it, so that it is not sent twice."""
     account = FleetProgressDetails.model_validate(event.details).account
     over = sum(account.counts.get(state, 0) for state in ENDS)
     message = words.progress(

@@ -178,6 +178,6 @@ def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
 
 
 def _left(index: int, record: KnownRestore) -> list[str]:
-    """What the clean-up of an earlier plan could not remove: nothing else tells of it."""
+    """What the clean-up of an earlier plan could not remove: no other message names it."""
     account = record.volume(index).clean_up
     return account.kept if account is not None and account.goes_on else []

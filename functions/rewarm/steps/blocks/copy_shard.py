@@ -37,7 +37,7 @@ PACK_FRESH = timedelta(hours=12)
 """A pack that is older is made again: S3 deletes it before a slow volume has it."""
 
 CLAIMED = timedelta(minutes=1)
-"""Who has not made a pack by then has failed, or is slow: the next one makes it too."""
+"""A function that has no pack by then has failed or is slow: the next one makes it too."""
 
 
 class CopyShardEvent(StepEvent):

@@ -104,6 +104,6 @@ class Remains:
     starts_instance: bool = False
     """Its instance is started with all volumes of the restore."""
     keeps_copy: bool = False
-    """The snapshot's copy stays: the restore goes on with it, or the request wants it."""
+    """The snapshot's copy stays: the restore continues with it, or the request wants it."""
     in_place: bool = False
     """The restore continues with this volume: the volume that it replaced does not go back."""

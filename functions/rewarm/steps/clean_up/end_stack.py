@@ -1,6 +1,6 @@
 """Ends everything that the stack's restores have running, before the stack goes away.
 
-Nobody is left afterwards who could: so executions are stopped, the sweeper does its work at once, and both
+Nothing is left afterwards that could: so executions are stopped, the sweeper does its work at once, and both
 are done again until nothing is found that costs money.
 """
 

@@ -36,7 +36,7 @@ class PagePorts(ReportPorts):
 
     links: PageLinks | None = None
     counted: Callable[[ReportEvent, ReportResult], None] = lambda _event, _result: None
-    """Told of a report that was written late: its deadline and its costs are figures, too."""
+    """Counts a report that is written late: its deadline and its costs are figures, too."""
 
 
 def results_of(restore_id: str, record: KnownRestore, failure: Failure, ports: PagePorts) -> list[JsonObject]:
@@ -100,7 +100,7 @@ def write_late_report(
 
 
 def _finish(restore: RestoreNotes, record: KnownRestore, now: datetime) -> datetime:
-    """When it was ready, as far as anybody knows: noted once, also where nobody could be told.
+    """When it was ready, as far as anybody knows: noted once, also where no message could be sent.
 
     From then on its devices are free, whatever becomes of the report.
     """

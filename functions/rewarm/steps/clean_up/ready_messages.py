@@ -27,7 +27,7 @@ DETAILS = (
 
 
 def untold_volumes(record: KnownRestore, ending: ExecutionEnd) -> list[int]:
-    """The volumes at full speed of a restore that is over, of which nobody was told.
+    """The volumes at full speed of a restore that is over, for which no message was sent.
 
     A restore with volumes succeeds only where all of them are ready.
     """

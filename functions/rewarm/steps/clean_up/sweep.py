@@ -147,7 +147,7 @@ def _is_leftover(volume: Volume, index: int, record: KnownRestore) -> bool:
     if record.status == Status.READY or record.settled(index):
         known = record.attached(index).volume_id, record.volume(index).made.volume_id
         return volume.volume_id not in known
-    # It stays, and says by its tag that it came to nothing: whoever ended its execution kept that from it.
+    # It stays, and gets the tag of a failed restore: its execution was ended before it could set that.
     return True
 
 
@@ -200,7 +200,7 @@ def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
 def _release(
     restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts
 ) -> Iterator[SweptResource]:
-    """What serves another one is not told; what stays on although we asked for it is told once."""
+    """Says nothing of what serves another restore, and once what stays on although we asked to end it."""
     returned = release_fast_restore(
         restore_id, index, place, fast_restores=ports.fast_restores, table=ports.table
     )

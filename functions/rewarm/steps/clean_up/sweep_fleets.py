@@ -1,4 +1,4 @@
-"""Follows fleets: tells how far they are, and ends those whose execution is over without an account.
+"""Follows fleets: says how far they are, and ends those whose execution is over without an account.
 
 A fleet that was cancelled or stopped has restores that must be cleaned up first. Step Functions stops them
 with the fleet as best it can (developer guide, "Run a job"). What runs on all the same is cancelled here.
@@ -33,7 +33,7 @@ MOST_FLEETS = 100
 
 
 def sweep_fleets(ports: SweepPorts, only: str | None = None) -> Iterator[SweptResource]:
-    """Those that have not ended, or `only` this one: each is told of, or brought to its end."""
+    """Those that have not ended, or `only` this one: a message says how far each is, or it is ended."""
     for entry in _running(ports):
         if only not in (None, entry.name):
             continue
@@ -87,7 +87,7 @@ def _follow(entry: Listed, ports: SweepPorts) -> Iterator[SweptResource]:
 
 
 def _tell(fleet_id: str, record: JsonObject, found: FleetProgress, ports: SweepPorts) -> None:
-    """Where more restores have ended than were told of, and not all: of these the fleet itself tells."""
+    """Sends a message if more restores have ended than the last one said, but not all of them."""
     if not int(record.get("endedTold") or 0) < found.ended < found.volume_count:
         return
     account = account_of(found).to_json()

@@ -54,7 +54,7 @@ def read_json(key: str, artifacts: Artifacts) -> JsonObject:
 
 
 def notify_of(fleet_id: str, artifacts: Artifacts) -> Notify:
-    """Who is told about the fleet; everybody where its request cannot be read."""
+    """Who gets the fleet's messages; everybody where its request cannot be read."""
     asked = read_json(fleet_request_key(fleet_id), artifacts).get("notify")
     with suppress(ValueError):
         return Notify.model_validate(asked or {})

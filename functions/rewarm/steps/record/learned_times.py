@@ -1,4 +1,4 @@
-"""How long the next restore takes, as far as this account's calibration and finished restores can tell."""
+"""How long the next restore takes, as far as this account's calibration and finished restores show."""
 
 from __future__ import annotations
 

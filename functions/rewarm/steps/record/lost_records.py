@@ -38,7 +38,7 @@ def recovered(
     holds: Holds,
     also_ready: bool = False,
 ) -> KnownRestore:
-    """Writes the record again and returns all of it; the given one where no execution tells more.
+    """Writes the record again and returns all of it; the given one where no execution has more.
 
     `also_ready`: also of a restore that succeeded, with the number of volumes for which executions began.
     A restore whose volumes are all at full speed, and which is not noted as running, was ready: the state

@@ -437,7 +437,7 @@ class RestoreNotes:
         self._set(reportFailure=None)
 
     def note_told(self, at: datetime) -> None:
-        """People were told how it ended."""
+        """A message said how it ended."""
         self._set(toldAt=iso(at))
 
     def note_recovered(self, told: JsonObject) -> None:

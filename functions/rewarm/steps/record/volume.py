@@ -242,7 +242,7 @@ class KnownVolume(Item):
     report: ReportKeys = ReportKeys()
     sending: Sending = Sending()
     told: JsonObject | None = None
-    """People were told that it is at full speed."""
+    """A message said that it is at full speed."""
     events: list[JsonObject] = []
 
     @property
@@ -463,7 +463,7 @@ class VolumeNotes:
         self._set(measured=phases)
 
     def note_told(self, at: datetime) -> None:
-        """People were told that it is at full speed."""
+        """A message said that it is at full speed."""
         self._set(told={"at": iso(at)})
 
     def _change(self, name: str, known: Item, **changes: object) -> None:

@@ -38,7 +38,7 @@ class Reply(NamedTuple):
 
     sentence: str
     is_done: bool
-    """Everybody is told and the buttons go; otherwise only who clicked is told."""
+    """Everybody sees it and the buttons go; otherwise only who clicked sees it."""
 
 
 def press_button(

@@ -32,7 +32,7 @@ class CheckApprovalEvent(StepEvent):
 
 
 class CheckApprovalResult(Contract):
-    """Whether the restore goes on, and if not, when to look again."""
+    """Whether the restore continues, and if not, when to look again."""
 
     approved: Approval | None = None
     plan_again: bool = Field(description="The plan is so old that its times do not hold any more.")

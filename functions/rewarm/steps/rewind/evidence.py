@@ -35,7 +35,7 @@ class Wanted:
     """Nothing was written before it is made; else an earlier one is the evidence."""
 
     def tags(self, stack_name: str) -> dict[str, str]:
-        """By which it is found, and told apart from backups."""
+        """By which it is found, and kept apart from backups."""
         return {
             EVIDENCE_TAG: self.good_id,
             STACK_TAG: stack_name,

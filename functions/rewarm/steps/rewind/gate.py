@@ -1,7 +1,7 @@
 """The gate: the first part of a rewind's manifest, which has no lines.
 
-The agent waits for it, and all other parts come after it. It is put only once the evidence is completed. So
-nothing is written before there is a way back, though packs may be copied sooner.
+The agent waits for it, and all other parts come after it. It is put once the evidence is completed, or once
+the agent keeps an undo log. So nothing is written before there is a way back, though packs may be copied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ports that the step needs."""
+"""The ports of the step `rewind`."""
 
 from __future__ import annotations
 

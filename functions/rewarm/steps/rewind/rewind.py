@@ -94,7 +94,7 @@ def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
 
 
 def _with_copied(event: RewindEvent, pending: RewindResult) -> RewindResult:
-    """With what came of the delta that the call before has asked for. Raises BlocksUnavailableError."""
+    """Adds how the copying ended that the call before has asked for. Raises BlocksUnavailableError."""
     if event.failure is not None:
         why = explain(event.failure.error, event.failure.cause).sentence
         raise BlocksUnavailableError(f"blocks of {event.volume.snapshot_id} could not be copied: {why}")

@@ -1,5 +1,5 @@
-"""What a finished rewind has left: the counts of writes by which the next one of the volume sees whether it
-still is so. It lies in the bucket by volume, so it outlives the record.
+"""What a finished rewind leaves: counts of writes, which show the next one whether somebody has written.
+They are in the bucket under the volume's id, so they outlive the record.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the evidence still is what undoes the rewind: anybody may have deleted it."""
+"""Whether the evidence or the undo log can still undo the rewind: anybody may have deleted it."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _claim(
     place = (volume.snapshot_id, volume.availability_zone)
     asked_at = ports.fast_restores.absent_at(*place) if found is None else None
     user = fast_restore_user(event.restore_id, volume.index)
-    # Both notes of it may be lost; then the state machine knows what came of the call before.
+    # Both notes of it may be lost; then the state machine knows what the call before answered.
     was_ours = found is not None and event.previous is not None and event.previous.enabled_by_us
     enabling_time = ports.fast_restores.enabling_time(*place) if was_ours else None
     ports.table.claim_fast_snapshot_restore(*place, user, asked_at=asked_at, enabling_time=enabling_time)
@@ -161,7 +161,7 @@ def _enable(place: tuple[str, str], asked_at: datetime, ports: PrepareSnapshotPo
     is_ours = came_of(asked_at, enabling_time)
     if is_ours:
         ports.table.note_fast_snapshot_restore(*place, asked_at=asked_at, enabling_time=enabling_time)
-    # Otherwise the question stays noted: who gives it back tells that it stays on.
+    # Otherwise the question stays noted: whoever gives it back says that it stays on.
     return is_ours
 
 

@@ -44,7 +44,7 @@ def is_reachable(instance: Instance, *, away: timedelta) -> bool:
 
 
 def check_silent_agent(instance_id: str, instances: Instances, *, silence: timedelta) -> None:
-    """Looks for the instance of a warm-up command that goes on, and of which nothing was heard for a while.
+    """Looks for the instance of a warm-up command that still runs and has reported nothing for a while.
 
     Raises AgentUnreachableError where the instance is away for too long, or for good.
     """

@@ -1,4 +1,4 @@
-"""State `Poll Initialization`: gathers every signal for domain.readiness to judge; notices a standstill."""
+"""State `Poll Initialization`: gathers every signal for domain/ready to judge; notices a standstill."""
 
 from __future__ import annotations
 

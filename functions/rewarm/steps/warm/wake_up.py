@@ -1,4 +1,4 @@
-"""An event of AWS wakes whoever waits for what it is about."""
+"""An event of AWS ends the waits for what it is about; the handler `wake_up` calls this."""
 
 from __future__ import annotations
 

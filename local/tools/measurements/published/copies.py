@@ -61,7 +61,7 @@ def readers() -> tuple[Reader, ...]:
 
 
 def measure(bench: Bench, size_gib: int = 1) -> Iterator[CopyRow]:
-    """Each reader with a cold volume of its own."""
+    """Each reader with its own cold volume."""
     for reader in readers():
         blocks = size_gib * MIB_PER_GIB * 2
         snapshot_id = bench.host.region.add_snapshot(size_gib=size_gib, extents=((0, blocks),))

@@ -72,7 +72,7 @@ def slowed(usual: FirstTouchSettings, factor: int) -> FirstTouchSettings:
 
 
 class States:
-    """Each state with a volume of its own."""
+    """Each state with its own volume."""
 
     def __init__(self, bench: Bench, scale: Scale, images: Path) -> None:
         self._bench, self._scale, self._images = bench, scale, images
