@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from samtranslator.yaml_helper import intrinsics_multi_constructor
 
 from local import ROOT, Json
 
 
-class _Loader(yaml.CSafeLoader):
-    """Spells CloudFormation's short forms out, as SAM does."""
-
-
-_Loader.add_multi_constructor("!", intrinsics_multi_constructor)
-
-
 def loaded(text: str) -> Any:
     """What a text says."""
-    return yaml.load(text, _Loader)  # noqa: S506  # a safe loader
+    return yaml.load(text, yaml.CSafeLoader)  # a safe loader
 
 
 def template(root: Path = ROOT, name: str = "template.yaml") -> Json:
     """The template of a folder, for the caller to change."""
-    found: Json = loaded((root / name).read_text(encoding="utf-8"))
+    found: Json = yaml.load((root / name).read_text(encoding="utf-8"), _template_loader())  # noqa: S506
     return found
+
+
+@cache
+def _template_loader() -> type[yaml.CSafeLoader]:
+    """Spells CloudFormation's short forms out, as SAM does, which `make build` need not have."""
+    from samtranslator.yaml_helper import intrinsics_multi_constructor  # noqa: PLC0415
+
+    class Loader(yaml.CSafeLoader):
+        """A loader of its own, because it is changed."""
+
+    Loader.add_multi_constructor("!", intrinsics_multi_constructor)
+    return Loader

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 
 import pytest
 import yaml
@@ -154,3 +155,12 @@ def test_sam_build(tmp_path):
     machines = re.findall(r"DefinitionUri: (\S+)", built_template)
     assert len(machines) == len(state_machines.definitions())
     assert all((build / location).is_file() for location in locations + machines)
+
+
+def test_a_build_needs_no_sam(monkeypatch):
+    """`make build` fills `.venv` with what requirements/deploy.txt has, and SAM is elsewhere."""
+    monkeypatch.setitem(sys.modules, "samtranslator", None)
+    monkeypatch.setitem(sys.modules, "samtranslator.yaml_helper", None)
+    assert documents.contents()
+    assert state_machines.definitions()
+    assert dashboard.included()
