@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Any
+
+from pydantic import ValidationError, ValidatorFunctionWrapHandler, field_validator
 
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import ReportResult
@@ -98,6 +101,15 @@ class KnownRequest(Item):
     dry_run: bool = False
     on_failure: OnFailure = OnFailure.CLEAN_UP
 
+    @field_validator("on_failure", mode="wrap")
+    @classmethod
+    def _keeps_in_doubt(cls, value: Any, handler: ValidatorFunctionWrapHandler) -> OnFailure:
+        try:
+            found: OnFailure = handler(value)
+        except ValidationError:
+            return OnFailure.KEEP
+        return found
+
 
 class KnownFailure(Item):
     """Why the restore failed."""
@@ -165,6 +177,12 @@ class KnownRestore(Item):
     slack: KnownSlack = KnownSlack()
     volumes: Mapping[int, KnownVolume] = {}
     """Those that were read."""
+
+    @field_validator("status", mode="before")
+    @classmethod
+    def _is_text(cls, value: object) -> str:
+        """A status that somebody has changed is one that nobody knows, and not a missing one."""
+        return str(value)
 
     @property
     def request_json(self) -> JsonObject | None:
