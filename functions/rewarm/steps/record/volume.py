@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult
@@ -37,11 +44,20 @@ class Item(BaseModel):
         """Whether there is anything."""
         return bool(self.raw)
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _known(cls, values: Mapping[str, Any]) -> JsonObject:
-        known = {name: value for name, value in values.items() if value is not None}
-        return {"raw": dict(values), **known}
+    def _known(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """What somebody has changed to something else counts as missing, so that one item stops no sweep."""
+        if isinstance(values, cls):
+            return values
+        raw = dict(values) if isinstance(values, Mapping) else {}
+        known = {name: value for name, value in raw.items() if value is not None}
+        try:
+            return handler({**known, "raw": raw})
+        except ValidationError as error:
+            changed = {one["loc"][0] for one in error.errors()}
+            sound = {name: value for name, value in known.items() if name not in changed}
+            return handler({**sound, "raw": raw})
 
 
 class MadeVolume(Item):
@@ -169,6 +185,8 @@ class Rewinding(Item):
     evidence: str | None = None
     """The snapshot that undoes it."""
     evidence_state: str = "completed"
+    equal: str | None = None
+    """A snapshot that the volume still equalled; this rewind has not made it."""
     others: list[str] = []
     """Further snapshots, which compared it once more."""
     asked_at: dict[str, datetime | None] = {}
@@ -178,12 +196,12 @@ class Rewinding(Item):
 
     @property
     def snapshots(self) -> list[str]:
-        """All that were made of it, the evidence first."""
+        """The evidence, and then what else was made of it."""
         return [one for one in (self.evidence, *self.others) if one]
 
     def besides(self, evidence_id: str | None) -> list[str]:
         """Those that are not the way back."""
-        return [one for one in self.snapshots if one != evidence_id]
+        return [one for one in self.snapshots if one not in (evidence_id, self.equal)]
 
 
 class LeftBehind(Item):
@@ -418,7 +436,7 @@ class VolumeNotes:
         known = self._rewind()
         changes: JsonObject = {"volumeId": volume_id}
         if state is not None:
-            others = [one for one in known.snapshots if one != snapshot_id]
+            others = known.besides(snapshot_id)
             changes |= {"evidence": snapshot_id, "evidenceState": state, "others": others}
         elif snapshot_id not in known.snapshots:
             first = next(iter(known.snapshots), None)

@@ -128,6 +128,7 @@ def _standing(event: RewindEvent, result: RewindResult, record: VolumeNotes) -> 
         "volumeId": event.written_id,
         "state": "done" if result.finished else READY if result.writing else PREPARING,
         "evidence": evidence_id,
+        "equal": result.equal_id or known.equal,
         "others": known.besides(evidence_id),
         "attempt": result.attempt,
         "written": result.written.plus(result.seen).blocks,
