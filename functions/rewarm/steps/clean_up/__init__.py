@@ -1,6 +1,6 @@
 """Ends whatever still costs money: after a failure, by schedule, and before the stack is deleted.
 
-The handler `sweep` calls sweep and end_stack.
+Called by the sweeper: sweep, end_stack.
 
 - clean_up_account: what a clean-up receives and writes down
 - gauges: what runs and costs money now, as numbers for the dashboard
