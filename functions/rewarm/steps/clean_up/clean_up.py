@@ -32,7 +32,6 @@ from rewarm.domain.volume.leftovers import (
     FAILED_TAG,
     INCOMPLETE_TAG,
     INDEX_TAG,
-    REWINDING_TAG,
     SNAPSHOT_TAG,
     STACK_TAG,
     is_written_in_part,
@@ -46,7 +45,8 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeModifications, VolumeStore
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains
-from rewarm.steps.record.volume import CleanedUp, KnownVolume, Rewinding, Sending, VolumeNotes
+from rewarm.steps.record.leftovers import left_by_rewind
+from rewarm.steps.record.volume import CleanedUp, KnownVolume, Sending, VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
@@ -155,37 +155,8 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
         _exchange(remains, noted, ports, account, now)
     _release(remains, ports.fast_restores, ports.table, account)
     _delete_copies(remains, ports, account)
-    account.kept += _rewound(record.rewind or Rewinding())
+    account.kept += left_by_rewind(record.rewind)
     return _settle(remains, account, ports.table)
-
-
-def _rewound(rewind: Rewinding) -> list[str]:
-    """What a rewind leaves. Nothing of it is ever removed."""
-    evidence, volume_id, state = rewind.evidence, rewind.volume_id, rewind.evidence_state
-    became, is_open = _became(rewind), rewind.state == "writing"
-    if rewind.undo_log is not None:
-        kept = f"it has what {volume_id} had before the rewind, where that has overwritten it"
-        return [f"undo log of {rewind.undo_log.restore_id} ({kept}; {became})"]
-    if not evidence:
-        return [f"volume {volume_id} ({became}; there is no way back that is known)"] if is_open else []
-    others = [f"snapshot {one} (it compared {volume_id} once more)" for one in rewind.others]
-    if state in ("completed", "unknown"):
-        return [f"snapshot {evidence} (it has {volume_id} as it was before the rewind; {became})", *others]
-    if state == "gone":
-        told = f"volume {volume_id} ({became}; there is no way back: {evidence} is gone)"
-        return [told, *others] if is_open else others
-    return [f"snapshot {evidence} ({volume_id} as it was, in the state {state}; {became})", *others]
-
-
-def _became(rewind: Rewinding) -> str:
-    """What became of the volume. An execution that was stopped has left no last word."""
-    volume_id = rewind.volume_id
-    if rewind.state == "done":
-        return "it is whole"
-    if rewind.state != "writing":
-        return f"{volume_id} is unchanged"
-    found = rewind.found or f"{volume_id} may be mixed: its rewind ended while blocks were being written"
-    return f"{found}; it is tagged {REWINDING_TAG}"
 
 
 def _stop_instance(remains: Remains, ports: StartedPorts | None) -> Undone:
