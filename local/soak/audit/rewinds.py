@@ -101,7 +101,7 @@ class RewindAudit:
         if int(rewind.get("written") or 0) > written:
             yield f"{restore_id} says that it wrote {rewind['written']} blocks to {volume_id}: {written}"
         is_kept = bool(rewind.get("undoLog") or self._packs(restore_id))
-        if written and not is_kept and volume_id not in self._lab.outside.unsnapped:
+        if written and not is_kept and rewind.get("evidence") not in self._lab.outside.unsnapped:
             yield from self._without_way_back(restore_id, rewind, volume_id, told)
 
     def _without_way_back(self, restore_id: str, rewind: Json, volume_id: str, told: str) -> Iterator[str]:

@@ -65,7 +65,7 @@ def apply(
         end(AgentExit.HELD, "", "warmer: another program has it open")
     else:
         volume.reader = given
-        restore_id = _restore_of(given["manifest_url"])
+        restore_id = restore_of(given["manifest_url"])
         volume.befores.setdefault(restore_id, volume.image_now())
         writes = volume.writes
         try:
@@ -173,7 +173,7 @@ def _fail(
     end(code, json.dumps(result) + "\n", f"warmer: {code.name}")
 
 
-def _restore_of(manifest_url: str) -> str:
+def restore_of(manifest_url: str) -> str:
     """`deltas/<restore>/<index>/part-…` is the address of the manifest."""
     return manifest_url.partition("/deltas/")[2].partition("/")[0]
 

@@ -68,7 +68,7 @@ class Outside:
     untagged: dict[str, set[str]] = field(default_factory=dict)
     """Volumes of restores, and the tags that were taken off them."""
     unsnapped: set[str] = field(default_factory=set)
-    """Volumes of which somebody deleted snapshots once the agent had ended."""
+    """Snapshots that somebody deleted once no rewind needed them any more."""
     copies: dict[str, dict[str, str]] = field(default_factory=dict)
     """Volumes of others, with the tags of ours that they have got."""
     lost: set[str] = field(default_factory=set)
@@ -146,10 +146,11 @@ class FastLab:
         self._deploy()
 
     def _known_image(self, snapshot_id: str) -> SnapshotImage:
-        """What a snapshot of any Region holds."""
-        regions = (self.region, *self.region.neighbours.values())
-        tables = (region._tables.snapshots for region in regions)
-        return next(found[snapshot_id].image for found in tables if snapshot_id in found)
+        """What a snapshot of any Region holds, or held: blocks that are copied outlive their snapshot."""
+        for region in (self.region, *self.region.neighbours.values()):
+            if snapshot_id in region._tables.snapshots:
+                return region._tables.snapshots[snapshot_id].image
+        return self.data_plane.images[snapshot_id]
 
     def set_skew(self, skew: ClockSkew) -> None:
         """From now on Lambda's and Step Functions' clocks are ahead by so much."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from local import Json
@@ -107,8 +108,13 @@ def _delete_snapshots(lab: FastLab, volume_id: str | None) -> None:
     """All of the volume, as a rule of somebody's backups does."""
     for shown in lab.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]:
         if shown["VolumeId"] == volume_id:
-            lab.outside.unsnapped.add(shown["VolumeId"])
-            try:
-                lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": shown["SnapshotId"]})
-            except ApiError:
-                continue
+            with suppress(ApiError):
+                delete_snapshot(lab, shown["SnapshotId"], is_needed=False)
+
+
+def delete_snapshot(lab: FastLab, snapshot_id: str, *, is_needed: bool) -> None:
+    """By somebody; a rewind that still needs it has to say that it is gone, and no other one can."""
+    if not is_needed:
+        lab.outside.unsnapped.add(snapshot_id)
+    lab.data_plane.images[snapshot_id] = lab.data_plane.known_image(snapshot_id)
+    lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": snapshot_id})

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from local import Json
 from local.aws.region import ApiError, FaultRule
 from local.soak.lab.agent import Trouble
-from local.soak.lab.applying import APPLY, EXITS
+from local.soak.lab.applying import APPLY, EXITS, restore_of
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.undoings import HARMLESS, draw, write_to
+from local.soak.trouble.undoings import HARMLESS, delete_snapshot, draw, write_to
+from rewarm.domain.volume.leftovers import EVIDENCE_TAG, RESTORE_TAG
 
 if TYPE_CHECKING:
     from local.soak.trouble.scenarios import Plan
@@ -154,9 +155,14 @@ class WrittenBlocks:
 
 
 def _delete_evidence(lab: FastLab) -> None:
-    """Whatever the snapshots are needed for."""
+    """Whatever the snapshots are needed for: the rewind that made one may be over."""
     for shown in lab.region.call("ec2", "DescribeSnapshots", {})["Snapshots"]:
-        if "rewarm:evidence" in {tag["Key"] for tag in shown.get("Tags") or []}:
-            if lab.data_plane.volume(shown["VolumeId"]).reader is None:
-                lab.outside.unsnapped.add(shown["VolumeId"])
-            lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": shown["SnapshotId"]})
+        tags = {tag["Key"]: tag["Value"] for tag in shown.get("Tags") or []}
+        if EVIDENCE_TAG in tags:
+            reader = lab.data_plane.volume(shown["VolumeId"]).reader
+            delete_snapshot(
+                lab,
+                shown["SnapshotId"],
+                is_needed=isinstance(reader, dict)
+                and restore_of(reader["manifest_url"]) == tags[RESTORE_TAG],
+            )
