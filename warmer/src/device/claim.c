@@ -15,6 +15,8 @@
 #define PATIENCE_NS (60 * NS_PER_SECOND)
 #define FIRST_PAUSE_MS 50u
 #define LONGEST_PAUSE_MS 2000u
+/** A look reads what every process has open, so a wait has fewer looks than tries. */
+#define LOOK_EVERY_NS (10 * NS_PER_SECOND)
 
 int claim_compare(const struct claim *claim, const char *found, struct diag *diag) {
     if (found[0] == '\0') {
@@ -66,10 +68,30 @@ static int take(const struct claim *claim, struct device **opened, bool *is_held
     return 0;
 }
 
+/** Whether nothing has the device for itself alone any more. The answer may be old when it arrives. */
+static bool is_free(const struct claim *claim) {
+    struct device *device = NULL;
+    bool is_held = false;
+    struct diag diag = {{0}};
+    if (take(claim, &device, &is_held, &diag) == 0) {
+        device_close(device);
+    }
+    return !is_held;
+}
+
+/** Until the device is free, a look is due, or the patience ends. */
+static void wait_for_it(const struct claim *claim, uint32_t *pause_ms, uint64_t due_ns) {
+    uint64_t look_ns = clock_now_ns() + LOOK_EVERY_NS;
+    do {
+        clock_pause_ms(*pause_ms);
+        *pause_ms = *pause_ms < LONGEST_PAUSE_MS ? 2 * *pause_ms : *pause_ms;
+    } while (!interrupt_requested() && clock_now_ns() < (look_ns < due_ns ? look_ns : due_ns) &&
+             !is_free(claim));
+}
+
 int claim_take(const struct claim *claim, struct device **opened, struct diag *diag) {
     uint64_t due_ns = clock_now_ns() + PATIENCE_NS;
-    for (uint32_t pause_ms = FIRST_PAUSE_MS;;
-         pause_ms = pause_ms < LONGEST_PAUSE_MS ? 2 * pause_ms : pause_ms) {
+    for (uint32_t pause_ms = FIRST_PAUSE_MS;; wait_for_it(claim, &pause_ms, due_ns)) {
         bool is_held = false;
         diag->text[0] = '\0'; /* Of the try before. */
         int status = claim_look(claim, diag);
@@ -79,7 +101,6 @@ int claim_take(const struct claim *claim, struct device **opened, struct diag *d
         if (!is_held || interrupt_requested() || clock_now_ns() >= due_ns) {
             return status;
         }
-        clock_pause_ms(pause_ms);
     }
 }
 
