@@ -6,6 +6,7 @@ snapshot whose id was lost is found by its tags. Only if none appears for two mi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -52,7 +53,8 @@ def evidence(
     record = VolumeNotes(table, wanted.restore_id, wanted.index)
     known = record.read().rewind or Rewinding()
     asked_at = known.asked_at.get(str(wanted.attempt))
-    found = _of_attempt(wanted, snapshots) if asked_at else None
+    made = _made(wanted, snapshots) if asked_at else []
+    found = _of_attempt(wanted, made)
     is_late = asked_at is None or now - asked_at > APPEARANCE_PATIENCE
     if found is None and is_late and wanted.known_id is not None:
         raise SnapshotNotUsableError(
@@ -62,7 +64,9 @@ def evidence(
     if found is None and is_late:
         known = record.note_evidence_asked(known, wanted.attempt, now)
         _create(wanted, known, snapshots, record, stack_name)
-        found = _of_attempt(wanted, snapshots)
+        made = _made(wanted, snapshots)
+        found = _of_attempt(wanted, made)
+    _note_forgotten(wanted, known, made, record)
     if found is not None:
         _note(wanted, found.snapshot_id, found.state, record)
     if found is not None and found.state == "error":
@@ -73,13 +77,22 @@ def evidence(
     return found
 
 
-def _of_attempt(wanted: Wanted, snapshots: EvidenceSnapshots) -> Snapshot | None:
-    of_attempt = (
-        one
-        for one in snapshots.of_restore(wanted.restore_id, wanted.index)
-        if one.tags.get(ATTEMPT_TAG) == str(wanted.attempt)
-    )
+def _made(wanted: Wanted, snapshots: EvidenceSnapshots) -> list[Snapshot]:
+    """Of this volume: somebody may have put the tags on a snapshot of another one."""
+    found = snapshots.of_restore(wanted.restore_id, wanted.index)
+    return [one for one in found if one.volume_id == wanted.volume_id]
+
+
+def _of_attempt(wanted: Wanted, made: Sequence[Snapshot]) -> Snapshot | None:
+    of_attempt = (one for one in made if one.tags.get(ATTEMPT_TAG) == str(wanted.attempt))
     return next((one for one in of_attempt if wanted.known_id in {None, one.snapshot_id}), None)
+
+
+def _note_forgotten(wanted: Wanted, known: Rewinding, made: Sequence[Snapshot], record: VolumeNotes) -> None:
+    """Snapshots of earlier attempts that the record has lost, since somebody deleted its item."""
+    for one in made:
+        if one.tags.get(ATTEMPT_TAG) != str(wanted.attempt) and one.snapshot_id not in known.snapshots:
+            record.note_evidence(wanted.volume_id, one.snapshot_id, None)
 
 
 def _create(

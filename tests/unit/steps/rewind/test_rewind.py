@@ -168,6 +168,17 @@ def test_an_evidence_is_noted_before_ec2_shows_it(world: Rewinding, monkeypatch:
     assert (noted["volumeId"], noted["evidence"]) == (OLD, made)
 
 
+def test_a_snapshot_of_an_earlier_attempt_is_noted_again_where_its_item_was_deleted(world: Rewinding) -> None:
+    world.armed()
+    name = completed(world)
+    others = {"rewarm:restore-id": RESTORE_ID, "rewarm:volume-index": "0", "rewarm:attempt": "7"}
+    ours = world.evidence.create(OLD, others)
+    world.evidence.create("vol-of-another", others)
+    world.go()
+    noted = world.table.get_volume(RESTORE_ID, 0)["rewind"]
+    assert (noted["evidence"], noted["others"]) == (name, [ours])
+
+
 def test_an_agent_that_fails_for_good_before_any_write_names_its_reason(world: Rewinding) -> None:
     world.armed()
     world.end(1)
