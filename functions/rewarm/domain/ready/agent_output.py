@@ -17,20 +17,31 @@ UNREACHABLE_DETAILS = frozenset(
 )
 """Details of commands that never ran (Systems Manager user guide, "Understanding command statuses")."""
 STDERR_SHOWN = 300
+MOST_COUNTED = 2**64
+"""The agent and fio count in 64 bits."""
+LEAST_MEASURED = 1e-9
+"""Less counts as nothing: what is divided by it would be no number."""
 
 
 def parsed(text: str | bytes) -> dict[str, Any] | None:
-    """The JSON object, or None. The instance wrote it: no number in it may be one that JSON does not know."""
+    """The JSON object, or None. The instance wrote it: a number that nothing can be counted in spoils it."""
     try:
-        value = json.loads(text, parse_constant=_finite, parse_float=_finite)
+        value = json.loads(text, parse_constant=_measured, parse_float=_measured, parse_int=_counted)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _finite(text: str) -> float:
+def _measured(text: str) -> float:
     value = float(text)
-    if not math.isfinite(value):
+    if not math.isfinite(value) or abs(value) > MOST_COUNTED:
+        raise ValueError(text)
+    return value if abs(value) >= LEAST_MEASURED else 0.0
+
+
+def _counted(text: str) -> int:
+    value = int(text)
+    if abs(value) > MOST_COUNTED:
         raise ValueError(text)
     return value
 
