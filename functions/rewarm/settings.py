@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -124,6 +124,11 @@ class Settings:
     def alarm_name_prefix(self) -> str:
         """Alarms whose names begin so start restores; only the API's function has it."""
         return self._required("ALARM_NAME_PREFIX")
+
+    @property
+    def alarm_accounts(self) -> Collection[str]:
+        """Accounts whose alarms start restores; only the function of Parse Request has them."""
+        return self._required("ALARM_ACCOUNTS").split(",")
 
     @property
     def alarm_cooldown(self) -> timedelta:

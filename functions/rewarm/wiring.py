@@ -18,7 +18,7 @@ from rewarm.observability import count
 from rewarm.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from rewarm.ports import JsonObject
     from rewarm.ports.artifacts import Artifacts, UndoLogs
@@ -71,6 +71,10 @@ def _client(service: str) -> Any:
 
 _s3 = cache(clients.s3_client)
 _client_that_tries_once = cache(clients.client_that_tries_once)
+
+
+def alarm_accounts() -> Collection[str]:
+    return settings.alarm_accounts
 
 
 def bucket() -> str:

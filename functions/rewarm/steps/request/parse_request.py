@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -67,6 +67,9 @@ class ParseRequestPorts:
     keeper: Keeper
     pace: Pace
     cooldown: timedelta
+    alarm_accounts: Collection[str]
+    """Whose alarms start restores."""
+    region: str
 
 
 def _metrics(_event: ParseRequestEvent, result: ParseRequestResult) -> Iterator[Metric]:
@@ -86,6 +89,7 @@ def parse_request(
     table, cooldown = ports.keeper.table, ports.cooldown
     if event.input.get("source") == ALARM_SOURCE:
         trigger = _alarm_trigger(event.input)
+        _check_origin(event, trigger, ports)
         _check_age(event, trigger, table)
         runbook = table.runbook(trigger.alarm_name or "")
         own = (runbook or {}).get("alarmCooldownMinutes")
@@ -122,6 +126,22 @@ def _turn(
     if trigger.turn_at is not None:
         return trigger.turn_at
     return event.now if request.dry_run else turn_of_restore(ports.pace, event.now)
+
+
+def _check_origin(event: ParseRequestEvent, trigger: Trigger, ports: ParseRequestPorts) -> None:
+    """Other accounts and Regions may send events to this bus, and their alarms may have the same names.
+
+    Raises InvalidRequestError.
+    """
+    allowed = {"account": ports.alarm_accounts, "region": {ports.region}}
+    for name, values in allowed.items():
+        found = event.input.get(name)
+        if found not in values:
+            RestoreNotes(ports.keeper.table, event.restore_id).put_begun(event.started_at, trigger)
+            raise InvalidRequestError(
+                f"the alarm's event names {shown(found)}; allowed is {' or '.join(sorted(values))}",
+                field=name,
+            )
 
 
 def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) -> None:
