@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import urllib3
+from pydantic import BaseModel, ValidationError
 
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.slack import escaped, markdown
@@ -37,6 +38,40 @@ _TIMESTAMP = re.compile(r"[0-9]{1,12}")
 _RESPONSE_URL = re.compile(r"https://hooks\.slack(-gov)?\.com/actions/\S+")
 _TIMEOUT = urllib3.Timeout(connect=0.5, read=1.0)
 """Slack waits three seconds for the answer to a click."""
+
+
+class _Named(BaseModel):
+    id: str | None = None
+    team_id: str | None = None
+    username: str | None = None
+    name: str | None = None
+
+
+class _Action(BaseModel):
+    action_id: str | None = None
+    value: str | None = None
+
+
+class _Block(BaseModel):
+    block_id: str | None = None
+    elements: list[JsonObject] | None = None
+
+
+class _Message(BaseModel):
+    text: str | None = None
+    blocks: list[_Block] | None = None
+
+
+class _Click(BaseModel):
+    """What is read of a payload, in the types that Slack documents."""
+
+    type: str | None = None
+    actions: list[_Action] | None = None
+    user: _Named | None = None
+    team: _Named | None = None
+    channel: _Named | None = None
+    message: _Message | None = None
+    response_url: str | None = None
 
 
 class SlackRequests:
@@ -121,9 +156,10 @@ def _payload(body: str) -> JsonObject:
     """The form's field `payload`; empty where Slack sends something else."""
     try:
         found: Any = json.loads(parse_qs(body).get("payload", ["{}"])[0])
-    except (ValueError, RecursionError):
+        _Click.model_validate(found)
+    except (ValueError, RecursionError, ValidationError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return dict(found)
 
 
 def _without_buttons(block: JsonObject) -> list[JsonObject]:

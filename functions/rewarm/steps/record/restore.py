@@ -541,5 +541,9 @@ def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:
 
 
 def parsed_time(value: object) -> datetime | None:
-    """The time that is given as text; None where there is none."""
-    return datetime.fromisoformat(value) if isinstance(value, str) else None
+    """The time that is given as text with its zone; None where there is none."""
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return found if found is not None and found.tzinfo is not None else None

@@ -24,7 +24,7 @@ from rewarm.domain.units import elapsed_text, shown
 from rewarm.domain.volume.holds import AlarmStart, Running
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import Pace, RestoreTable
-from rewarm.steps.record.restore import RestoreNotes
+from rewarm.steps.record.restore import RestoreNotes, parsed_time
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
 from rewarm.steps.select.admission import MOST_ROUNDS, Keeper, enter_stack, seconds_until, turn_of_restore
@@ -149,7 +149,7 @@ def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) 
 
     Raises InvalidRequestError.
     """
-    went_off = _time_of(event.input)
+    went_off = parsed_time(event.input.get("time"))
     if went_off is None or event.started_at - went_off <= OLDEST_ALARM:
         return
     RestoreNotes(table, event.restore_id).put_begun(event.started_at, trigger)
@@ -159,14 +159,6 @@ def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) 
         "an event starts no restore; if it is still wanted, send POST /restores with source.alarm",
         field="time",
     )
-
-
-def _time_of(event: JsonObject) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(str(event.get("time")))
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None
 
 
 def _request(
