@@ -161,6 +161,11 @@ variable "alarm_accounts" {
   nullable    = false
 
   validation {
+    condition     = length(var.alarm_accounts) <= 1024
+    error_message = "It must have at most 1024 characters."
+  }
+
+  validation {
     condition     = can(regex("^(\\d{12}(,\\d{12})*)?$", var.alarm_accounts))
     error_message = "It must match ^(\\d{12}(,\\d{12})*)?$."
   }
