@@ -83,7 +83,7 @@ def longest_value(value: Any) -> str:
     if name is None:
         return str(value)
     if parameter is None:
-        return LONGEST_STACK if name == "AWS::StackName" else longest_name(name)
+        return {"AWS::StackName": LONGEST_STACK, "AWS::AccountId": "0" * 12}.get(name) or longest_name(name)
     if "MaxLength" in parameter:
         return '"' * parameter["MaxLength"]
     return max(map(str, parameter.get("AllowedValues") or [parameter["MaxValue"]]), key=len)
