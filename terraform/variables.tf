@@ -161,8 +161,8 @@ variable "alarm_accounts" {
   nullable    = false
 
   validation {
-    condition     = length(var.alarm_accounts) <= 1024
-    error_message = "It must have at most 1024 characters."
+    condition     = length(var.alarm_accounts) <= 259
+    error_message = "It must have at most 259 characters."
   }
 
   validation {
