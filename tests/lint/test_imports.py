@@ -50,7 +50,7 @@ ROOM_MAY_USE = {
         "ready": {"volume"},
         "time": set(),
         "volume": set(),
-        "words": {"volume"},
+        "words": {"time", "volume"},
     },
     "steps": {
         "announce": {"performance", "record", "report"},

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 FLEET_PREFIX = "fleet-"
 """How the ids of fleets begin, and the statuses of their records: a list of restores has none of them."""
@@ -104,13 +104,13 @@ class SlowRestore:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedVolume:
-    """A volume that is not ready, and why."""
+class FailedVolumeOfFleet:
+    """A volume that is not ready though its restore is over, and why."""
 
     restore_id: str
     index: int
-    snapshot: Mapping[str, Any]
-    state: str
+    snapshot: dict[str, Any]
+    state: Literal["failed", "cancelled"]
     cause: str | None
 
 
@@ -121,7 +121,7 @@ class FleetProgress:
     volume_count: int
     counts: Mapping[str, int]
     slowest: tuple[SlowRestore, ...]
-    failed: tuple[FailedVolume, ...]
+    failed: tuple[FailedVolumeOfFleet, ...]
     running_restores: tuple[str, ...]
     eta: datetime | None
     """When all will have ended at the pace so far; None before any has."""
@@ -157,8 +157,15 @@ def progress_of(
         state = standing.state_of(volume.index, ended=ended)
         counts[state] += 1
         if state in (FAILED, CANCELLED):
-            snapshot = volume.item["snapshot"]
-            failed.append(FailedVolume(volume.restore_id, volume.index, snapshot, state, standing.cause))
+            failed.append(
+                FailedVolumeOfFleet(
+                    volume.restore_id,
+                    volume.index,
+                    volume.item["snapshot"],
+                    "failed" if state == FAILED else "cancelled",
+                    standing.cause,
+                )
+            )
         if standing.status is not None and standing.status not in ended:
             running[volume.restore_id] = standing
     slow = [

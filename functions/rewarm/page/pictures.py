@@ -169,9 +169,9 @@ def _drills(name: str, past: list[Json]) -> Pictures:
 
 def _schedule(lines: list[Json], deadline_seconds: float | None) -> Pictures:
     from rewarm.charts import schedule  # noqa: PLC0415
-    from rewarm.contracts.values import ScheduleLine  # noqa: PLC0415
+    from rewarm.contracts.values import Schedule  # noqa: PLC0415
 
-    return schedule.pictures([ScheduleLine.model_validate(line) for line in lines], deadline_seconds)
+    return schedule.pictures(Schedule(lines=lines).lines, deadline_seconds)
 
 
 def _latency(name: str, measured: Json) -> Pictures:

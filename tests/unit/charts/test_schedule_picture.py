@@ -11,9 +11,9 @@ from decimal import Decimal
 import pytest
 
 from rewarm.charts import schedule
-from rewarm.contracts.values import ScheduleLine
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Phase
+from rewarm.domain.words.schedule import ScheduleLine
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from rewarm.domain.model import BoostSettings, VolumeSettings
+from rewarm.domain.model import Boost, VolumeSettings
 
 STACK_TAG, MANAGED_TAG = "rewarm:stack", "rewarm:managed"
 """On the volumes of a stack; `true` on others of the account that its API may change."""
@@ -16,14 +16,14 @@ _TEXT = re.compile(r"(?P<type>[a-z0-9]+)(?: iops=(?P<iops>\d+))?(?: throughputMi
 
 
 @dataclass(frozen=True, slots=True)
-class Performance:
-    """Type, IOPS and throughput; None where the type has no such setting, or AWS's default is meant."""
+class PerformanceSettings:
+    """What ModifyVolume sets; null where the type has no such setting."""
 
     volume_type: str
     iops: int | None = None
     throughput_mib_s: int | None = None
 
-    def fits(self, settings: VolumeSettings | Performance) -> bool:
+    def fits(self, settings: VolumeSettings | PerformanceSettings) -> bool:
         """The settings are these already; what is None here may be anything."""
         return (
             self.volume_type == settings.volume_type
@@ -51,12 +51,12 @@ class VolumeModification:
     """The latest change of a volume; `state` is modifying, optimizing, completed or failed."""
 
     state: str
-    target: Performance
+    target: PerformanceSettings
     message: str | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
     progress_percent: int | None = None
-    original: Performance | None = None
+    original: PerformanceSettings | None = None
 
     @property
     def in_force(self) -> bool:
@@ -87,15 +87,17 @@ class BoostOutcome:
         return f"It was boosted to {self.boosted} for the warm-up and is lowered to {self.target}{tail}."
 
 
-def performance_of(settings: VolumeSettings | BoostSettings) -> Performance:
+def performance_of(settings: VolumeSettings | Boost) -> PerformanceSettings:
     """Of a volume, or of a boost."""
-    return Performance(settings.volume_type, settings.iops, settings.throughput_mib_s)
+    return PerformanceSettings(settings.volume_type, settings.iops, settings.throughput_mib_s)
 
 
-def parse_performance(text: str) -> Performance:
+def parse_performance(text: str) -> PerformanceSettings:
     """What `as_text` wrote. Raises ValueError."""
     found = _TEXT.fullmatch(text)
     if found is None:
-        raise ValueError(f'"{text}" is not written as {Performance("gp3", 3_000, 125).as_text}')
+        raise ValueError(f'"{text}" is not written as {PerformanceSettings("gp3", 3_000, 125).as_text}')
     iops, throughput = found["iops"], found["throughput"]
-    return Performance(found["type"], int(iops) if iops else None, int(throughput) if throughput else None)
+    return PerformanceSettings(
+        found["type"], int(iops) if iops else None, int(throughput) if throughput else None
+    )

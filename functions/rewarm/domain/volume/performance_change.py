@@ -18,7 +18,7 @@ from enum import StrEnum
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import MIB, VolumeSettings
 from rewarm.domain.units import clock_text, count_text
-from rewarm.domain.volume.performance import Performance, VolumeModification, performance_of
+from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification, performance_of
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, WantedVolume, settle, speed
 
 MINUTE = timedelta(minutes=1)
@@ -74,7 +74,7 @@ class Sight:
     rate_before: float | None
 
 
-def settle_target(volume: VolumeSettings, wanted: WantedVolume) -> Performance:
+def settle_target(volume: VolumeSettings, wanted: WantedVolume) -> PerformanceSettings:
     """What the volume is to have. Raises InvalidRequestError with the field, as the request has it.
 
     What is not asked for stays, as far as the type and the other settings allow it: 0.25 MiB/s for each IOPS
@@ -109,7 +109,7 @@ def _check_type(volume: VolumeSettings, wanted: WantedVolume) -> None:
         )
 
 
-def changed_limit(before: Performance, after: Performance, size_gib: int) -> Limit | None:
+def changed_limit(before: PerformanceSettings, after: PerformanceSettings, size_gib: int) -> Limit | None:
     """IOPS where they change, else throughput; None where neither does, or AWS's own default is meant."""
     old, new = speed(_settings(before, size_gib)), speed(_settings(after, size_gib))
     if old.iops != new.iops:
@@ -149,7 +149,7 @@ def is_loaded(limit: Limit, activity: Sequence[Activity]) -> bool:
     return limit.rate(latest) >= LOADED * min(limit.before, limit.after)
 
 
-def _settings(performance: Performance, size_gib: int) -> VolumeSettings:
+def _settings(performance: PerformanceSettings, size_gib: int) -> VolumeSettings:
     bare = VolumeSettings(performance.volume_type, size_gib)
     return replace(bare, iops=performance.iops, throughput_mib_s=performance.throughput_mib_s)
 

@@ -76,6 +76,7 @@ class AnnouncedVolume:
     snapshot_started_at: datetime
     data_bytes: int
     where: str
+    strategy: Strategy
     how: str
     usable_seconds: int
     ready_p50_seconds: int
@@ -94,14 +95,14 @@ class AnnouncedVolume:
     @property
     def is_fast_at_once(self) -> bool:
         """Whether every block is there as soon as the volume can be used."""
-        return self.how.startswith((Strategy.FAST_SNAPSHOT_RESTORE, Strategy.REWIND, Strategy.DIRECT_WRITE))
+        return self.strategy in {Strategy.FAST_SNAPSHOT_RESTORE, Strategy.REWIND, Strategy.DIRECT_WRITE}
 
     @property
     def goes_back(self) -> bool:
         """Whether the restore rewinds a volume and makes none."""
-        return self.how == Strategy.REWIND
+        return self.strategy is Strategy.REWIND
 
     @property
     def is_copy(self) -> bool:
         """Whether it is copied from the source volume, with the data of that moment."""
-        return self.how.startswith(Strategy.VOLUME_CLONE)
+        return self.strategy is Strategy.VOLUME_CLONE

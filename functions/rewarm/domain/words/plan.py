@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rewarm.domain.units import clock_text, count_text, duration_text, iso, size_text, usd_text
 from rewarm.domain.words.message import COPY_PACE, AnnouncedVolume, Message, Severity
-from rewarm.domain.words.schedule import PlannedGroup, group_lines
+from rewarm.domain.words.schedule import ScheduleLine, group_lines
 
 MOST_LINES = 10
 """So many volumes have a line each where no schedule is known; the record has the others."""
@@ -24,7 +24,7 @@ class PlanMessageFacts:
     """The plan of the whole restore."""
 
     volumes: Sequence[AnnouncedVolume]
-    groups: Sequence[PlannedGroup]
+    groups: Sequence[ScheduleLine]
     why: str
     started_by: str
     total_cost_usd: Decimal
@@ -105,7 +105,7 @@ def subject_of(volumes: Sequence[AnnouncedVolume]) -> str:
     return f"{first.snapshot_id} to {first.where}"
 
 
-def plan_lines(volumes: Sequence[AnnouncedVolume], groups: Sequence[PlannedGroup]) -> list[str]:
+def plan_lines(volumes: Sequence[AnnouncedVolume], groups: Sequence[ScheduleLine]) -> list[str]:
     """The plan of a volume; of several, a line for each group of alike ones."""
     many = len(volumes)
     if many > 1 and groups:
@@ -147,7 +147,7 @@ class ApprovalFacts:
     """The plan that waits, and the question."""
 
     volumes: Sequence[AnnouncedVolume]
-    groups: Sequence[PlannedGroup]
+    groups: Sequence[ScheduleLine]
     usd: Decimal
     reason: str
     asked_at: datetime

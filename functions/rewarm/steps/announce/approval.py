@@ -9,7 +9,7 @@ from rewarm.contracts.values import ApprovalQuestion, PlanSummary, VolumePlan
 from rewarm.domain.words import plan as words
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.announce.volume_facts import planned_groups, planned_volume
+from rewarm.steps.announce.volume_facts import planned_volume
 from rewarm.steps.record.approvals import ask
 from rewarm.steps.record.restore import Change, KnownRestore, nothing
 
@@ -37,7 +37,7 @@ def announce_approval(event: AnnounceEvent, _record: KnownRestore) -> tuple[Mess
     question = details.question
     facts = words.ApprovalFacts(
         volumes=[planned_volume(planned.volume, planned.plan) for planned in details.plans],
-        groups=planned_groups(details.summary),
+        groups=details.summary.schedule,
         usd=question.usd,
         reason=question.reason,
         asked_at=question.asked_at,

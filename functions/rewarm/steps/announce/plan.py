@@ -9,7 +9,7 @@ from rewarm.domain.units import clock_text
 from rewarm.domain.words import plan as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
-from rewarm.steps.announce.volume_facts import planned_groups, planned_volume
+from rewarm.steps.announce.volume_facts import planned_volume
 from rewarm.steps.record.restore import Change, KnownRestore, nothing
 
 
@@ -38,7 +38,7 @@ def announce_plan(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message,
     summary = details.summary
     facts = words.PlanMessageFacts(
         volumes=[planned_volume(planned.volume, planned.plan) for planned in details.plans],
-        groups=planned_groups(summary),
+        groups=summary.schedule,
         why=summary.why,
         started_by=_started_by(details.trigger),
         total_cost_usd=summary.total_cost_usd,

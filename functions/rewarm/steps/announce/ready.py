@@ -172,7 +172,7 @@ def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
         return words.Unreleased(reason, fast_restore=place)
     if plan.boost is None or released.boost is not None:
         return words.Unreleased(reason)
-    boosted, target = performance_of(plan.boost.values()), performance_of(volume.volume.settings())
+    boosted, target = performance_of(plan.boost), performance_of(volume.volume.settings())
     outcome = BoostOutcome(boosted.in_words, target.in_words, False, reason.rstrip("."))
     return words.Unreleased(reason, boost=outcome)
 

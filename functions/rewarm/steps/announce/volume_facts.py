@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from rewarm.contracts.values import Plan, PlanSummary, ScheduleLine, VolumeAssignment
-from rewarm.domain.volume.performance import performance_of
+from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.words.message import AnnouncedVolume, DetachedVolume, StartedInstance
-from rewarm.domain.words.schedule import PlannedGroup
+from rewarm.domain.words.schedule import how_text
 from rewarm.steps.record.restore import KnownRestore
 
 
@@ -19,7 +18,8 @@ def planned_volume(
         snapshot_started_at=volume.snapshot_started_at,
         data_bytes=volume.data_bytes,
         where=where,
-        how=_how(plan),
+        strategy=plan.strategy,
+        how=how_text(plan.strategy, plan.initialization_rate_mib_s, plan.boost),
         source_volume_id=volume.source_volume_id,
         usable_seconds=plan.usable_seconds,
         ready_p50_seconds=plan.ready_p50_seconds,
@@ -30,34 +30,6 @@ def planned_volume(
         started=_started(volume, record) if record is not None else None,
         root_of=volume.instance_id if volume.swaps_root else None,
     )
-
-
-def planned_groups(summary: PlanSummary) -> list[PlannedGroup]:
-    """The lines of the plan's schedule."""
-    return [
-        PlannedGroup(
-            volumes=line.volumes,
-            alike=line.alike,
-            snapshot_id=line.snapshot_id,
-            target=line.target,
-            data_bytes=line.data_bytes,
-            how=_how(line),
-            start_seconds=line.start_seconds,
-            ready_p50_seconds=line.ready_p50_seconds,
-            ready_p90_seconds=line.ready_p90_seconds,
-            deadline_missed=line.deadline_missed,
-            each_usd=line.each_cost_usd,
-            together_usd=line.together_cost_usd,
-            bar=line.bar,
-        )
-        for line in summary.schedule
-    ]
-
-
-def _how(plan: Plan | ScheduleLine) -> str:
-    rate = f" at {plan.initialization_rate_mib_s} MiB/s" if plan.initialization_rate_mib_s else ""
-    boost = f" as {performance_of(plan.boost.values()).in_words}" if plan.boost else ""
-    return f"{plan.strategy}{rate}{boost}"
 
 
 def _started(volume: VolumeAssignment, record: KnownRestore) -> StartedInstance | None:

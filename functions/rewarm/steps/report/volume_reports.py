@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.events import ReportEvent
 from rewarm.contracts.results import BilledPart, Replacement, VolumeReport
-from rewarm.contracts.values import Confirmation, ExpectedReads, Failure, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import Confirmation, Failure, VolumeAssignment, VolumePlan
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.cost import billed
 from rewarm.domain.words.failures import explain
@@ -65,7 +64,7 @@ def volume_report(
         cost_parts=parts,
         bytes_read=initialization.get("bytesDone"),
         warm_ups=int(result.get("warmUps") or 0),
-        expected=_expected(after) or _expected(part_of(result, "before")),
+        expected=after.get("expected") or part_of(result, "before").get("expected"),
         latency_before_ms=_latency(part_of(result, "before")),
         latency_after_ms=_latency(after),
         verified=after.get("verdict"),
@@ -143,11 +142,6 @@ def _cost(plan: JsonObject, record: KnownRestore, *, ready: bool) -> Decimal:
     if ready or Strategy(plan["strategy"]) in BILLED_EVEN_IF_FAILED:
         return Decimal(str(plan["costUsd"]))
     return Decimal(0)
-
-
-def _expected(measurement: JsonObject) -> ExpectedReads | None:
-    found: Any = measurement.get("expected")
-    return ExpectedReads.model_validate(found) if isinstance(found, dict) else None
 
 
 def _latency(measurement: JsonObject) -> JsonObject | None:

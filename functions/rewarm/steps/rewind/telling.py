@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from rewarm.contracts.results import PollInitializationResult
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
-from rewarm.contracts.values import CostPart, InitializationSignals, Plan
+from rewarm.contracts.values import InitializationSignals, Plan
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.domain.plan import cost
 from rewarm.domain.ready import agent_output
@@ -143,6 +143,6 @@ def _billed(event: RewindEvent, pending: RewindResult) -> Plan:
         return plan
     counts = pending.counts
     line = cost.fetched_blocks(counts.blocks - counts.zeros - counts.logged + counts.samples, each)
-    parts = [CostPart.model_validate(line) if part.item == line.item else part for part in plan.cost_parts]
+    parts = [line if part.item == line.item else part for part in plan.cost_parts]
     total = sum((part.usd for part in parts), Decimal(0))
     return plan.model_copy(update={"cost_parts": parts, "cost_usd": total})

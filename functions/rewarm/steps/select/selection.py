@@ -8,14 +8,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from rewarm.contracts.request import LEAST_PRIORITY, RestoreRequest
-from rewarm.contracts.values import (
-    CopiedSnapshot,
-    LivingSource,
-    NewVolume,
-    PassedOverSnapshot,
-    ReplacedVolume,
-    VolumeAssignment,
-)
+from rewarm.contracts.values import CopiedSnapshot, LivingSource, NewVolume, ReplacedVolume, VolumeAssignment
 from rewarm.domain.errors import (
     DeviceInUseError,
     InvalidRequestError,
@@ -23,7 +16,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
-from rewarm.domain.snapshots import PassedOver
+from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.volume.replacing import (
     check_replaceable,
     check_root,
@@ -425,11 +418,11 @@ def _assignment(
         volume=NewVolume(**asdict(new_volume)),
         chosen_because=chosen.because,
         consistent_set=chosen.consistent_set,
-        passed_over=[PassedOverSnapshot.model_validate(passed) for passed in _named(chosen.passed_over)],
+        passed_over=_named(chosen.passed_over),
     )
 
 
-def _named(passed_over: tuple[PassedOver, ...]) -> tuple[PassedOver, ...]:
+def _named(passed_over: tuple[PassedOverSnapshot, ...]) -> tuple[PassedOverSnapshot, ...]:
     return passed_over[:MAX_PASSED_OVER]
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 from rewarm.contracts.events import VerifyVolumeEvent
 from rewarm.contracts.results import VerifyVolumeResult
-from rewarm.contracts.values import ExpectedReads, Measurement
+from rewarm.contracts.values import Measurement
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentUnreachableError,
@@ -26,6 +26,7 @@ from rewarm.domain.ready.reads import (
     MOST_MEASUREMENTS,
     PAUSES_SECONDS,
     SAMPLES_BEFORE,
+    ExpectedReads,
     expected_reads,
     p99_limit_ms,
 )
@@ -207,12 +208,8 @@ def _expected(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Expe
         with suppress(RestoreError):
             limits = ports.instances.ebs_limits(event.volume.instance_type)
     found = expected_reads(event.volume.volume.settings(), limits)
-    return ExpectedReads(
-        p50_ms=round(found.p50_ms, 3),
-        p99_ms=round(found.p99_ms, 3),
-        iops=round(found.iops, 1),
-        limited_by=found.limited_by,
-    )
+    rounded = round(found.p50_ms, 3), round(found.p99_ms, 3), round(found.iops, 1)
+    return ExpectedReads(*rounded, found.limited_by)
 
 
 def _wait(started_at: datetime | None, now: datetime) -> int:

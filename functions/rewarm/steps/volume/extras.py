@@ -22,7 +22,12 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Volume
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import FastRestoreClaim
-from rewarm.domain.volume.performance import BOOST_TAG, Performance, VolumeModification, parse_performance
+from rewarm.domain.volume.performance import (
+    BOOST_TAG,
+    PerformanceSettings,
+    VolumeModification,
+    parse_performance,
+)
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.ports.volumes import VolumeModifications, VolumeStore
@@ -68,7 +73,7 @@ def lower(
 
 
 def _lower(
-    volume: Volume, target: Performance, volumes: VolumeStore, modifications: VolumeModifications
+    volume: Volume, target: PerformanceSettings, volumes: VolumeStore, modifications: VolumeModifications
 ) -> Lowering:
     change = modifications.latest(volume.volume_id)
     if _is_in_force(volume, target, change):
@@ -78,7 +83,7 @@ def _lower(
     return Lowering("lowering", UNDER_WAY, accepted=True)
 
 
-def _is_in_force(volume: Volume, target: Performance, change: VolumeModification | None) -> bool:
+def _is_in_force(volume: Volume, target: PerformanceSettings, change: VolumeModification | None) -> bool:
     if change is not None and change.in_force and target.fits(change.target):
         return True
     return (change is None or not change.under_way) and target.fits(volume.settings)

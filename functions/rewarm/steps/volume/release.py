@@ -103,7 +103,7 @@ def _release_boost(
         state, reason = "not-lowered", f"not within {duration_text(waited.total_seconds())}: {reason}"
     return BoostRelease(
         state=state,
-        boosted=performance_of(event.plan.boost.values()).in_words,
+        boosted=performance_of(event.plan.boost).in_words,
         target=target.in_words,
         reason=reason,
     )

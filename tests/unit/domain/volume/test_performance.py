@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.domain.model import BoostSettings, VolumeSettings
+from rewarm.domain.model import Boost, VolumeSettings
 from rewarm.domain.volume.performance import (
-    Performance,
+    PerformanceSettings,
     VolumeModification,
     parse_performance,
     performance_of,
 )
 
-GP3 = Performance("gp3", 3_000, 125)
+GP3 = PerformanceSettings("gp3", 3_000, 125)
 
 
 class TestPerformance:
@@ -20,8 +20,8 @@ class TestPerformance:
         ("performance", "text", "words"),
         [
             (GP3, "gp3 iops=3000 throughputMibS=125", "gp3 with 3,000 IOPS and 125 MiB/s"),
-            (Performance("io2", 16_000), "io2 iops=16000", "io2 with 16,000 IOPS"),
-            (Performance("gp2"), "gp2", "gp2"),
+            (PerformanceSettings("io2", 16_000), "io2 iops=16000", "io2 with 16,000 IOPS"),
+            (PerformanceSettings("gp2"), "gp2", "gp2"),
         ],
     )
     def test_comes_back_from_its_text(self, performance, text, words):
@@ -40,11 +40,11 @@ class TestPerformance:
         assert GP3.fits(VolumeSettings("gp3", 100, 3_000, 125))
         assert not GP3.fits(VolumeSettings("gp3", 100, 3_000, 250))
         assert not GP3.fits(VolumeSettings("io2", 100, 3_000))
-        assert Performance("gp2").fits(VolumeSettings("gp2", 100, 300))
+        assert PerformanceSettings("gp2").fits(VolumeSettings("gp2", 100, 300))
 
     def test_of_a_volume_and_of_a_boost(self):
         assert performance_of(VolumeSettings("gp3", 100, 3_000, 125)) == GP3
-        assert performance_of(BoostSettings("gp3", 3_000, 125)) == GP3
+        assert performance_of(Boost("gp3", 3_000, 125)) == GP3
 
 
 class TestModification:

@@ -8,7 +8,7 @@ import pytest
 
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import MIB, VolumeSettings
-from rewarm.domain.volume.performance import Performance, VolumeModification
+from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification
 from rewarm.domain.volume.performance_change import (
     Activity,
     Limit,
@@ -43,23 +43,23 @@ class TestTarget:
     @pytest.mark.parametrize(
         ("volume", "wanted", "target"),
         [
-            (GP3, WantedVolume(iops=8_000), Performance("gp3", 8_000, 500)),
-            (GP3, WantedVolume(throughput_mib_s=125), Performance("gp3", 4_000, 125)),
-            (GP3, WantedVolume(throughput_mib_s=1_000), Performance("gp3", 4_000, 1_000)),
+            (GP3, WantedVolume(iops=8_000), PerformanceSettings("gp3", 8_000, 500)),
+            (GP3, WantedVolume(throughput_mib_s=125), PerformanceSettings("gp3", 4_000, 125)),
+            (GP3, WantedVolume(throughput_mib_s=1_000), PerformanceSettings("gp3", 4_000, 1_000)),
             (
                 VolumeSettings("gp3", 100, 8_000, 2_000),
                 WantedVolume(iops=3_000),
-                Performance("gp3", 3_000, 750),
+                PerformanceSettings("gp3", 3_000, 750),
             ),
-            (GP3, WantedVolume("io2", iops=10_000), Performance("io2", 10_000)),
-            (GP3, WantedVolume("gp2"), Performance("gp2")),
-            (VolumeSettings("io2", 100, 5_000), WantedVolume(iops=100), Performance("io2", 100)),
-            (VolumeSettings("gp2", 100, 300), WantedVolume("gp3"), Performance("gp3", 3_000, 125)),
-            (VolumeSettings("standard", 100), WantedVolume("gp3"), Performance("gp3", 3_000, 125)),
+            (GP3, WantedVolume("io2", iops=10_000), PerformanceSettings("io2", 10_000)),
+            (GP3, WantedVolume("gp2"), PerformanceSettings("gp2")),
+            (VolumeSettings("io2", 100, 5_000), WantedVolume(iops=100), PerformanceSettings("io2", 100)),
+            (VolumeSettings("gp2", 100, 300), WantedVolume("gp3"), PerformanceSettings("gp3", 3_000, 125)),
+            (VolumeSettings("standard", 100), WantedVolume("gp3"), PerformanceSettings("gp3", 3_000, 125)),
         ],
     )
     def test_keeps_what_was_not_asked_for(
-        self, volume: VolumeSettings, wanted: WantedVolume, target: Performance
+        self, volume: VolumeSettings, wanted: WantedVolume, target: PerformanceSettings
     ) -> None:
         assert settle_target(volume, wanted) == target
 
@@ -88,15 +88,19 @@ class TestTarget:
 
 class TestLimit:
     def test_is_iops_where_they_change(self) -> None:
-        found = changed_limit(Performance("io2", 1_000), Performance("io2", 2_000), 100)
+        found = changed_limit(PerformanceSettings("io2", 1_000), PerformanceSettings("io2", 2_000), 100)
         assert found == Limit("IOPS", 1_000, 2_000)
 
     def test_is_throughput_else(self) -> None:
-        found = changed_limit(Performance("gp3", 4_000, 500), Performance("gp3", 4_000, 125), 100)
+        found = changed_limit(
+            PerformanceSettings("gp3", 4_000, 500), PerformanceSettings("gp3", 4_000, 125), 100
+        )
         assert found == Limit("MiB/s", 500, 125)
 
     def test_is_nothing_where_only_the_name_changes(self) -> None:
-        assert changed_limit(Performance("io2", 3_000), Performance("io1", 3_000), 4_000) is None
+        assert (
+            changed_limit(PerformanceSettings("io2", 3_000), PerformanceSettings("io1", 3_000), 4_000) is None
+        )
 
     def test_throughput_is_what_was_moved(self) -> None:
         assert Limit("MiB/s", 500, 125).rate(Activity(RAISED, 1, 60 * 125 * MIB)) == 125
@@ -158,7 +162,7 @@ def ago(hours: float) -> datetime:
 
 def change(state: str, hours: float, progress: int | None = None) -> VolumeModification:
     return VolumeModification(
-        state, Performance("gp3", 4_000, 250), started_at=ago(hours), progress_percent=progress
+        state, PerformanceSettings("gp3", 4_000, 250), started_at=ago(hours), progress_percent=progress
     )
 
 
