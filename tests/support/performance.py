@@ -9,8 +9,13 @@ from typing import Any
 from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import RunningFastRestore, Volume, VolumeSettings
 from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart
-from rewarm.domain.volume.performance import STACK_TAG, PerformanceSettings, VolumeModification
-from rewarm.domain.volume.performance_change import Activity, ModificationRule
+from rewarm.domain.volume.performance import (
+    STACK_TAG,
+    Activity,
+    ModificationRule,
+    PerformanceSettings,
+    VolumeModification,
+)
 from rewarm.ports import JsonObject
 from rewarm.steps.performance.check_performance import CheckPerformanceEvent
 from rewarm.steps.performance.routes import (

@@ -25,8 +25,7 @@ from rewarm.adapters.table_items import from_item, to_attribute
 from rewarm.domain.blocks.rewind_facts import WrittenSince
 from rewarm.domain.model import ReadActivity
 from rewarm.domain.units import iso
-from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification
-from rewarm.domain.volume.performance_change import Activity
+from rewarm.domain.volume.performance import Activity, PerformanceSettings, VolumeModification
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.client import CloudWatchClient

@@ -21,8 +21,7 @@ from rewarm.contracts.request import (
     WarmUp,
 )
 from rewarm.contracts.values import ApprovalQuestion, Failure, FleetShare, PlanSummary
-from rewarm.domain.fleet_members import MOST_VOLUMES
-from rewarm.domain.fleets import FailedVolumeOfFleet, SlowRestore
+from rewarm.domain.fleets import MOST_VOLUMES, FailedVolumeOfFleet, SlowRestore
 from rewarm.domain.model import OnFailure
 
 FleetStatusName = Literal[

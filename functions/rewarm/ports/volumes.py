@@ -11,8 +11,7 @@ from typing import Protocol
 
 from rewarm.domain.blocks.rewind_facts import WrittenSince
 from rewarm.domain.model import InitializationStatus, ReadActivity, Volume, VolumeSettings
-from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification
-from rewarm.domain.volume.performance_change import Activity
+from rewarm.domain.volume.performance import Activity, PerformanceSettings, VolumeModification
 
 
 class VolumeStore(Protocol):

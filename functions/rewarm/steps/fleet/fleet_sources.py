@@ -28,7 +28,7 @@ from rewarm.domain.errors import (
     SnapshotNotFoundError,
     SnapshotNotUsableError,
 )
-from rewarm.domain.fleet_members import (
+from rewarm.domain.fleets import (
     MOST_VOLUMES,
     candidates_of_each,
     check_count,

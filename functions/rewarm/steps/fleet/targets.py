@@ -9,7 +9,7 @@ from rewarm.contracts.base import JsonObject
 from rewarm.contracts.fleet_source import FleetMembers
 from rewarm.contracts.request import Target, VolumeRequest
 from rewarm.domain.errors import InvalidRequestError, RestoreError
-from rewarm.domain.fleet_members import check_devices
+from rewarm.domain.fleets import check_devices
 from rewarm.domain.model import ImageVolume, Instance
 from rewarm.domain.volume.replacing import device_to_replace
 from rewarm.domain.volume.targets import check_instance, check_zone, choose_device

@@ -14,12 +14,13 @@ from rewarm.contracts.base import Instant, StepEvent
 from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.domain.errors import ModificationFailedError, RestoreError
 from rewarm.domain.units import clock_text, duration_text, iso
-from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification
-from rewarm.domain.volume.performance_change import (
+from rewarm.domain.volume.performance import (
     SAME,
     Activity,
     Limit,
+    PerformanceSettings,
     Sight,
+    VolumeModification,
     changed_limit,
     is_loaded,
     sight,

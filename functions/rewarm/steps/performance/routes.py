@@ -29,10 +29,12 @@ from rewarm.domain.units import iso, shown
 from rewarm.domain.volume.performance import (
     BOOST_TAG,
     MANAGED_TAG,
+    PER_DAY,
     STACK_TAG,
+    ModificationRule,
     performance_of,
+    settle_target,
 )
-from rewarm.domain.volume.performance_change import PER_DAY, ModificationRule, settle_target
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import Executions
 from rewarm.ports.volumes import VolumeStore

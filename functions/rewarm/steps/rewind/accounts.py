@@ -8,7 +8,7 @@ from __future__ import annotations
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.rewinding import BlocksWritten, RewindResult
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.agent_exit import WROTE_NOTHING, is_one_of
+from rewarm.domain.ready.agent_output import WROTE_NOTHING, is_one_of
 from rewarm.domain.units import count_text
 from rewarm.steps.rewind.writer import Writer
 

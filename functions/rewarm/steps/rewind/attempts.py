@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from rewarm.contracts.rewinding import BlockCounts, RewindEvent, RewindResult
 from rewarm.domain.errors import AgentFailedError, RestoreError, VolumeInUseError
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.agent_exit import IN_USE, MAY_PASS, AgentExit, is_one_of
+from rewarm.domain.ready.agent_output import IN_USE, MAY_PASS, AgentExit, is_one_of
 from rewarm.steps.rewind.accounts import in_all
 from rewarm.steps.rewind.ways import compares_device
 from rewarm.steps.rewind.writer import Writer, failure

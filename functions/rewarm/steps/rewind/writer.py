@@ -17,7 +17,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.agent_exit import IN_USE, AgentExit, is_one_of
+from rewarm.domain.ready.agent_output import IN_USE, AgentExit, is_one_of
 from rewarm.ports.instances import APPLY
 from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key
 from rewarm.steps.record.volume import VolumeNotes

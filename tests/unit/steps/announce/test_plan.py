@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from rewarm.contracts.values import Schedule
 from rewarm.domain.model import Strategy
 from rewarm.steps.plan import schedule
 from tests.support.announcing import plan_details, say
@@ -95,7 +96,10 @@ class TestPlan:
         )
         details = plan_details(plans=[one.to_json() for one in plans])
         lines = schedule.lines(plans, None)
-        details["summary"] |= {"schedule": [line.to_json() for line in lines], "why": "3 volumes: a mix."}
+        details["summary"] |= {
+            "schedule": Schedule(lines=lines).to_json()["lines"],
+            "why": "3 volumes: a mix.",
+        }
         say(world, "plan", details)
         (message,) = world.messages.sent
         _, legend, bar, agent, _, rate, together = message["text"].splitlines()

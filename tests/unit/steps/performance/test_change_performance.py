@@ -16,8 +16,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     VolumeNotFoundError,
 )
-from rewarm.domain.volume.performance import BOOST_TAG, PerformanceSettings
-from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.domain.volume.performance import BOOST_TAG, ModificationRule, PerformanceSettings
 from rewarm.steps.performance.change_performance import (
     ChangePerformanceEvent,
     ChangePerformancePorts,

@@ -10,8 +10,7 @@ import pytest
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.domain.errors import ModificationFailedError, ThrottledError
-from rewarm.domain.volume.performance import PerformanceSettings
-from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.domain.volume.performance import ModificationRule, PerformanceSettings
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.performance.check_performance import CheckPerformancePorts, check_performance
 from rewarm.steps.performance.routes import PerformancePorts, get_performance
@@ -175,7 +174,7 @@ class TestGet:
 class TestMessages:
     def announce(self, world: ChangeWorld, event: str, **details: Any) -> dict[str, Any]:
         messages = FakeMessages()
-        common = {"volumeId": VOLUME_ID, "original": ORIGINAL.to_json(), "target": TARGET.to_json()}
+        common = {"volumeId": VOLUME_ID, "original": ORIGINAL, "target": TARGET}
         announce(
             AnnounceEvent(restore_id=CHANGE_ID, now=at(3), event=event, details={**common, **details}),
             table=world.table,

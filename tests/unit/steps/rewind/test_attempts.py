@@ -9,7 +9,7 @@ from rewarm.domain.errors import (
     RewindIncompleteError,
     VolumeInUseError,
 )
-from rewarm.domain.ready.agent_exit import MAY_PASS, AgentExit
+from rewarm.domain.ready.agent_output import MAY_PASS, AgentExit
 from rewarm.steps.rewind.attempts import MOST_ATTEMPTS, PAUSE_SECONDS
 from tests.support.replacing import OLD
 from tests.support.rewinding import COPIED, Rewinding, completed, with_newest

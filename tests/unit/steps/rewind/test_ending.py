@@ -15,7 +15,7 @@ from rewarm.domain.errors import (
     RewindIncompleteError,
 )
 from rewarm.domain.model import Attachment
-from rewarm.domain.ready.agent_exit import AgentExit
+from rewarm.domain.ready.agent_output import AgentExit
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.steps.record.bucket import part_key
 from tests.support.builders import RESTORE_ID, assignment, at

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from rewarm.domain.ready.agent_exit import (
+from rewarm.domain.ready.agent_output import (
     IN_USE,
     INTERRUPTED,
     MAY_PASS,
