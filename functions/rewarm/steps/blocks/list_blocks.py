@@ -52,7 +52,7 @@ from rewarm.steps.record.bucket import (
     delta_address,
     part_key,
 )
-from rewarm.steps.record.copying import note_listed
+from rewarm.steps.record.loading import note_listed
 from rewarm.steps.registration import state
 
 

@@ -15,14 +15,10 @@ from rewarm.domain.units import count_text, size_text
 from rewarm.ports import JsonObject
 from rewarm.steps.record.restore import Status
 from rewarm.steps.record.volume import Rewinding, VolumeNotes
-from rewarm.steps.rewind.accounts import in_all, so_far
-from rewarm.steps.rewind.gate import PREPARING, READY, unmark
-from rewarm.steps.rewind.needs import RewindPorts
-from rewarm.steps.rewind.rewound import note_rewound
+from rewarm.steps.rewind.gate import PREPARING, READY, RewindPorts, unmark, way_back
 from rewarm.steps.rewind.undo_logs import complete_log
-from rewarm.steps.rewind.way_back import way_back
 from rewarm.steps.rewind.ways import compares_device, keeps_log, target_in_words, undone_log
-from rewarm.steps.rewind.writer import Writer
+from rewarm.steps.rewind.writer import Writer, in_all, note_rewound, so_far
 
 FIRST_WAIT_SECONDS = 1
 

@@ -39,9 +39,8 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key
-from rewarm.steps.select.rewind_targets import AskedRewind, going_back, named_volume
+from rewarm.steps.select.rewind_targets import AskedRewind, going_back, named_volume, sources_of_undo
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
-from rewarm.steps.select.undo_sources import sources_of_undo
 
 MOST_STARTED = 40
 """So many volumes are restored side by side (state `Restore Volumes`)."""

@@ -39,7 +39,7 @@ from rewarm.steps.registration import state
 from rewarm.steps.verify import benchmarks
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
-from rewarm.steps.warm.lost_instance import check_not_terminated
+from rewarm.steps.warm.agent_command import check_not_terminated
 
 WAIT_SECONDS = 1
 LONGEST_WAIT_SECONDS = 60

@@ -34,13 +34,13 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import Metrics, VolumeStore
-from rewarm.steps.record import samples
+from rewarm.steps.record import loading
 from rewarm.steps.record.restore import FINISHED, Status, stop_if_cancelled
 from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import Metric, state
-from rewarm.steps.warm.agent_command import bytes_to_read
-from rewarm.steps.warm.lost_instance import (
+from rewarm.steps.warm.agent_command import (
     SHORTEST_STALL,
+    bytes_to_read,
     check_in_place,
     check_silent_agent,
     stall_patience,
@@ -96,7 +96,7 @@ def poll_initialization(
     if verdict.ready:
         check_in_place(ports.volumes.get(event.volume_id), event.volume.instance_id, ports.instances)
     result = _result(event, seen, verdict, account).model_copy(update={"before": before})
-    samples.note(event, result, ports.artifacts)
+    loading.note_sample(event, result, ports.artifacts)
     _stop_if_stalled(event, result)
     key = event.dispatch.progress_key if event.dispatch else None
     record = VolumeNotes(ports.table, event.restore_id, event.volume.index)

@@ -8,7 +8,7 @@ from rewarm.contracts.values import InitializationSignals
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.time.measured import MOST_SAMPLES, Sample
 from rewarm.steps.record.bucket import samples_key
-from rewarm.steps.record.samples import MOST_BYTES, note, read
+from rewarm.steps.record.loading import MOST_BYTES, note, read
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, World, assignment, at, plan, request
 from tests.support.fakes import FakeArtifacts
 
