@@ -169,15 +169,7 @@ def progress_of(
         state = standing.state_of(volume.index, ended=ended)
         counts[state] += 1
         if state in (FAILED, CANCELLED):
-            failed.append(
-                FailedVolumeOfFleet(
-                    volume.restore_id,
-                    volume.index,
-                    volume.item["snapshot"],
-                    "failed" if state == FAILED else "cancelled",
-                    standing.cause,
-                )
-            )
+            failed.append(_failed(volume, standing.cause, is_cancelled=state == CANCELLED))
         if standing.status is not None and standing.status not in ended:
             running[volume.restore_id] = standing
     slow = [
@@ -195,6 +187,12 @@ def progress_of(
         running_restores=tuple(running),
         eta=_eta(over - before, len(volumes) - before, since, now),
     )
+
+
+def _failed(volume: FleetVolume, cause: str | None, *, is_cancelled: bool) -> FailedVolumeOfFleet:
+    snapshot = volume.item["snapshot"]
+    state: Literal["failed", "cancelled"] = "cancelled" if is_cancelled else "failed"
+    return FailedVolumeOfFleet(volume.restore_id, volume.index, snapshot, state, cause)
 
 
 def _eta(ended: int, count: int, since: datetime, now: datetime) -> datetime | None:
