@@ -167,7 +167,8 @@ def failed(
 ) -> JsonObject:
     """What the state Volume Failed of `restore` keeps."""
     inner = json.dumps({"errorMessage": words, "errorType": error})
-    cause = json.dumps({"Status": "FAILED", "Error": error, "Cause": f"At Poll Initialization: {inner}"})
+    failure = json.dumps({"state": "Poll Initialization", "error": error, "cause": inner})
+    cause = json.dumps({"Status": "FAILED", "Error": error, "Cause": failure})
     return {"verdict": "failed", "index": index, "error": "States.TaskFailed", "cause": cause}
 
 

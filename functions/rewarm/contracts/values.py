@@ -387,6 +387,13 @@ class Failure(Contract):
     cause: str = ""
 
 
+class VolumeFailure(Failure):
+    """As the execution of a volume keeps it, and fails with it."""
+
+    no_fallback: Annotated[str | None, Field(description="Why no other plan took over.")] = None
+    clean_ups: Annotated[list[str], Field(description="Why clean-up failed too.")] = []
+
+
 DrillOutcome = Literal["passed", "late", "failed"]
 
 
