@@ -153,13 +153,50 @@ def number(account: Mapping[str, Any] | None, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def numbers(account: Mapping[str, Any] | None) -> str:
-    """How far the agent came, as the beginning of a sentence; empty where it said nothing."""
-    done, total, errors = (whole_number(account, name) for name in ("bytesDone", "bytesTotal", "errors"))
-    if done is None or total is None:
-        return ""
-    unreadable = f", {errors} block{'s' if errors > 1 else ''} unreadable" if errors else ""
-    return f"{size_text(done)} of {size_text(total)}{unreadable}; "
+@dataclass(frozen=True, slots=True)
+class AgentFigures:
+    """The figures of a line of the agent, be it progress or its result; None where it says none."""
+
+    bytes_done: int | None
+    bytes_total: int | None
+    bytes_resumed: int | None
+    blocks_done: int | None
+    blocks_written: int | None
+    blocks_resumed: int | None
+    blocks_equal: int | None
+    samples: int | None
+    errors: int | None
+    eta_seconds: int | None
+    elapsed_seconds: float | None
+    mib_per_second: float | None
+
+    @property
+    def in_words(self) -> str:
+        """How far the agent came, as the beginning of a sentence; empty where it said nothing."""
+        if self.bytes_done is None or self.bytes_total is None:
+            return ""
+        unreadable = (
+            f", {self.errors} block{'s' if self.errors > 1 else ''} unreadable" if self.errors else ""
+        )
+        return f"{size_text(self.bytes_done)} of {size_text(self.bytes_total)}{unreadable}; "
+
+
+def figures(account: Mapping[str, Any] | None) -> AgentFigures:
+    """As warmer/warmer.1.md names them."""
+    return AgentFigures(
+        bytes_done=whole_number(account, "bytesDone"),
+        bytes_total=whole_number(account, "bytesTotal"),
+        bytes_resumed=whole_number(account, "bytesResumed"),
+        blocks_done=whole_number(account, "blocksDone"),
+        blocks_written=whole_number(account, "blocksWritten"),
+        blocks_resumed=whole_number(account, "blocksResumed"),
+        blocks_equal=whole_number(account, "blocksEqual"),
+        samples=whole_number(account, "samples"),
+        errors=whole_number(account, "errors"),
+        eta_seconds=whole_number(account, "etaSeconds"),
+        elapsed_seconds=number(account, "elapsedSeconds"),
+        mib_per_second=number(account, "mibPerSecond"),
+    )
 
 
 def ending(status: CommandStatus) -> str:

@@ -276,7 +276,7 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     total = count_text(pending.counts.blocks, "block")
     doing = "compared, and written where they differ" if compares_device(event) else "written and read back"
     reason = f"{total} of {target_in_words(event)} are being {doing}"
-    left = agent_output.whole_number(writer.account, "etaSeconds") or 0
+    left = agent_output.figures(writer.account).eta_seconds or 0
     wait = min(LONGEST_WRITE_SECONDS, max(left // 4, _until_next_look(last, event.now)))
     return progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
 

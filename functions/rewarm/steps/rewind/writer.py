@@ -75,7 +75,7 @@ class Writer:
         """
         account = self.account or {}
         taken_before = matters_before_writing and account.get("takenBefore") is True
-        return taken_before or bool(agent_output.whole_number(account, "blocksResumed"))
+        return taken_before or bool(agent_output.figures(account).blocks_resumed)
 
 
 def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -> DispatchWarmerResult:
@@ -192,8 +192,8 @@ def so_far(pending: RewindResult, writer: Writer) -> BlocksWritten:
     if pending.phase not in ("write", "stop"):
         return BlocksWritten()
     account = writer.account or {}
-    count = agent_output.whole_number(account, "blocksWritten")
-    resumed = agent_output.whole_number(account, "blocksResumed") or 0
+    figures = agent_output.figures(account)
+    count, resumed = figures.blocks_written, figures.blocks_resumed or 0
     seen = pending.seen
     return BlocksWritten(
         blocks=max(seen.blocks, (count or 0) + resumed),

@@ -236,7 +236,7 @@ def _measured(status: CommandStatus) -> _Measured:
         ending = agent_output.ending(status)
         if agent_output.is_unreachable(status):
             raise AgentUnreachableError(f"the measurement never reached the instance: {ending}")
-        if agent_output.whole_number(account, "errors"):
+        if agent_output.figures(account).errors:
             raise VolumeUnreadableError(f"reads of the measurement failed: {ending}")
         raise AgentFailedError(f"the measurement gave no result: {ending}")
     return _Measured(account["verdict"], Measurement.model_validate(account))
