@@ -9,6 +9,5 @@ All its states run the step `announce`. The message of `Announce Fleet End` is m
 - performance: the messages about a change of performance
 - plan: the messages of a plan, of one that waits for approval, and of another plan that takes over
 - ready: the message of a volume at full speed
-- usable: the messages of a volume that can be used, attached or in a zone
-- volume_facts: what several messages say of a volume
+- usable: the messages of a volume that can be used, and what several messages say of a volume
 """

@@ -22,7 +22,7 @@ from rewarm.domain.words import plan as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.announce.volume_facts import planned_volume
+from rewarm.steps.announce.usable import planned_volume
 from rewarm.steps.record.approvals import ask
 from rewarm.steps.record.restore import Change, KnownRestore, nothing
 

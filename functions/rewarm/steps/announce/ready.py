@@ -24,7 +24,7 @@ from rewarm.domain.volume.performance import BoostOutcome, performance_of
 from rewarm.domain.words import ready as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
-from rewarm.steps.announce.volume_facts import planned_volume
+from rewarm.steps.announce.usable import planned_volume
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes, nothing
 from rewarm.steps.report import phase_times
 

@@ -42,7 +42,7 @@ from rewarm.domain.snapshots import Refusal, SetSelection, newest_set, newest_us
 from rewarm.domain.units import iso
 from rewarm.domain.volume.replacing import living
 from rewarm.ports.snapshots import SnapshotCatalog
-from rewarm.steps.fleet.targets import Origin, places_of
+from rewarm.steps.fleet.requests import Origin, places_of
 from rewarm.steps.select.selection import SelectionPorts
 from rewarm.steps.select.sources import (
     NAMED,
