@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Protocol
 
 from rewarm.domain.model import Strategy
 from rewarm.domain.units import clock_text
+from rewarm.domain.words.schedule import ScheduleLine
 
 COPY_PACE = "at up to 3,000 IOPS and 125 MiB/s until everything is copied"
 """EBS user guide, "Copy an Amazon EBS volume"."""
@@ -38,6 +40,19 @@ class Message:
     next_steps: tuple[str, ...] = ()
     kind: str = "Restore"
     links: tuple[tuple[str, str], ...] = ()
+
+
+class PricedPlan(Protocol):
+    """The plan of all volumes together, as the contract PlanSummary has it."""
+
+    total_cost_usd: Decimal
+    could_save_usd: Decimal
+    ready_p90_at: datetime
+    deadline_missed: bool
+    late_seconds: int
+    schedule: list[ScheduleLine]
+    why: str
+    notes: list[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,20 +52,14 @@ def announce_plan(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message,
     summary = details.summary
     facts = words.PlanMessageFacts(
         volumes=[planned_volume(planned.volume, planned.plan) for planned in details.plans],
-        groups=summary.schedule,
-        why=summary.why,
+        summary=summary,
         started_by=_started_by(details.trigger),
-        total_cost_usd=summary.total_cost_usd,
-        ready_p90_at=summary.ready_p90_at,
         deadline_at=details.deadline_at,
-        deadline_missed=summary.deadline_missed,
-        late_seconds=summary.late_seconds,
         by_hand={way.program: way.ready_seconds for way in summary.by_hand},
         prices=f"{summary.price_source}, {clock_text(summary.price_book_as_of)[:10]}"
         + (" (more than 90 days old)" if summary.price_book_stale else ""),
         dry_run=event.request is not None and event.request.dry_run,
         waits=summary.needs_approval is not None,
-        notes=summary.notes,
     )
     message = words.plan(event.restore_id, facts)
     return message, lambda restore: restore.note_planned(summary, details.plans)
@@ -111,14 +105,12 @@ def announce_approval(event: AnnounceEvent, _record: KnownRestore) -> tuple[Mess
     question = details.question
     facts = words.ApprovalFacts(
         volumes=[planned_volume(planned.volume, planned.plan) for planned in details.plans],
-        groups=details.summary.schedule,
+        summary=details.summary,
         usd=question.usd,
         reason=question.reason,
         asked_at=question.asked_at,
         until=question.until,
-        ready_p90_at=details.summary.ready_p90_at,
         deadline_at=details.deadline_at,
         volumes_of_fleet=details.volume_count,
-        why=details.summary.why,
     )
     return words.approval(event.restore_id, facts), nothing
