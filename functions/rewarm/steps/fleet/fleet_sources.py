@@ -34,7 +34,6 @@ from rewarm.domain.fleets import (
     check_count,
     check_spread,
     recovery_point,
-    spread_seconds,
     together,
 )
 from rewarm.domain.model import ImageVolume, Snapshot, Volume
@@ -106,11 +105,6 @@ def resolve_fleet(source: JsonObject, ports: FleetSourcePorts) -> list[FleetItem
         )
         for choice, place in zip(chosen, places, strict=True)
     ]
-
-
-def spread_seconds_of(items: Sequence[FleetItem]) -> float:
-    """Returns the seconds between the start of the first snapshot of a fleet and that of the last."""
-    return spread_seconds([datetime.fromisoformat(item.started_at) for item in items if item.started_at])
 
 
 class _Choice:
