@@ -31,6 +31,13 @@ WAITING, READY, FAILED = "waiting", "ready", "failed"
 CANCELLED = "cancelled"
 ENDS = (READY, FAILED, CANCELLED)
 """States of a volume whose restore is over."""
+MOST_VOLUMES = 10_000
+MOST_CANDIDATES = 20
+"""Of each volume, sets of snapshots taken together are sought among its newest so many."""
+_RECOVERY_POINT = re.compile(
+    r"arn:aws[a-z-]*:ec2:(?P<region>[a-z0-9-]+):(\d{12})?:"
+    r"(snapshot/(?P<snapshot>snap-([0-9a-f]{8}|[0-9a-f]{17}))|image/(?P<image>ami-([0-9a-f]{8}|[0-9a-f]{17})))"
+)
 
 
 class FleetStatus(StrEnum):
@@ -225,16 +232,6 @@ def ends_of(
         ends.append(max(ready_from(span, begins) for span in volumes))
         heapq.heappush(running, ends[-1])
     return ends
-
-
-MOST_VOLUMES = 10_000
-MOST_CANDIDATES = 20
-"""Of each volume, sets of snapshots taken together are sought among its newest so many."""
-
-_RECOVERY_POINT = re.compile(
-    r"arn:aws[a-z-]*:ec2:(?P<region>[a-z0-9-]+):(\d{12})?:"
-    r"(snapshot/(?P<snapshot>snap-([0-9a-f]{8}|[0-9a-f]{17}))|image/(?P<image>ami-([0-9a-f]{8}|[0-9a-f]{17})))"
-)
 
 
 def recovery_point(arn: str, region: str, *, field: str) -> tuple[str, str | None]:

@@ -18,6 +18,13 @@ from rewarm.domain.units import size_text
 
 WRONG_CHECKSUM = 65
 """Of documents/start.sh alone: what was downloaded is not the agent."""
+UNREACHABLE_DETAILS = frozenset(
+    {"DeliveryTimedOut", "Undeliverable", "Terminated", "InvalidPlatform", "AccessDenied", "NoInstancesInTag"}
+)
+"""Details of commands that never ran (Systems Manager user guide, "Understanding command statuses")."""
+STDERR_SHOWN = 300
+_GOES_ON = frozenset({"Pending", "InProgress", "Cancelling"})
+_CANCELLED = frozenset({"Cancelling", "Cancelled"})
 
 
 class AgentExit(IntEnum):
@@ -79,13 +86,6 @@ MAY_PASS = INTERRUPTED | IN_USE | {AgentExit.DISTURBED, AgentExit.TAKEN_BEFORE, 
 def is_one_of(exit_code: int | None, statuses: frozenset[AgentExit]) -> bool:
     """Whether the command ended with one of the statuses; never where nobody saw how it ended."""
     return exit_code is not None and exit_code in statuses
-
-
-UNREACHABLE_DETAILS = frozenset(
-    {"DeliveryTimedOut", "Undeliverable", "Terminated", "InvalidPlatform", "AccessDenied", "NoInstancesInTag"}
-)
-"""Details of commands that never ran (Systems Manager user guide, "Understanding command statuses")."""
-STDERR_SHOWN = 300
 
 
 def parsed(text: str | bytes) -> dict[str, Any] | None:
@@ -206,10 +206,6 @@ def ending(status: CommandStatus) -> str:
     )
     words = " ".join(status.stderr.split())[-STDERR_SHOWN:]
     return f"{status.status_details or status.status}{exit_status}{f': {words}' if words else ''}"
-
-
-_GOES_ON = frozenset({"Pending", "InProgress", "Cancelling"})
-_CANCELLED = frozenset({"Cancelling", "Cancelled"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,23 @@ STACK_TAG, MANAGED_TAG = "rewarm:stack", "rewarm:managed"
 BOOST_TAG = "rewarm:boost"
 """On a volume that was created with more than it is to have: what to go back to, as `as_text` writes it."""
 _TEXT = re.compile(r"(?P<type>[a-z0-9]+)(?: iops=(?P<iops>\d+))?(?: throughputMibS=(?P<throughput>\d+))?")
+MINUTE = timedelta(minutes=1)
+REACHED = 0.95
+"""Of a raised limit: that much within a minute shows it."""
+ABOVE = 1.1
+"""A volume may run so far above its limit, as measured; beyond it another limit holds."""
+BUSY = 0.8
+"""Of a lowered limit: that much is a load that the limit holds back."""
+LOADED = 0.5
+"""Of the smaller limit: with that much, CloudWatch may soon show the change, and it is worth a while."""
+DAY = timedelta(hours=24)
+PER_DAY = 4
+PAUSE = timedelta(hours=6)
+FULL_TIB = timedelta(hours=6)
+"""EBS user guide, "Monitor the progress of volume modifications": a full 1 TiB takes about six hours."""
+SAME = timedelta(seconds=30)
+"""CloudTrail's time of the call and EC2's start of the modification are those of one change; EC2 takes the
+next one only when the first is completed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,26 +132,6 @@ def parse_performance(text: str) -> PerformanceSettings:
     return PerformanceSettings(
         found["type"], int(iops) if iops else None, int(throughput) if throughput else None
     )
-
-
-MINUTE = timedelta(minutes=1)
-REACHED = 0.95
-"""Of a raised limit: that much within a minute shows it."""
-ABOVE = 1.1
-"""A volume may run so far above its limit, as measured; beyond it another limit holds."""
-BUSY = 0.8
-"""Of a lowered limit: that much is a load that the limit holds back."""
-LOADED = 0.5
-"""Of the smaller limit: with that much, CloudWatch may soon show the change, and it is worth a while."""
-
-DAY = timedelta(hours=24)
-PER_DAY = 4
-PAUSE = timedelta(hours=6)
-FULL_TIB = timedelta(hours=6)
-"""EBS user guide, "Monitor the progress of volume modifications": a full 1 TiB takes about six hours."""
-SAME = timedelta(seconds=30)
-"""CloudTrail's time of the call and EC2's start of the modification are those of one change; EC2 takes the
-next one only when the first is completed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from rewarm.domain.words.schedule import how_text
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.restore import ENDED, Change, KnownRestore, RestoreNotes, Status
 
+USABLE = frozenset({"attached", "available"})
+
 
 def planned_volume(
     volume: VolumeAssignment, plan: Plan, record: KnownRestore | None = None
@@ -57,9 +59,6 @@ def _replaced(volume: VolumeAssignment, record: KnownRestore) -> DetachedVolume 
         return None
     mount_points = record.volume(volume.index).replaced.unmounted
     return DetachedVolume(volume.replaces.volume_id, volume.replaces.size_gib, mount_points)
-
-
-USABLE = frozenset({"attached", "available"})
 
 
 class AvailableDetails(Contract):

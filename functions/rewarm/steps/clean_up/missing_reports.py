@@ -33,6 +33,11 @@ LATE_REPORTS = "reports"
 """Their name among the sweeps."""
 PATIENCE = timedelta(days=1)
 """What could not be written for so long is not tried again."""
+DETAILS = (
+    "plan", "preparation", "dispatch", "timeline", "initialization", "before", "after", "released", "readyAt",
+    "warmUps",
+)  # fmt: skip
+"""What the message takes from the volume's result; where that was lost, it says less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,13 +178,6 @@ def _read(key: str, artifacts: Artifacts) -> JsonObject:
     text = artifacts.get_text(key, most_bytes=LARGEST_BYTES)
     found = json.loads(text) if text is not None else {}
     return found if isinstance(found, dict) else {}
-
-
-DETAILS = (
-    "plan", "preparation", "dispatch", "timeline", "initialization", "before", "after", "released", "readyAt",
-    "warmUps",
-)  # fmt: skip
-"""What the message takes from the volume's result; where that was lost, it says less."""
 
 
 def untold_volumes(record: KnownRestore, ending: ExecutionEnd) -> list[int]:

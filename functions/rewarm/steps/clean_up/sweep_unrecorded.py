@@ -29,6 +29,9 @@ from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from rewarm.steps.record.volume import VolumeNotes
 
 CALIBRATIONS = "calibrations"
+SWEEP = "fast-snapshot-restores"
+LOOKED_FOR = timedelta(days=14)
+"""What was enabled before that, in no restore's time, is somebody else's."""
 
 
 def sweep_calibrations(ports: SweepPorts) -> Iterator[SweptResource]:
@@ -83,10 +86,6 @@ def _volume(volume: Volume, ports: SweepPorts) -> SweptResource:
         return failed_sweep(CALIBRATIONS, volume.volume_id, error)
     return SweptResource(CALIBRATIONS, volume.volume_id, state)
 
-
-SWEEP = "fast-snapshot-restores"
-LOOKED_FOR = timedelta(days=14)
-"""What was enabled before that, in no restore's time, is somebody else's."""
 
 Place = tuple[str, str]
 

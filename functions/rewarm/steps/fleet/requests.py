@@ -32,6 +32,13 @@ from rewarm.domain.volume.volume_types import VOLUME_TYPES
 from rewarm.ports.instances import Instances
 from rewarm.steps.select.sources import at_field
 
+QUIET = {"slack": False, "email": False}
+"""A fleet speaks for its restores."""
+SETTINGS = ("volumeType", "sizeGib", "iops", "throughputMibS", "kmsKeyId")
+SHARED = ("warmUp", "verify", "readiness", "onFailure")
+ALONE = frozenset({"tags"})
+"""Selectors of an item that a list of volumes does not know."""
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -139,14 +146,6 @@ def _json(part: Target | VolumeRequest | None) -> JsonObject:
         if part is None
         else part.model_dump(by_alias=True, mode="json", exclude_unset=True, exclude_none=True)
     )
-
-
-QUIET = {"slack": False, "email": False}
-"""A fleet speaks for its restores."""
-SETTINGS = ("volumeType", "sizeGib", "iops", "throughputMibS", "kmsKeyId")
-SHARED = ("warmUp", "verify", "readiness", "onFailure")
-ALONE = frozenset({"tags"})
-"""Selectors of an item that a list of volumes does not know."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ from rewarm.steps.record.volume import VolumeNotes
 
 MOST_PARTS = 20_000
 """So many are looked at, a thousand by a request: those of 5 TiB."""
+MOST_BYTES = 65_536
+"""Several times the size of the longest series."""
 
 
 def note_listed(event: ListBlocksEvent, listed: ListBlocksResult, table: RestoreTable) -> None:
@@ -59,10 +61,6 @@ def copying_progress(restore_id: str, index: int, listed: JsonObject, artifacts:
             "remainingSeconds": found.remaining_seconds,
         }
     return listed
-
-
-MOST_BYTES = 65_536
-"""Several times the size of the longest series."""
 
 
 def note_sample(

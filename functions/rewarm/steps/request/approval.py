@@ -25,6 +25,9 @@ from rewarm.steps.record.approvals import answer, approval_of
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, parsed_time
 from rewarm.steps.request.routes import CancelRestorePorts, cancel_restore, found_record
 
+APPROVE, CANCEL = "rewarm-approve", "rewarm-cancel"
+_MOST_NAME = 80
+
 
 @dataclass(frozen=True, kw_only=True)
 class ApproveRestorePorts(CancelRestorePorts):
@@ -100,10 +103,6 @@ def _news(approval: Approval, by: str, now: datetime) -> JsonObject:
         "title": f"Approved by {by}",
         "text": f"{by} approved the plan for {price_text(approval.usd)}. {approval.reason}",
     }
-
-
-APPROVE, CANCEL = "rewarm-approve", "rewarm-cancel"
-_MOST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)

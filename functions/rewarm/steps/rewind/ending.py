@@ -31,6 +31,14 @@ END_PATIENCE, STOP_PATIENCE = timedelta(minutes=1), timedelta(minutes=3)
 """An agent at the end of its manifest ends within seconds, and so does one that is cancelled. One that is
 away says nothing."""
 STOP_SECONDS = 2
+MOST_ATTEMPTS = 5
+"""What interrupts the agent this often will do it again."""
+PAUSE_SECONDS = (2, 15, 30, 60)
+"""Before each further attempt: what was killed lets go of its device, and S3 or a user may take a while."""
+LONGEST_ARMED = timedelta(hours=5)
+"""The manifest's address ends with the credentials of the function that signed it (S3 user guide, "Sharing
+objects with presigned URLs"), and those of a role last 12 hours at most (IAM user guide). Before the last
+blocks are copied, an older agent takes the volume again, with a new address."""
 
 
 def stop(
@@ -131,16 +139,6 @@ def _named(failure: Failure | None) -> RestoreError:
 
 def _capital(text: str) -> str:
     return text if text.startswith("snap-") else text[:1].upper() + text[1:]
-
-
-MOST_ATTEMPTS = 5
-"""What interrupts the agent this often will do it again."""
-PAUSE_SECONDS = (2, 15, 30, 60)
-"""Before each further attempt: what was killed lets go of its device, and S3 or a user may take a while."""
-LONGEST_ARMED = timedelta(hours=5)
-"""The manifest's address ends with the credentials of the function that signed it (S3 user guide, "Sharing
-objects with presigned URLs"), and those of a role last 12 hours at most (IAM user guide). Before the last
-blocks are copied, an older agent takes the volume again, with a new address."""
 
 
 def sent_at(pending: RewindResult, now: datetime) -> datetime:

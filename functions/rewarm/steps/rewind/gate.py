@@ -34,6 +34,11 @@ from rewarm.steps.rewind.undo_logs import UndoLogPorts, in_words, undo_log
 from rewarm.steps.rewind.ways import keeps_log
 from rewarm.steps.warm.agent_command import AgentPorts
 
+READY, PREPARING = "writing", "preparing"
+"""The rewind's state in the record, on either side of the gate."""
+MOST_PARTS = 1_000_000
+"""More than any manifest has."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RewindPorts(AgentPorts, UndoLogPorts):
@@ -98,12 +103,6 @@ def _state(event: RewindEvent, evidence_id: str | None, ports: RewindPorts) -> s
         return "gone"
     except RestoreError:
         return "unknown"
-
-
-READY, PREPARING = "writing", "preparing"
-"""The rewind's state in the record, on either side of the gate."""
-MOST_PARTS = 1_000_000
-"""More than any manifest has."""
 
 
 def other_instances(event: RewindEvent, ports: RewindPorts) -> list[str]:

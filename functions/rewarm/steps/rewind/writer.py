@@ -45,6 +45,8 @@ from rewarm.steps.warm.agent_command import (
 _NOT_IN_A_NAME = re.compile("[^a-z0-9-]")
 WAIT_SECONDS = 86_400
 """The agent waits so long for each part: a snapshot of a busy volume is pending for hours."""
+RUNS_TOLD = 5
+_BOOT_ID = re.compile(r"[0-9a-f-]{8,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +186,6 @@ def _arguments(event: RewindEvent, ports: AgentPorts) -> str:
     return " ".join(flags)
 
 
-RUNS_TOLD = 5
-
-
 def so_far(pending: RewindResult, writer: Writer) -> BlocksWritten:
     """What the agent of this attempt has written; nothing before its gate was opened."""
     if pending.phase not in ("write", "stop"):
@@ -230,9 +229,6 @@ def _runs(account: JsonObject) -> list[tuple[int, int]]:
     runs = [one for one in found if isinstance(one, list)] if isinstance(found, list) else []
     pairs = [one for one in runs if len(one) == 2 and all(type(number) is int for number in one)]
     return [(first, count) for first, count in pairs[:RUNS_TOLD]]
-
-
-_BOOT_ID = re.compile(r"[0-9a-f-]{8,64}")
 
 
 def note_rewound(event: RewindEvent, account: JsonObject, artifacts: Artifacts) -> None:

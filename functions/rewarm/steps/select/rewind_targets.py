@@ -20,6 +20,10 @@ from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.record.bucket import undo_head_key, undo_pack_attempt, undo_prefix
 from rewarm.steps.select.sources import Chosen, named_snapshot
 
+FIELD = "source.undoOf"
+MOST_COUNTED = 10_000
+"""Packs of a log: 2.4 TiB. A larger log is counted as one of so many."""
+
 
 class RewindChecks(Protocol):
     """What has to be asked of an instance on which a volume goes back."""
@@ -126,11 +130,6 @@ def _gone(request: RestoreRequest, choice: Chosen) -> TargetNotUsableError:
     return TargetNotUsableError(
         "found rewind, and the snapshot's volume is gone; allowed are attach and replace", field="target.mode"
     )
-
-
-FIELD = "source.undoOf"
-MOST_COUNTED = 10_000
-"""Packs of a log: 2.4 TiB. A larger log is counted as one of so many."""
 
 
 def sources_of_undo(restore_id: str, snapshots: SnapshotCatalog, artifacts: Artifacts) -> list[Chosen]:

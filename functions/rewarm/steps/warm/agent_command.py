@@ -52,6 +52,12 @@ SHOWN_AFTER = timedelta(seconds=15)
 """SSM shows a new command a little late; how late is not documented. After this time it was never sent."""
 NOTED_WITHIN = timedelta(seconds=5)
 """A note that took longer to write has too early a time, and is written again."""
+PATIENCE = timedelta(minutes=10)
+"""EC2 user guide, "Reboot your instance": a few minutes; Windows with updates takes longer."""
+SHORTEST_STALL = timedelta(minutes=30)
+"""First reads of more than a minute were seen, DescribeVolumeStatus lags by 5: half an hour is safe."""
+LOOK_AFTER = timedelta(minutes=2)
+"""An agent that has been silent for so long is looked for: it reports every two seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,14 +229,6 @@ def sent_before(standing: Sending, comment: str | None, commands: Commands) -> s
         if command is not kept and not command.is_over:
             commands.cancel(command.command_id, standing.instance_id)
     return kept.command_id if kept else None
-
-
-PATIENCE = timedelta(minutes=10)
-"""EC2 user guide, "Reboot your instance": a few minutes; Windows with updates takes longer."""
-SHORTEST_STALL = timedelta(minutes=30)
-"""First reads of more than a minute were seen, DescribeVolumeStatus lags by 5: half an hour is safe."""
-LOOK_AFTER = timedelta(minutes=2)
-"""An agent that has been silent for so long is looked for: it reports every two seconds."""
 
 
 def stall_patience(request: RestoreRequest, usual: timedelta = SHORTEST_STALL) -> timedelta:
