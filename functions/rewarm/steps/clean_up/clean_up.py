@@ -51,8 +51,7 @@ from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
 from rewarm.steps.replace.swap_root import may_be_root
-from rewarm.steps.volume.copy_snapshot import delete_copies
-from rewarm.steps.volume.extras import lower, release_fast_restore
+from rewarm.steps.volume.extras import delete_copies, lower, release_fast_restore
 from rewarm.steps.warm.agent_command import sent_before
 
 GONE = frozenset({"deleting", "deleted"})
