@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core.core_schema import DataclassSchema
 
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.benchmarks import (
@@ -114,7 +115,11 @@ def input_examples() -> dict[str, JsonObject]:
 
 
 class WithoutFieldTitles(GenerateJsonSchema):
-    """Leaves out the titles that pydantic makes of the fields' names."""
+    """Leaves out the titles that pydantic makes of the fields' names; a domain's value is closed too."""
+
+    def dataclass_schema(self, schema: DataclassSchema) -> JsonSchemaValue:
+        """Returns the schema of a domain's value, which the config of its contract closes."""
+        return {**super().dataclass_schema(schema), "additionalProperties": False}
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Returns false for every field."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from rewarm.domain.volume.holds import ConcurrencyLimits
-from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.domain.volume.performance import ModificationRule
 from rewarm.ports.instances import APPLY
 
 

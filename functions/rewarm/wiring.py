@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rewarm import adapters
 from rewarm.adapters import clients
-from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.domain.volume.performance import ModificationRule
 from rewarm.observability import count
 from rewarm.settings import Settings
 

@@ -17,7 +17,7 @@ from local.aws.permissions import reference
 from local.aws.permissions.policies import problems
 from local.soak.lab.template import stack
 from rewarm.contracts.answers import Problem
-from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.domain.volume.performance import ModificationRule
 from rewarm.domain.volume.replacing import TAGS as REPLACING_TAGS
 from rewarm.openapi import OPERATIONS, SIGNATURE, document
 from rewarm.steps.request.parse_request import OWN_ALARMS
@@ -29,7 +29,7 @@ STACK_TAG = "aws:ResourceTag/rewarm:stack"
 MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
 REPLACED_TAG = "aws:ResourceTag/rewarm:replaced-by-stack"
 REWINDING_TAG = "aws:ResourceTag/rewarm:rewinding-by-stack"
-NO_HANDLERS = {"__init__", "http", "api_volumes", "api_fleets", "api_undo_logs"}
+NO_HANDLERS = {"__init__", "http", "api_others"}
 """Parts of handlers."""
 NOT_IN_DRILLS = {
     "DrillAttachVolumeFunction": {"look_commands"},

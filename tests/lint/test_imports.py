@@ -50,7 +50,7 @@ ROOM_MAY_USE = {
         "ready": {"volume"},
         "time": set(),
         "volume": set(),
-        "words": {"volume"},
+        "words": {"time", "volume"},
     },
     "steps": {
         "announce": {"performance", "record", "report"},
@@ -110,7 +110,6 @@ SMALL_FOR_A_REASON = {
     "ports/prices.py": "no other port is about the account's prices and quotas",
     "adapters/side_by_side.py": "three adapters use it, and the fast lab replaces its threads",
     "restore_page.py": "only functions that draw may import it",
-    "steps/rewind/needs.py": "the modules of the room take it, and the step is built of them",
 }
 """Module -> why it stands alone though it is short."""
 SHARED_BY_STATES = {"clean_up": {"remove"}}

@@ -19,10 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from botocore.exceptions import ClientError
-
-from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.table_items import TableItems, key_of, to_item
+from rewarm.adapters.table_items import TableItems, key_of, to_item, unless_refused
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.domain.units import iso
 from rewarm.domain.volume.holds import AlarmStart, Hold, Running, TargetHolds
@@ -122,15 +119,7 @@ class DynamoHolds(TableItems):
         return self._written(self._dynamodb.delete_item, Key=key_of(key), **_unless_changed(version))
 
     def _written(self, call: Callable[..., Any], **request: Any) -> bool:
-        """False where the condition does not hold."""
-        with naming_errors():
-            try:
-                call(TableName=self._table, **request)
-            except ClientError as error:
-                if code_of(error) == "ConditionalCheckFailedException":
-                    return False
-                raise
-        return True
+        return unless_refused(call, TableName=self._table, **request) is not None
 
 
 def _unless_changed(version: str | None) -> JsonObject:
@@ -191,25 +180,20 @@ class DynamoPace:
 
     def _move(self, value: str, condition: str, now: int, step: int) -> int | None:
         """Until when the calls are given away now; None where the condition does not hold."""
-        with naming_errors():
-            try:
-                answer = self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key=self._key,
-                    UpdateExpression=f"SET givenUntil = {value}, expiresAt = :expires",
-                    ConditionExpression=condition,
-                    ExpressionAttributeValues={
-                        ":now": {"N": str(now)},
-                        ":step": {"N": str(step)},
-                        ":expires": {"N": str(now // _MILLISECONDS + EXPIRY_SECONDS)},
-                    },
-                    ReturnValues="UPDATED_NEW",
-                )
-            except ClientError as error:
-                if code_of(error) == "ConditionalCheckFailedException":
-                    return None
-                raise
-        return int(answer["Attributes"]["givenUntil"]["N"])
+        answer = unless_refused(
+            self._dynamodb.update_item,
+            TableName=self._table,
+            Key=self._key,
+            UpdateExpression=f"SET givenUntil = {value}, expiresAt = :expires",
+            ConditionExpression=condition,
+            ExpressionAttributeValues={
+                ":now": {"N": str(now)},
+                ":step": {"N": str(step)},
+                ":expires": {"N": str(now // _MILLISECONDS + EXPIRY_SECONDS)},
+            },
+            ReturnValues="UPDATED_NEW",
+        )
+        return None if answer is None else int(answer["Attributes"]["givenUntil"]["N"])
 
 
 def _milliseconds(instant: datetime) -> int:

@@ -25,8 +25,7 @@ from rewarm.adapters.table_items import from_item, to_attribute
 from rewarm.domain.blocks.rewind_facts import WrittenSince
 from rewarm.domain.model import ReadActivity
 from rewarm.domain.units import iso
-from rewarm.domain.volume.performance import Performance, VolumeModification
-from rewarm.domain.volume.performance_change import Activity
+from rewarm.domain.volume.performance import Activity, PerformanceSettings, VolumeModification
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.client import CloudWatchClient
@@ -66,21 +65,21 @@ class Ec2VolumeModifications:
         change = found["VolumesModifications"][0]
         return VolumeModification(
             state=change.get("ModificationState", "modifying"),
-            target=Performance(
+            target=PerformanceSettings(
                 change.get("TargetVolumeType", ""), change.get("TargetIops"), change.get("TargetThroughput")
             ),
             message=change.get("StatusMessage") or None,
             started_at=change.get("StartTime"),
             ended_at=change.get("EndTime"),
             progress_percent=change.get("Progress"),
-            original=Performance(
+            original=PerformanceSettings(
                 change.get("OriginalVolumeType", ""),
                 change.get("OriginalIops"),
                 change.get("OriginalThroughput"),
             ),
         )
 
-    def start(self, volume_id: str, target: Performance) -> None:
+    def start(self, volume_id: str, target: PerformanceSettings) -> None:
         """No client token: after a lost answer, botocore's retry fails because a change is under way."""
         request: dict[str, Any] = {"VolumeId": volume_id, "VolumeType": target.volume_type}
         if target.iops is not None:

@@ -27,7 +27,15 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.table_items import TableItems, from_item, is_too_long, key_of, to_attribute, to_item
+from rewarm.adapters.table_items import (
+    TableItems,
+    from_item,
+    is_too_long,
+    key_of,
+    to_attribute,
+    to_item,
+    unless_refused,
+)
 from rewarm.domain.errors import RestoreNotFoundError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import FastRestoreClaim
@@ -296,18 +304,14 @@ class DynamoRestoreTable(TableItems):
 
     def forget_fast_snapshot_restore(self, snapshot_id: str, zone: str, user: str) -> None:
         """Who enables it next is not taken for us."""
-        with naming_errors():
-            try:
-                self._dynamodb.delete_item(
-                    TableName=self._table,
-                    Key=key_of(_fsr(snapshot_id, zone)),
-                    ConditionExpression="attribute_not_exists(#users) AND lastUser = :user",
-                    ExpressionAttributeNames={"#users": "users"},
-                    ExpressionAttributeValues={":user": to_attribute(user)},
-                )
-            except ClientError as error:
-                if code_of(error) != "ConditionalCheckFailedException":
-                    raise
+        unless_refused(
+            self._dynamodb.delete_item,
+            TableName=self._table,
+            Key=key_of(_fsr(snapshot_id, zone)),
+            ConditionExpression="attribute_not_exists(#users) AND lastUser = :user",
+            ExpressionAttributeNames={"#users": "users"},
+            ExpressionAttributeValues={":user": to_attribute(user)},
+        )
 
     def _set(self, key: str, changes: JsonObject) -> None:
         names = {f"#c{index}": name for index, name in enumerate(changes)}

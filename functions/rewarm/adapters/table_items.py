@@ -82,6 +82,17 @@ _KEY_BYTES = 2_048
 _OWN_FIELDS = ("pk", "expiresAt")
 
 
+def unless_refused(call: Callable[..., Mapping[str, Any]], **request: Any) -> Mapping[str, Any] | None:
+    """What the call answers; None where its condition does not hold."""
+    with naming_errors():
+        try:
+            return call(**request)
+        except ClientError as error:
+            if code_of(error) == "ConditionalCheckFailedException":
+                return None
+            raise
+
+
 class TableItems:
     """What adapters of the table are made of."""
 
@@ -98,18 +109,13 @@ class TableItems:
         self._sleep = sleep
 
     def _put_new(self, key: str, values: Mapping[str, Any], seconds: int) -> bool:
-        with naming_errors():
-            try:
-                self._dynamodb.put_item(
-                    TableName=self._table,
-                    Item=to_item({**values, "pk": key, "expiresAt": self._expiry(seconds)}),
-                    ConditionExpression="attribute_not_exists(pk)",
-                )
-            except ClientError as error:
-                if code_of(error) == "ConditionalCheckFailedException":
-                    return False
-                raise
-        return True
+        put = unless_refused(
+            self._dynamodb.put_item,
+            TableName=self._table,
+            Item=to_item({**values, "pk": key, "expiresAt": self._expiry(seconds)}),
+            ConditionExpression="attribute_not_exists(pk)",
+        )
+        return put is not None
 
     def _get(self, key: str, names: Sequence[str] = ()) -> JsonObject | None:
         """The whole item, or only what it has under the given names."""
@@ -180,14 +186,8 @@ class TableItems:
             request["ExpressionAttributeValues"] = {name: _value(value) for name, value in values.items()}
         if condition is not None:
             request["ConditionExpression"] = condition
-        with naming_errors():
-            try:
-                answer = self._dynamodb.update_item(**request)
-            except ClientError as error:
-                if code_of(error) == "ConditionalCheckFailedException":
-                    return None
-                raise
-        return _values(answer.get("Attributes", {}))
+        answer = unless_refused(self._dynamodb.update_item, **request)
+        return None if answer is None else _values(answer.get("Attributes", {}))
 
     def _expiry(self, seconds: int) -> int:
         return int(self._clock()) + seconds

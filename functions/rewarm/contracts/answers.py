@@ -9,9 +9,9 @@ from pydantic import BeforeValidator, ConfigDict, Field, StrictInt
 from pydantic_core import PydanticCustomError
 
 from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject
-from rewarm.contracts.performance import PerformanceSettings
 from rewarm.contracts.request import AlarmName, InstanceId, RestoreRequest
 from rewarm.contracts.values import Approval, DrillResult, Trigger
+from rewarm.domain.volume.performance import PerformanceSettings
 
 MOST_ON_A_PAGE = 100
 MOST_WAIT_SECONDS = 20

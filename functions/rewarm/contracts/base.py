@@ -42,7 +42,8 @@ CONTRACT = ConfigDict(
     str_strip_whitespace=True,
     defer_build=True,
 )
-"""How JSON is read and written. A contract that has the fields of a domain's value inherits from it.
+"""How JSON is read and written, of a domain's value in a contract too. Its `field(metadata=…)` has what the
+schema says of it. A contract that must add something to such a value inherits from it.
 
 A function uses few of the contracts, and each is built at its first use, which makes a cold start shorter.
 """

@@ -22,7 +22,7 @@ from rewarm.contracts.request import (
     given,
 )
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.fleet_members import MOST_VOLUMES
+from rewarm.domain.fleets import MOST_VOLUMES
 
 FLEET_SELECTORS = ("instance", "image", "recoveryPoint", "tags", "items")
 QUERIES = ("snapshots", "volumes")

@@ -30,10 +30,7 @@ from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.domain import errors
 from rewarm.domain.fleets import FLEET_PREFIX
 from rewarm.domain.units import shown
-from rewarm.handlers.api_fleets import fleet_ports
-from rewarm.handlers.api_fleets import router as fleet_routes
-from rewarm.handlers.api_undo_logs import router as undo_log_routes
-from rewarm.handlers.api_volumes import router as volume_routes
+from rewarm.handlers.api_others import fleet_ports, router
 from rewarm.handlers.http import (
     Fault,
     as_answer_to,
@@ -152,9 +149,7 @@ _IDEMPOTENCY_STORE = DynamoDBPersistenceLayer(
 )
 
 app = APIGatewayRestResolver(strip_prefixes=[])
-app.include_router(volume_routes)
-app.include_router(fleet_routes)
-app.include_router(undo_log_routes)
+app.include_router(router)
 
 
 @tracer.capture_lambda_handler(capture_response=False)

@@ -17,10 +17,8 @@ from rewarm.observability import logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.restore_page import drawn_live
 from rewarm.runtime import filled
-from rewarm.steps.request.approval import ApproveRestorePorts
-from rewarm.steps.request.buttons import Clickers, Reply, press_button
-from rewarm.steps.request.pages import show_page
-from rewarm.steps.request.routes import GetRestorePorts
+from rewarm.steps.request.approval import ApproveRestorePorts, Clickers, Reply, press_button
+from rewarm.steps.request.routes import GetRestorePorts, show_page
 from rewarm.wiring import now
 
 PAGES, INTERACTIONS = "/pages/", "/slack/interactions"

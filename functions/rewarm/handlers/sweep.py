@@ -20,8 +20,7 @@ from rewarm.restore_page import drawn
 from rewarm.runtime import filled
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.end_stack import EndOfStack, end_stack
-from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
-from rewarm.steps.clean_up.known_executions import KnownExecutions
+from rewarm.steps.clean_up.gauges import GaugePorts, KnownExecutions, read_gauges
 from rewarm.steps.clean_up.missing_reports import PagePorts
 from rewarm.steps.clean_up.sweep import restore_of_event, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_restores import SweepPorts

@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from rewarm.page import schedule, text
+from rewarm.page import pictures, text
 
 HERE = Path(__file__).parent
 STYLE = HERE / "style.css"
@@ -32,7 +32,7 @@ def render(account: Json) -> str:
         "cards": _cards(account),
         "volumes": [_volume(account, plan) for plan in account["plans"][:MOST_VOLUMES]],
         "more": max(0, len(account["plans"]) - MOST_VOLUMES),
-        "schedule": schedule.view(account.get("summary")),
+        "schedule": pictures.schedule_view(account.get("summary")),
         "facts": _facts(account),
         "news": [
             (text.clock_text(news.get("at")), news.get("title"), str(news.get("text") or "").splitlines())

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rewarm.page import schedule, text
+from rewarm.page import pictures, text
 from rewarm.page.live import STYLE, environment, started_by
 from rewarm.page.pictures import MOST_DRAWN, drills_picture
 from rewarm.page.volumes import Figure, view
@@ -31,7 +31,9 @@ def render(account: Json) -> str:
         "facts": _facts(account),
         "decisions": decisions(account),
         "drill": _drill(account),
-        "schedule": schedule.view(account.get("summary")) if account["volumeIndex"] is None else None,
+        "schedule": pictures.schedule_view(account.get("summary"))
+        if account["volumeIndex"] is None
+        else None,
         "left": _left(account),
         "request": json.dumps(account["request"], indent=2, ensure_ascii=False) if account["request"] else "",
     }

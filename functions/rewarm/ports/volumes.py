@@ -11,8 +11,7 @@ from typing import Protocol
 
 from rewarm.domain.blocks.rewind_facts import WrittenSince
 from rewarm.domain.model import InitializationStatus, ReadActivity, Volume, VolumeSettings
-from rewarm.domain.volume.performance import Performance, VolumeModification
-from rewarm.domain.volume.performance_change import Activity
+from rewarm.domain.volume.performance import Activity, PerformanceSettings, VolumeModification
 
 
 class VolumeStore(Protocol):
@@ -102,7 +101,7 @@ class VolumeModifications(Protocol):
     def latest(self, volume_id: str) -> VolumeModification | None:
         """Returns the latest change; None where the volume was never changed. Raises VolumeNotFoundError."""
 
-    def start(self, volume_id: str, target: Performance) -> None:
+    def start(self, volume_id: str, target: PerformanceSettings) -> None:
         """Starts a change. Not idempotent. Raises ModificationPostponedError, VolumeNotFoundError."""
 
 

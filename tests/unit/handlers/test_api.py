@@ -710,7 +710,7 @@ def test_the_ports_of_ec2_are_made_by_the_first_route_that_needs_them(
     fresh: Callable[[str], ModuleType], context: Context
 ) -> None:
     """Whoever looks at a restore in a cold start does not wait for EC2's client."""
-    routes, module = fresh("api_volumes"), fresh("api")
+    routes, module = fresh("api_others"), fresh("api")
     api = Api(module, World(), context)
     assert api.call("GET", "/restores/restore-1")[0] == 404
     late = (module._ec2_ports, module._prices, routes._changes, routes._benchmarks)

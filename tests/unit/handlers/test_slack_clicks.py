@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from local.aws.slack_workspace import HOSTS, SlackWorkspace
 from rewarm.adapters.slack_bot import card
 from rewarm.adapters.slack_requests import MOST_BODY_CHARS, SlackRequests
-from rewarm.steps.request.buttons import Clickers
+from rewarm.steps.request.approval import Clickers
 from tests.contract.answers import Aws
 from tests.support.builders import NOW, RESTORE_ID, World
 from tests.support.signals import FakeTasks, FakeWaiters

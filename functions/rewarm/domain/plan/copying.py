@@ -248,7 +248,7 @@ def _left(objective: PlanObjective, seconds: float, usd: Decimal) -> PlanObjecti
     )
 
 
-def _parts(volume: VolumeFacts, source: CopySource, minutes: int) -> tuple[cost.CostLine, ...]:
+def _parts(volume: VolumeFacts, source: CopySource, minutes: int) -> tuple[cost.CostPart, ...]:
     return (
         cost.timed_copy(volume.data_bytes, minutes),
         cost.transfer(source.transfer_usd_per_gib, volume.data_bytes, source.region),
@@ -260,7 +260,7 @@ class _Copy:
     """What the copy of one volume's snapshot adds to every estimate."""
 
     lead: Quantiles
-    parts: tuple[cost.CostLine, ...]
+    parts: tuple[cost.CostPart, ...]
 
     def added_to(self, estimate: Estimate) -> Estimate:
         """Adds the time and the price of the copy."""

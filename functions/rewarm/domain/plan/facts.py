@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
 from rewarm.domain.time.timings import PRIORS, Quantiles, Timings
 from rewarm.domain.volume.extents import Scope
-from rewarm.domain.volume.volume_types import VolumeSpeed
+from rewarm.domain.volume.volume_types import VolumeLimits
 
 FSR_RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 """botocore: ec2 FastSnapshotRestoreStateCode, those in which it is there or on its way."""
@@ -34,7 +34,7 @@ class CloneSource:
 
     volume_id: str
     size_gib: int
-    speed: VolumeSpeed
+    speed: VolumeLimits
     being_copied: bool = False
     """EBS user guide, "Copy volumes": one copy of a volume at a time."""
 
@@ -47,7 +47,7 @@ class VolumeFacts:
     written_bytes: int
     written_blocks: int
     snapshot_size_gib: int
-    speed: VolumeSpeed
+    speed: VolumeLimits
     instance_limits: InstanceEbsLimits | None
     """None where the volume goes to no instance."""
     agent_available: bool

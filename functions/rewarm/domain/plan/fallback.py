@@ -65,8 +65,6 @@ LEAST_WAIT_SECONDS, SHARE_OF_OVERDUE = 15, 0.2
 LEAST_PAUSE_SECONDS, SHARE_OF_TIME = 30, 0.01
 """The same after that; of the time until the deadline."""
 IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})
-MOST_WARM_UPS = 1
-"""So often a volume is read again."""
 
 
 @dataclass(frozen=True, slots=True)

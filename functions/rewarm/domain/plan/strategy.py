@@ -180,7 +180,7 @@ def _as_given(
 
 def _paid_together(estimate: Estimate, facts: VolumeFacts, share: Share, book: PriceBook) -> Estimate:
     """With the volume's part of what several volumes of the fleet pay together."""
-    lines: tuple[cost.CostLine, ...]
+    lines: tuple[cost.CostPart, ...]
     if share.fast_restore_usd:
         seconds = estimate.times.ready_p90
         lines = (cost.shared_fast_restore(share.fast_restore_usd, share.sharers, seconds),)

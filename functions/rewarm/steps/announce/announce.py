@@ -1,7 +1,7 @@
 """States `Announce …`: writes what happened to the record first, then sends the messages.
 
 The message of a volume at full speed is sent even if the record cannot be written. If no channel takes it, or
-this step never runs, the sweeper sends it later (clean_up/ready_messages.py).
+this step never runs, the sweeper sends it later (clean_up/missing_reports.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rewarm.domain.words.message import Message
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import LinkedPage, Messages, PageLinks
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.announce import approval, ended, fleet, performance, plan, ready, usable
+from rewarm.steps.announce import ended, fleet, performance, plan, ready, usable
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.payloads import with_plans
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes
@@ -35,7 +35,7 @@ Composer = Callable[[AnnounceEvent, KnownRestore], tuple[Message, Change]]
 COMPOSERS = MappingProxyType[str, Composer](
     {
         "plan": plan.announce_plan,
-        "approval": approval.announce_approval,
+        "approval": plan.announce_approval,
         "fallback": plan.announce_fallback,
         "attached": usable.announce_attached,
         "available": usable.announce_available,
@@ -112,7 +112,7 @@ def announce(
     if event.event in usable.USABLE:
         usable.note_usable(event, table)
     if event.event == "approval":
-        approval.note_asked(event, table)
+        plan.note_asked(event, table)
     message = record_news(event, COMPOSERS[event.event], table)
     if message is None:
         return AnnounceResult(channels=[])

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.fleets import FleetAccount, PrepareFleetResult, ReportFleetResult
 from rewarm.contracts.request import Notify
-from rewarm.contracts.values import PlanSummary
 from rewarm.domain.fleets import ENDS, FleetStatus
 from rewarm.domain.units import iso
 from rewarm.domain.words import fleet as words
@@ -48,15 +45,9 @@ def announce_fleet_plan(event: AnnounceEvent, _record: KnownRestore) -> tuple[Me
         at_once=prepared.max_concurrency,
         run=details.run,
         deadline_at=prepared.deadline_at,
-        price=_price(prepared.plan),
+        plan=prepared.plan,
     )
     return words.planned(event.restore_id, start), nothing
-
-
-def _price(plan: PlanSummary | None, billed_usd: Decimal | None = None) -> words.FleetPrice | None:
-    if plan is None:
-        return None
-    return words.FleetPrice(plan.total_cost_usd, plan.ready_p90_at, plan.why, plan.could_save_usd, billed_usd)
 
 
 def announce_fleet_progress(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
@@ -76,8 +67,15 @@ def announce_fleet_end(event: AnnounceEvent, _record: KnownRestore) -> tuple[Mes
         f"{_named(one.snapshot)} ({one.restore_id}): {one.cause or 'its restore says why'}"
         for one in report.failed
     ]
-    price = _price(report.plan, report.billed_usd)
-    end = words.FleetEnd(report.verdict, report.volume_count, report.ready, failed, report.cause, price)
+    end = words.FleetEnd(
+        verdict=report.verdict,
+        volume_count=report.volume_count,
+        ready=report.ready,
+        failed=failed,
+        cause=report.cause,
+        plan=report.plan,
+        billed_usd=report.billed_usd,
+    )
     changes = {
         "finishedAt": iso(event.now),
         "failure": {"cause": report.cause} if report.cause else None,

@@ -24,7 +24,7 @@ from rewarm.domain.volume.performance import BoostOutcome, performance_of
 from rewarm.domain.words import ready as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
-from rewarm.steps.announce.volume_facts import planned_volume
+from rewarm.steps.announce.usable import planned_volume
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes, nothing
 from rewarm.steps.report import phase_times
 
@@ -172,7 +172,7 @@ def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
         return words.Unreleased(reason, fast_restore=place)
     if plan.boost is None or released.boost is not None:
         return words.Unreleased(reason)
-    boosted, target = performance_of(plan.boost.values()), performance_of(volume.volume.settings())
+    boosted, target = performance_of(plan.boost), performance_of(volume.volume.settings())
     outcome = BoostOutcome(boosted.in_words, target.in_words, False, reason.rstrip("."))
     return words.Unreleased(reason, boost=outcome)
 

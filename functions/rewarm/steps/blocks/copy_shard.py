@@ -24,7 +24,7 @@ from rewarm.domain.blocks.packs import (
     sample_line,
     taken_out,
 )
-from rewarm.domain.blocks.shards import ChangedBlock, ReadRates
+from rewarm.domain.blocks.shards import ChangedBlock
 from rewarm.domain.errors import BlockDamagedError, BlockTokenError, RestoreError, ServiceUnavailableError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
@@ -142,14 +142,14 @@ def _read(event: CopyShardEvent, blocks: Sequence[ChangedBlock], ports: CopyShar
 def _read_once(
     event: CopyShardEvent, blocks: Sequence[ChangedBlock], ports: CopyShardPorts
 ) -> list[PackedBlock]:
-    delta, rates = event.delta, event.listed.rates
+    delta = event.delta
     return list(
         ports.reader.read(
             delta.snapshot_id,
             blocks,
             volume_bytes=delta.volume_bytes,
             region=delta.region or ports.region,
-            rates=ReadRates(rates.snapshot_per_second, rates.account_per_second),
+            rates=event.listed.rates,
         )
     )
 

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from rewarm.contracts.copying import Delta, DeltaRates, ListBlocksEvent, ListBlocksResult, Shard
+from rewarm.contracts.copying import Delta, ListBlocksEvent, ListBlocksResult, Shard
 from rewarm.domain.blocks.packs import (
     ADDRESSES_OF_A_PART,
     LINES_OF_A_PART,
@@ -52,7 +52,7 @@ from rewarm.steps.record.bucket import (
     delta_address,
     part_key,
 )
-from rewarm.steps.record.copying import note_listed
+from rewarm.steps.record.loading import note_listed
 from rewarm.steps.registration import state
 
 
@@ -98,7 +98,7 @@ def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksRes
         items_key=items_key,
         results_prefix=copy_results_prefix(event.restore_id, delta.index, delta.first_part),
         max_concurrency=SIDE_BY_SIDE,
-        rates=DeltaRates.model_validate(rates),
+        rates=rates,
         shards=lists.shards,
         next_part=_write_end(event, lists, blocks_total, ports),
         blocks=total,

@@ -17,7 +17,7 @@ from pydantic import Field
 from rewarm.contracts.base import Contract, JsonObject, StepEvent
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import DispatchWarmerResult
-from rewarm.contracts.values import Failure, VolumeAssignment
+from rewarm.contracts.values import VolumeAssignment, VolumeFailure
 from rewarm.domain.errors import (
     TEMPORARY,
     DeviceInUseError,
@@ -51,8 +51,7 @@ from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
 from rewarm.steps.replace.swap_root import may_be_root
-from rewarm.steps.volume.copy_snapshot import delete_copies
-from rewarm.steps.volume.extras import lower, release_fast_restore
+from rewarm.steps.volume.extras import delete_copies, lower, release_fast_restore
 from rewarm.steps.warm.agent_command import sent_before
 
 GONE = frozenset({"deleting", "deleted"})
@@ -71,7 +70,7 @@ class CleanUpEvent(StepEvent):
     story: JsonObject = Field(
         default_factory=dict, description="What is known of the volume by now; kept for the report."
     )
-    failure: Failure | None = Field(
+    failure: VolumeFailure | None = Field(
         default=None, description="For the other volumes of an instance that is therefore not started."
     )
     fallback: Literal["same-volume", "new-volume"] | None = Field(
@@ -183,7 +182,7 @@ def _exchange(
 def _failed_by(event: CleanUpEvent) -> str:
     if event.failure is None:
         return ""
-    reason = explain(event.failure.error, event.failure.cause)
+    reason = explain(event.failure.error, event.failure.model_dump_json(by_alias=True))
     return f" ({reason.error}: {reason.sentence})"
 
 

@@ -1,7 +1,9 @@
-"""Writes the report of a restore that has none: because it was stopped, or its state `Report` failed.
+"""Writes the report of a restore that has none, and sends the message of a fast volume that is missing.
 
-What the executions of its volumes wrote down is in the bucket; the record knows what is missing there. A
-restore that ended ready without a report stays noted as running, which is how the sweeper finds it.
+A restore was stopped, or its state `Report` failed. What the executions of its volumes wrote down is in the
+bucket; the record knows what is missing there. `Announce Ready` may have been refused by Lambda, or no
+channel took its message. A restore that ended ready without a report or message stays noted as running, which
+is how the sweeper finds it.
 """
 
 from __future__ import annotations
@@ -11,16 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.events import AnnounceEvent, ReportEvent
+from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import ReportResult
 from rewarm.contracts.values import Failure
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.messages import PageLinks
+from rewarm.ports.messages import Messages, PageLinks
+from rewarm.steps.announce.announce import announce
 from rewarm.steps.record.bucket import plans_key, result_key
-from rewarm.steps.record.payloads import LARGEST_BYTES
+from rewarm.steps.record.payloads import LARGEST_BYTES, read_plan
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.report.report import ReportPorts, report
 
@@ -28,6 +33,11 @@ LATE_REPORTS = "reports"
 """Their name among the sweeps."""
 PATIENCE = timedelta(days=1)
 """What could not be written for so long is not tried again."""
+DETAILS = (
+    "plan", "preparation", "dispatch", "timeline", "initialization", "before", "after", "released", "readyAt",
+    "warmUps",
+)  # fmt: skip
+"""What the message takes from the volume's result; where that was lost, it says less."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,3 +178,49 @@ def _read(key: str, artifacts: Artifacts) -> JsonObject:
     text = artifacts.get_text(key, most_bytes=LARGEST_BYTES)
     found = json.loads(text) if text is not None else {}
     return found if isinstance(found, dict) else {}
+
+
+def untold_volumes(record: KnownRestore, ending: ExecutionEnd) -> list[int]:
+    """The volumes at full speed of a restore that is over, for which no message was sent.
+
+    A restore with volumes succeeds only where all of them are ready.
+    """
+    if record.request.dry_run:
+        return []
+    return [
+        index
+        for index in record.indexes
+        if record.volume(index).told is None and (ending.status == "SUCCEEDED" or record.settled(index))
+    ]
+
+
+def send_ready(
+    restore_id: str, record: KnownRestore, index: int, *, now: datetime, messages: Messages, pages: PagePorts
+) -> None:
+    """Sends it and notes that. Raises RestoreError where it could not be sent; the next sweep tries again."""
+    plan = read_plan(restore_id, index, pages.artifacts)
+    known = kept_result(restore_id, record, index, pages)
+    result = known if known.get("verdict") == "ready" else {}
+    ready_at = record.finished_at or now
+    details: JsonObject = {
+        "plan": plan.plan.to_json(),
+        "readyAt": iso(ready_at),
+        **{name: result[name] for name in DETAILS if result.get(name) is not None},
+        "volume": plan.volume.to_json(),
+        "volumeId": result.get("volumeId") or record.last_volume(index),
+        "startedAt": iso(record.started_at or ready_at),
+        "deadlineAt": record.deadline_at and iso(record.deadline_at),
+        "pageKey": record.volume(index).report.page_key or record.page_key,
+    }
+    event = AnnounceEvent(
+        restore_id=restore_id, now=now, event="ready", request=request_of(record), details=details
+    )
+    announce(event, table=pages.table, messages=messages, artifacts=pages.artifacts, links=pages.links)
+
+
+def request_of(record: KnownRestore) -> RestoreRequest | None:
+    """For whom the message is; one of another version goes to everybody."""
+    try:
+        return record.whole_request()
+    except ValueError:
+        return None

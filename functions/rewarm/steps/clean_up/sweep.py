@@ -34,11 +34,10 @@ from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, perfo
 from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN
-from rewarm.steps.clean_up.lost_claims import holders
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
-from rewarm.steps.clean_up.sweep_calibrations import CALIBRATIONS, sweep_calibrations
 from rewarm.steps.clean_up.sweep_fleets import FLEETS, sweep_fleets
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
+from rewarm.steps.clean_up.sweep_unrecorded import CALIBRATIONS, holders, sweep_calibrations
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.record.volume import CleanedUp, KnownVolume, VolumeNotes
 from rewarm.steps.volume.extras import Lowering, lower, release_fast_restore

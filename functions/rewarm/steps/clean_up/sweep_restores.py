@@ -32,10 +32,12 @@ from rewarm.steps.clean_up.missing_reports import (
     PagePorts,
     is_owed,
     report_end,
+    request_of,
     results_of,
+    send_ready,
+    untold_volumes,
     write_late_report,
 )
-from rewarm.steps.clean_up.ready_messages import request_of, send_ready, untold_volumes
 from rewarm.steps.record.lost_records import is_lost, recovered
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.request.routes import wake_waiting

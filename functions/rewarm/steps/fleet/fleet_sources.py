@@ -28,13 +28,12 @@ from rewarm.domain.errors import (
     SnapshotNotFoundError,
     SnapshotNotUsableError,
 )
-from rewarm.domain.fleet_members import (
+from rewarm.domain.fleets import (
     MOST_VOLUMES,
     candidates_of_each,
     check_count,
     check_spread,
     recovery_point,
-    spread_seconds,
     together,
 )
 from rewarm.domain.model import ImageVolume, Snapshot, Volume
@@ -42,7 +41,7 @@ from rewarm.domain.snapshots import Refusal, SetSelection, newest_set, newest_us
 from rewarm.domain.units import iso
 from rewarm.domain.volume.replacing import living
 from rewarm.ports.snapshots import SnapshotCatalog
-from rewarm.steps.fleet.targets import Origin, places_of
+from rewarm.steps.fleet.requests import Origin, places_of
 from rewarm.steps.select.selection import SelectionPorts
 from rewarm.steps.select.sources import (
     NAMED,
@@ -106,11 +105,6 @@ def resolve_fleet(source: JsonObject, ports: FleetSourcePorts) -> list[FleetItem
         )
         for choice, place in zip(chosen, places, strict=True)
     ]
-
-
-def spread_seconds_of(items: Sequence[FleetItem]) -> float:
-    """Returns the seconds between the start of the first snapshot of a fleet and that of the last."""
-    return spread_seconds([datetime.fromisoformat(item.started_at) for item in items if item.started_at])
 
 
 class _Choice:

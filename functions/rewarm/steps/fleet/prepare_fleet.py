@@ -16,8 +16,7 @@ from rewarm.contracts.base import Instant, StepEvent
 from rewarm.contracts.fleets import FleetRequest, PrepareFleetResult
 from rewarm.contracts.values import Approval, PlanSummary
 from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
-from rewarm.domain.fleet_members import MOST_VOLUMES
-from rewarm.domain.fleets import READY, FleetStatus, FleetVolume
+from rewarm.domain.fleets import MOST_VOLUMES, READY, FleetStatus, FleetVolume
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts

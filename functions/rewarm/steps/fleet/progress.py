@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from rewarm.contracts.fleets import FailedVolumeOfFleet, FleetAccount, SlowRestoreOfFleet
+from rewarm.contracts.fleets import FleetAccount, SlowRestoreOfFleet
 from rewarm.contracts.request import Notify
 from rewarm.domain.fleets import (
     MOST_SHOWN,
@@ -96,6 +97,6 @@ def account_of(found: FleetProgress, *, most: int | None = MOST_SHOWN) -> FleetA
         volume_count=found.volume_count,
         counts=dict(found.counts),
         eta=found.eta,
-        slowest=[SlowRestoreOfFleet.model_validate(one) for one in found.slowest],
-        failed=[FailedVolumeOfFleet.model_validate(one) for one in found.failed[:most]],
+        slowest=[SlowRestoreOfFleet(**asdict(one)) for one in found.slowest],
+        failed=list(found.failed[:most]),
     )

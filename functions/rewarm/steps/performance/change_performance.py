@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from rewarm.contracts.base import Contract, Instant, StepEvent
-from rewarm.contracts.performance import PerformanceSettings
 from rewarm.contracts.results import WaitSeconds
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.units import iso
-from rewarm.domain.volume.performance import VolumeModification
+from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import PerformanceLog, VolumeModifications
 from rewarm.steps.performance.changes import ChangeStatus
@@ -73,7 +72,7 @@ def change_performance(
 
 def _started(event: ChangePerformanceEvent, modifications: VolumeModifications) -> VolumeModification | None:
     try:
-        modifications.start(event.volume_id, event.target.values())
+        modifications.start(event.volume_id, event.target)
     except ModificationPostponedError:
         # Where an answer got lost, botocore's own second call is refused because of the first one's change.
         change = _ours(event, modifications)
@@ -86,7 +85,7 @@ def _started(event: ChangePerformanceEvent, modifications: VolumeModifications) 
 def _ours(event: ChangePerformanceEvent, modifications: VolumeModifications) -> VolumeModification | None:
     """The latest change, where it goes where ours goes and is not an earlier one."""
     latest = modifications.latest(event.volume_id)
-    if latest is None or not event.target.values().fits(latest.target):
+    if latest is None or not event.target.fits(latest.target):
         return None
     started_at = latest.started_at
     return latest if started_at is None or started_at >= event.accepted_at - CLOCKS else None

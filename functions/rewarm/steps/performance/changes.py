@@ -8,8 +8,7 @@ from enum import StrEnum
 
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Volume
-from rewarm.domain.volume.performance import VolumeModification
-from rewarm.domain.volume.performance_change import DAY, ModificationRule, Slots, slots
+from rewarm.domain.volume.performance import DAY, ModificationRule, Slots, VolumeModification, slots
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import CallTrail, PerformanceLog, VolumeModifications, VolumeStore
 

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.base import Instant, StepEvent
-from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
+from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.domain.errors import ModificationFailedError, RestoreError
 from rewarm.domain.units import clock_text, duration_text, iso
-from rewarm.domain.volume.performance import VolumeModification
-from rewarm.domain.volume.performance_change import (
+from rewarm.domain.volume.performance import (
     SAME,
     Activity,
     Limit,
+    PerformanceSettings,
     Sight,
+    VolumeModification,
     changed_limit,
     is_loaded,
     sight,
@@ -107,10 +108,10 @@ def _look(
         since = since or event.now
     elif event.now - event.started_at >= GIVE_UP:
         raise ModificationFailedError(
-            f"EC2 has not put the change of {event.volume_id} to {event.target.values().in_words} in force "
+            f"EC2 has not put the change of {event.volume_id} to {event.target.in_words} in force "
             f"within {duration_text(GIVE_UP.total_seconds())}; it may still do so"
         )
-    limit = changed_limit(event.original.values(), event.target.values(), event.size_gib)
+    limit = changed_limit(event.original, event.target, event.size_gib)
     found = [] if limit is None else _activity(event, activity)
     seen = None if limit is None else sight(limit, found, requested)
     return _Look(state, since, limit, found, seen)
@@ -119,7 +120,7 @@ def _look(
 def _state(event: CheckPerformanceEvent, latest: VolumeModification | None) -> str:
     if latest is None:
         return "modifying"
-    target = event.target.values()
+    target = event.target
     if not target.fits(latest.target):
         later = latest.started_at is not None and latest.started_at > event.started_at + SAME
         # EC2 takes another change only when this one is completed; an earlier one means that EC2 lags behind.

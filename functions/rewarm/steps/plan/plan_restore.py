@@ -20,14 +20,12 @@ from rewarm.contracts.plans import (
     PlanResult,
     Price,
     QuotasLeft,
-    VolumeLimits,
 )
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.values import Boost, VolumeAssignment
-from rewarm.domain.model import FastSnapshotRestore, PriceBook, Strategy
+from rewarm.contracts.values import VolumeAssignment
+from rewarm.domain.model import FastSnapshotRestore, PriceBook
 from rewarm.domain.plan.allocation import FrontierStep, frontier
 from rewarm.domain.plan.copying import frontier_with_copies
-from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.units import ceil_seconds
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
@@ -118,7 +116,7 @@ def _facts(case: Case) -> PlanFacts:
         data_bytes_from=volume.data_bytes_from,
         written_bytes=facts.written_bytes,
         snapshot_size_gib=facts.snapshot_size_gib,
-        volume_limits=VolumeLimits.model_validate(facts.speed),
+        volume_limits=facts.speed,
         instance_limits=_instance_limits(case),
         agent_available=facts.agent_available,
         fast_snapshot_restore=_fast_restore(facts.fast_restore),
@@ -159,7 +157,7 @@ def _offers(steps: Sequence[FrontierStep]) -> list[FrontierOffer]:
 
 
 def _offer(step: FrontierStep) -> FrontierOffer:
-    counts: Counter[tuple[Strategy, int | None, Boost | None]] = Counter(map(_manner, step.estimates))
+    counts = Counter((each.strategy, each.rate_mib_s, each.boost) for each in step.estimates)
     return FrontierOffer(
         deadline_seconds=ceil_seconds(step.deadline_seconds),
         cost_usd=step.cost_usd,
@@ -168,11 +166,6 @@ def _offer(step: FrontierStep) -> FrontierOffer:
             for (strategy, rate, boost), count in counts.items()
         ],
     )
-
-
-def _manner(estimate: Estimate) -> tuple[Strategy, int | None, Boost | None]:
-    boost = None if estimate.boost is None else Boost.model_validate(estimate.boost)
-    return estimate.strategy, estimate.rate_mib_s, boost
 
 
 def _prices(book: PriceBook, cases: Sequence[Case], now: datetime) -> list[Price]:

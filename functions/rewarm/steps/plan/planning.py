@@ -13,10 +13,7 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import PlannedVolumes
 from rewarm.contracts.values import (
     ApprovalQuestion,
-    Basis,
-    Boost,
     Candidate,
-    CostPart,
     FleetShare,
     Plan,
     PlanSummary,
@@ -378,13 +375,13 @@ def _figures(estimate: Estimate) -> dict[str, Any]:
     """The fields that a plan and a candidate have in common."""
     return {
         "initialization_rate_mib_s": estimate.rate_mib_s,
-        "boost": None if estimate.boost is None else Boost.model_validate(estimate.boost),
+        "boost": estimate.boost,
         "usable_seconds": ceil_seconds(estimate.times.usable_p50),
         "ready_p50_seconds": ceil_seconds(estimate.times.ready_p50),
         "ready_p90_seconds": ceil_seconds(estimate.times.ready_p90),
         "cost_usd": estimate.cost_usd,
-        "cost_parts": [CostPart.model_validate(part) for part in estimate.parts],
-        "basis": Basis.model_validate(estimate.basis),
+        "cost_parts": list(estimate.parts),
+        "basis": estimate.basis,
     }
 
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from rewarm.contracts.plans import RewindPlan, RewindWay
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import PlannedVolumes
-from rewarm.contracts.values import CostPart, Plan, PlanSummary, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import Plan, PlanSummary, VolumeAssignment, VolumePlan
 from rewarm.domain.blocks.rewind import RewindEstimate, choose, rewind
 from rewarm.domain.blocks.rewind_facts import MOST_REWOUND, WAYS, RewindManner, attached_to
 from rewarm.domain.errors import (
@@ -258,7 +258,7 @@ def _figures_of(estimate: RewindEstimate) -> dict[str, object]:
         "phases": {name: (round(part.p50, 1), round(part.p90, 1)) for name, part in estimate.phases},
         "cost_usd": estimate.usd,
         "most_usd": estimate.most_usd,
-        "cost_parts": [CostPart.model_validate(part) for part in estimate.parts],
+        "cost_parts": list(estimate.parts),
     }
 
 

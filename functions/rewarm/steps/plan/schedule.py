@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from rewarm.contracts.plans import Way
-from rewarm.contracts.values import ByHand, ScheduleLine, VolumePlan
+from rewarm.contracts.values import ByHand, VolumePlan
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.plan.warm_up import by_hand_seconds
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, usd_text
 from rewarm.domain.words import schedule as words
+from rewarm.domain.words.schedule import ScheduleLine
 
 MOST_LINES = 12
 """More groups than these are put together by strategy, so that a plan of 10,000 volumes can be read."""
@@ -28,7 +30,7 @@ def lines(plans: Sequence[VolumePlan], deadline_seconds: float | None) -> list[S
     found = [_line(group, alike=alike) for group in (groups if alike else _grouped(plans, _by_strategy))]
     end = max([deadline_seconds or 0.0, *(float(line.ready_p90_seconds) for line in found)])
     ordered = sorted(found, key=lambda line: (line.start_seconds, line.ready_p90_seconds, line.first_index))
-    return [line.model_copy(update={"bar": _bar(line, end)}) for line in ordered]
+    return [replace(line, bar=_bar(line, end)) for line in ordered]
 
 
 def _bar(line: ScheduleLine, end: float) -> str:

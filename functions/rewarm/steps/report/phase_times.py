@@ -146,9 +146,8 @@ def _is_measured(result: ReadyResult) -> bool:
 
 def _reading_seconds(agent: JsonObject | None) -> float | None:
     """None for an agent that was interrupted: its account covers the last part only."""
-    if agent_output.whole_number(agent, "bytesResumed"):
-        return None
-    return agent_output.number(agent, "elapsedSeconds")
+    figures = agent_output.figures(agent)
+    return None if figures.bytes_resumed else figures.elapsed_seconds
 
 
 def _seconds(since: datetime | None, until: datetime | None) -> float | None:

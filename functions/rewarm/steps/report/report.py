@@ -20,14 +20,14 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.words.failures import explain
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import History, RestoreTable
-from rewarm.steps.record import samples
+from rewarm.steps.record import loading
 from rewarm.steps.record.approvals import approval_json
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept
 from rewarm.steps.record.payloads import is_small, read_plan, read_plans, whole_result
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.registration import state
-from rewarm.steps.report import drills, metrics, phase_times
+from rewarm.steps.report import metrics, phase_times, volume_reports
 from rewarm.steps.report.volume_reports import result_of, seconds_between, total, volume_report, with_story
 
 Draw = Callable[[JsonObject], str | None]
@@ -69,7 +69,7 @@ def report(
         for plan, result in zip(facts.plans, facts.results, strict=True)
     ]
     result = _account(facts, volumes)
-    trend = drills.with_earlier(result.drill, ports.history) if result.drill is not None else []
+    trend = volume_reports.with_earlier(result.drill, ports.history) if result.drill is not None else []
     document = {**_document(facts, result), "samples": _samples(facts, ports.artifacts), "drills": trend}
     page = ports.draw(document)
     if page is None:
@@ -81,7 +81,7 @@ def report(
     if event.volume_index is None:
         _remember(facts, ports.history)
     if result.drill is not None:
-        drills.remember(result.drill, ports.history)
+        volume_reports.remember(result.drill, ports.history)
     return result if is_small(volumes) else result.model_copy(update={"volumes": []})
 
 
@@ -124,7 +124,7 @@ def _account(facts: _Facts, volumes: list[VolumeReport]) -> ReportResult:
         cost_usd=sum((volume.cost_usd for volume in volumes), Decimal(0)),
         billed_usd=total([volume.billed_usd for volume in volumes]),
         failure=_failure(event) or next(iter(failures), None),
-        drill=drills.drill_result(event, facts.plans, volumes, ready=ready),
+        drill=volume_reports.drill_result(event, facts.plans, volumes, ready=ready),
         report_key=report_key,
         page_key=page_key,
     )
@@ -194,7 +194,10 @@ def _deadline_met(event: ReportEvent, volumes: list[VolumeReport]) -> bool | Non
 def _samples(facts: _Facts, artifacts: Artifacts) -> list[JsonObject]:
     restore_id, indexes = facts.event.restore_id, [plan.volume.index for plan in facts.plans]
     return [
-        {"index": index, "samples": [list(sample) for sample in samples.read(restore_id, index, artifacts)]}
+        {
+            "index": index,
+            "samples": [list(sample) for sample in loading.read_samples(restore_id, index, artifacts)],
+        }
         for index in indexes
     ]
 

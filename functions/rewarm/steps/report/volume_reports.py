@@ -1,18 +1,24 @@
-"""The account of one volume: estimate against actual, what it cost, what was measured."""
+"""The account of one volume: estimate against actual, what it cost, what was measured.
+
+And of a drill: recovery time and point against their objectives, beside the drills before.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.events import ReportEvent
 from rewarm.contracts.results import BilledPart, Replacement, VolumeReport
-from rewarm.contracts.values import Confirmation, ExpectedReads, Failure, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import Confirmation, DrillResult, Failure, VolumeAssignment, VolumePlan
+from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.cost import billed
 from rewarm.domain.words.failures import explain
+from rewarm.ports.restores import History
 from rewarm.steps.record.approvals import is_unapproved
 from rewarm.steps.record.restore import KnownRestore, parsed_time
 from rewarm.steps.report import phase_times
@@ -65,7 +71,7 @@ def volume_report(
         cost_parts=parts,
         bytes_read=initialization.get("bytesDone"),
         warm_ups=int(result.get("warmUps") or 0),
-        expected=_expected(after) or _expected(part_of(result, "before")),
+        expected=after.get("expected") or part_of(result, "before").get("expected"),
         latency_before_ms=_latency(part_of(result, "before")),
         latency_after_ms=_latency(after),
         verified=after.get("verdict"),
@@ -145,11 +151,6 @@ def _cost(plan: JsonObject, record: KnownRestore, *, ready: bool) -> Decimal:
     return Decimal(0)
 
 
-def _expected(measurement: JsonObject) -> ExpectedReads | None:
-    found: Any = measurement.get("expected")
-    return ExpectedReads.model_validate(found) if isinstance(found, dict) else None
-
-
 def _latency(measurement: JsonObject) -> JsonObject | None:
     found = part_of(measurement, "result").get("latencyMs")
     return found if isinstance(found, dict) else None
@@ -185,3 +186,52 @@ def _confirmation(index: int, event: ReportEvent) -> Confirmation | None:
 def _failure(result: JsonObject) -> Failure:
     why = explain(str(result.get("error") or "States.Runtime"), str(result.get("cause") or ""))
     return Failure(state=why.state or "Restore Volume", error=why.error, cause=why.sentence)
+
+
+def drill_result(
+    event: ReportEvent, plans: Sequence[VolumePlan], volumes: Sequence[VolumeReport], *, ready: bool
+) -> DrillResult | None:
+    """None where the restore is no drill, or this is the report of one of its volumes."""
+    request = event.request
+    if request is None or request.drill is None or not request.is_drill or event.volume_index is not None:
+        return None
+    drill = request.drill
+    ages = [seconds_between(plan.volume.snapshot_started_at, event.started_at) for plan in plans]
+    minutes = drill.recovery_time_minutes or request.objective.ready_within_minutes
+    result = DrillResult(
+        restore_id=event.restore_id,
+        runbook=drill.runbook or "",
+        at=event.started_at,
+        outcome="passed" if ready else "failed",
+        recovery_seconds=max(volume.actual_seconds or 0 for volume in volumes) if ready else None,
+        recovery_objective_seconds=_seconds(minutes),
+        point_seconds=max(ages, default=None),
+        point_objective_seconds=_seconds(drill.recovery_point_minutes),
+    )
+    return result.model_copy(update={"outcome": "late"}) if ready and _is_late(result) else result
+
+
+def with_earlier(result: DrillResult, history: History) -> list[JsonObject]:
+    """The drills of the runbook with this one, the oldest first; this one alone where they cannot be read."""
+    earlier: list[JsonObject] = []
+    with suppress(RestoreError):
+        earlier = history.drills(result.runbook)
+    return [*(one for one in earlier if one.get("restoreId") != result.restore_id), result.to_json()]
+
+
+def remember(result: DrillResult, history: History) -> None:
+    """Adds it to the runbook's drills. An error here fails no restore: the report has the result, too."""
+    with suppress(RestoreError):
+        history.add_drill(result.runbook, result.to_json())
+
+
+def _is_late(result: DrillResult) -> bool:
+    pairs = (
+        (result.recovery_seconds, result.recovery_objective_seconds),
+        (result.point_seconds, result.point_objective_seconds),
+    )
+    return any(took is not None and limit is not None and took > limit for took, limit in pairs)
+
+
+def _seconds(minutes: int | None) -> int | None:
+    return None if minutes is None else 60 * minutes

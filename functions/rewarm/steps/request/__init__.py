@@ -2,8 +2,6 @@
 
 Routes: start_restore, get_restore, cancel_restore (all in routes), approve_restore, runbooks, listing.
 
-- approval: approves the plan that a restore waits with
-- buttons: what somebody pressed in Slack
-- pages: the page that a message links
-- routes: begins a restore, shows it, and asks it to stop
+- approval: approves the plan that a restore waits with, and what Slack's buttons do
+- routes: begins a restore, shows it and its page, and asks it to stop
 """

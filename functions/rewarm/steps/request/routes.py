@@ -1,8 +1,12 @@
-"""The routes of one restore: POST /restores, GET and DELETE /restores/{id}.
+"""The routes of one restore: POST /restores, GET and DELETE /restores/{id}, and the page behind a link.
 
 POST refuses at once everything that can be refused; then the state machine takes over. GET shows the record,
 with the progress of the agent and of copy-blocks as it is at this moment. DELETE asks the restore to stop:
 whoever waits is woken, and the next state cleans up.
+
+GET /pages/{token} shows the page to whoever has the link. A restore that has ended has its page in the
+bucket, and the answer leads there. Until then the page is drawn from the record at each look, so it is never
+older than the restore and nothing has to write it.
 """
 
 from __future__ import annotations
@@ -23,13 +27,14 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.fleets import is_fleet
 from rewarm.domain.ready.waits import approval_signal, cancel_signal
+from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import Executions, RestoreExecutions, Tasks, Waiters
 from rewarm.ports.messages import LinkedPage, PageLinks
 from rewarm.ports.restores import Holds, RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
-from rewarm.steps.record.copying import copying_progress
+from rewarm.steps.record.loading import copying_progress
 from rewarm.steps.record.lost_records import is_lost, recovered
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.record.volume import KnownVolume
@@ -258,3 +263,32 @@ def _stop_if_ended(restore_id: str, record: KnownRestore) -> None:
         raise RestoreEndedError(f"{restore_id} has ended: it is {record.status}; nothing is left to cancel")
     if not record.goes_on:
         raise RestoreEndedError(f"{restore_id} was a dry run: there is nothing to cancel")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPage:
+    """Where the page is, or what it is drawn from."""
+
+    url: str | None
+    account: JsonObject
+
+
+def show_page(token: str, *, now: datetime, links: PageLinks, ports: GetRestorePorts) -> ShownPage:
+    """Returns the page that the link opens. Raises RestoreNotFoundError where the link is wrong or over."""
+    page = links.page_of(token, now=now)
+    if page is None:
+        raise RestoreNotFoundError("the link is wrong, or its time is over")
+    record = RestoreNotes(ports.table, page.restore_id).read_whole()
+    url = page_url(_key(page, record), ports.artifacts, seconds=ANSWER_SECONDS)
+    if url is not None:
+        return ShownPage(url, {})
+    account = get_restore(page.restore_id, ports) or {}
+    return ShownPage(None, {**account, "at": iso(now), "running": record.goes_on})
+
+
+def _key(page: LinkedPage, record: KnownRestore) -> str | None:
+    """The key of the page in the bucket; None where it is not written yet."""
+    if page.volume_index is not None:
+        return record.volume(page.volume_index).report.page_key
+    has_ended = is_fleet(page.restore_id) or not record.goes_on
+    return record.page_key if has_ended else None

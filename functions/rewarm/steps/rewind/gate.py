@@ -2,11 +2,13 @@
 
 The agent waits for it, and all other parts come after it. It is put once the evidence is completed, or once
 the agent keeps an undo log. So nothing is written before there is a way back, though packs may be copied.
+Anybody may delete the way back later, so it is looked at again at the end.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
 
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
@@ -17,20 +19,90 @@ from rewarm.domain.errors import (
     AccessDeniedError,
     RestoreCancelledError,
     RestoreError,
+    SnapshotNotFoundError,
     TargetNotUsableError,
 )
 from rewarm.domain.model import GIB
 from rewarm.domain.volume.leftovers import REWINDING_STACK_TAG, REWINDING_TAG
+from rewarm.ports.snapshots import EvidenceSnapshots, PackStore, SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import delta_address, part_key, parts_prefix
 from rewarm.steps.record.restore import ENDED, RestoreNotes
 from rewarm.steps.record.volume import VolumeNotes
-from rewarm.steps.rewind.needs import RewindPorts
+from rewarm.steps.replace.device_look import LookPorts
+from rewarm.steps.rewind.undo_logs import UndoLogPorts, in_words, undo_log
+from rewarm.steps.rewind.ways import keeps_log
+from rewarm.steps.warm.agent_command import AgentPorts
 
 READY, PREPARING = "writing", "preparing"
 """The rewind's state in the record, on either side of the gate."""
 MOST_PARTS = 1_000_000
 """More than any manifest has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewindPorts(AgentPorts, UndoLogPorts):
+    """The ports that rewind needs."""
+
+    volumes: VolumeStore
+    snapshots: SnapshotCatalog
+    evidence: EvidenceSnapshots
+    packs: PackStore
+    look: LookPorts
+    stack_name: str
+
+
+def way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> str:
+    """A sentence for people, by what EC2 shows now; the record notes the evidence's state.
+
+    Raises ThrottledError, ServiceUnavailableError.
+    """
+    if keeps_log(event):
+        return _by_log(event, ports)
+    evidence_id, volume_id = pending.evidence_id, event.written_id
+    state = _state(event, evidence_id, ports)
+    VolumeNotes(ports.table, event.restore_id, event.volume.index).note_evidence_state(state)
+    if state == "completed":
+        if evidence_id == pending.equal_id:
+            volume_id += ", to which nobody had written since its last rewind,"
+        return f"{evidence_id} has {volume_id} as it was: a rewind to it undoes this one"
+    if state == "unknown":
+        return f"nobody could look whether {evidence_id} still has {volume_id} as it was"
+    is_gone = state == "gone"
+    why = "is gone" if is_gone else f"is in the state {state}"
+    return f"there is no way back: {evidence_id}, which had {volume_id} as it was, {why}"
+
+
+def _by_log(event: RewindEvent, ports: RewindPorts) -> str:
+    """The bucket knows what was overwritten; the record notes it."""
+    try:
+        found = undo_log(event.restore_id, event.volume.index, ports)
+    except TEMPORARY:
+        raise
+    except RestoreError as error:
+        return f"nobody could look what is in the undo log of {event.restore_id} ({error})"
+    told = None if found is None else found.model_dump(mode="json", by_alias=True)
+    VolumeNotes(ports.table, event.restore_id, event.volume.index).note_undo_log(told)
+    if found is None:
+        return f"nothing of {event.written_id} is in an undo log: no block was overwritten, or it was deleted"
+    return (
+        f"a rewind with source.undoOf {event.restore_id} undoes this one; {in_words(found)} (rewarm undo-log "
+        f"delete {event.restore_id})"
+    )
+
+
+def _state(event: RewindEvent, evidence_id: str | None, ports: RewindPorts) -> str:
+    """Of a snapshot that this restore has made, or of one that the volume still equalled."""
+    try:
+        found = ports.evidence.of_restore(event.restore_id, event.volume.index)
+        made = next((one.state for one in found if one.snapshot_id == evidence_id), None)
+        return made or ports.snapshots.get(evidence_id or "").state
+    except TEMPORARY:
+        raise
+    except SnapshotNotFoundError:
+        return "gone"
+    except RestoreError:
+        return "unknown"
 
 
 def other_instances(event: RewindEvent, ports: RewindPorts) -> list[str]:

@@ -41,17 +41,23 @@ from rewarm.domain.words.failures import explain
 from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.registration import state
 from rewarm.steps.replace.device_look import Look, ask, reply
-from rewarm.steps.rewind.attempts import LONGEST_ARMED, again, next_attempt, sent_at
-from rewarm.steps.rewind.ending import check_alone_at_end, stop, stopped, unwritten
+from rewarm.steps.rewind.ending import (
+    LONGEST_ARMED,
+    again,
+    check_alone_at_end,
+    next_attempt,
+    sent_at,
+    stop,
+    stopped,
+    unwritten,
+)
 from rewarm.steps.rewind.evidence import Wanted, evidence
-from rewarm.steps.rewind.gate import check_alone, open_gate
-from rewarm.steps.rewind.needs import RewindPorts
-from rewarm.steps.rewind.rewound import snapshot_on_it
+from rewarm.steps.rewind.gate import RewindPorts, check_alone, open_gate
 from rewarm.steps.rewind.telling import FIRST_WAIT_SECONDS, done, note, progress
 from rewarm.steps.rewind.undo_logs import begin_log
 from rewarm.steps.rewind.ways import compares_device, delta, keeps_log, target_in_words
-from rewarm.steps.rewind.writer import Writer, in_use, send, watch
-from rewarm.steps.warm.lost_instance import (
+from rewarm.steps.rewind.writer import Writer, in_use, send, snapshot_on_it, watch
+from rewarm.steps.warm.agent_command import (
     check_not_terminated,
     check_silent_agent,
     is_reachable,
@@ -270,7 +276,7 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     total = count_text(pending.counts.blocks, "block")
     doing = "compared, and written where they differ" if compares_device(event) else "written and read back"
     reason = f"{total} of {target_in_words(event)} are being {doing}"
-    left = agent_output.whole_number(writer.account, "etaSeconds") or 0
+    left = agent_output.figures(writer.account).eta_seconds or 0
     wait = min(LONGEST_WRITE_SECONDS, max(left // 4, _until_next_look(last, event.now)))
     return progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
 

@@ -1,13 +1,19 @@
-"""The agent that writes: `warmer apply` takes a volume, so that nobody else can, and waits for packs."""
+"""The agent that writes: `warmer apply` takes a volume, so that nobody else can, and waits for packs.
+
+It says what it has written. An account may be lost with its agent, so each says whether it is exact, or only
+the least. Counts of writes are kept in the bucket under the volume's id, so they outlive the record: they
+show the next rewind whether somebody has written since.
+"""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.results import DispatchWarmerResult
-from rewarm.contracts.rewinding import RewindEvent
+from rewarm.contracts.rewinding import BlocksWritten, RewindEvent, RewindResult
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentInterruptedError,
@@ -17,12 +23,15 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.agent_exit import IN_USE, AgentExit, is_one_of
+from rewarm.domain.ready.agent_output import IN_USE, WROTE_NOTHING, AgentExit, is_one_of
+from rewarm.domain.snapshots import unusable
+from rewarm.domain.units import count_text, iso
+from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import APPLY
-from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key, rewound_key
 from rewarm.steps.record.volume import VolumeNotes
-from rewarm.steps.rewind.rewound import rewound_before
-from rewarm.steps.rewind.ways import arguments
+from rewarm.steps.rewind.ways import arguments, undone_log
 from rewarm.steps.warm.agent_command import (
     DELIVERY_SECONDS,
     MAX_EXECUTION_SECONDS,
@@ -36,6 +45,8 @@ from rewarm.steps.warm.agent_command import (
 _NOT_IN_A_NAME = re.compile("[^a-z0-9-]")
 WAIT_SECONDS = 86_400
 """The agent waits so long for each part: a snapshot of a busy volume is pending for hours."""
+RUNS_TOLD = 5
+_BOOT_ID = re.compile(r"[0-9a-f-]{8,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,7 @@ class Writer:
         """
         account = self.account or {}
         taken_before = matters_before_writing and account.get("takenBefore") is True
-        return taken_before or bool(agent_output.whole_number(account, "blocksResumed"))
+        return taken_before or bool(agent_output.figures(account).blocks_resumed)
 
 
 def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -> DispatchWarmerResult:
@@ -173,3 +184,100 @@ def _arguments(event: RewindEvent, ports: AgentPorts) -> str:
     if wanted.polite_latency_ms is not None:
         flags.append(f"--polite-latency-ms {plain_number(wanted.polite_latency_ms)}")
     return " ".join(flags)
+
+
+def so_far(pending: RewindResult, writer: Writer) -> BlocksWritten:
+    """What the agent of this attempt has written; nothing before its gate was opened."""
+    if pending.phase not in ("write", "stop"):
+        return BlocksWritten()
+    account = writer.account or {}
+    figures = agent_output.figures(account)
+    count, resumed = figures.blocks_written, figures.blocks_resumed or 0
+    seen = pending.seen
+    return BlocksWritten(
+        blocks=max(seen.blocks, (count or 0) + resumed),
+        is_exact=count is not None and _is_last_word(writer, account) and not resumed,
+        runs=_runs(account) or seen.runs,
+    )
+
+
+def in_all(pending: RewindResult, writer: Writer) -> BlocksWritten:
+    """With those of the attempts before."""
+    return pending.written.plus(so_far(pending, writer))
+
+
+def in_words(written: BlocksWritten) -> str:
+    """`160 blocks (0 to 99, 700)`, `at least 7 blocks`."""
+    least = "" if written.is_exact else "at least "
+    runs = ", ".join(
+        f"{first:,}" if count == 1 else f"{first:,} to {first + count - 1:,}" for first, count in written.runs
+    )
+    more = ", …" if runs and sum(count for _, count in written.runs) < written.blocks else ""
+    return f"{least}{count_text(written.blocks, 'block')}{f' ({runs}{more})' if runs else ''}"
+
+
+def _is_last_word(writer: Writer, account: JsonObject) -> bool:
+    """The agent ended in order, no earlier run of it was killed, and its result is here."""
+    if writer.ended is None or account.get("event") != "result" or account.get("takenBefore") is True:
+        return False
+    return not is_one_of(writer.ended.exit_code, WROTE_NOTHING)
+
+
+def _runs(account: JsonObject) -> list[tuple[int, int]]:
+    """The instance wrote them: what is no run is passed over."""
+    found = account.get("written")
+    runs = [one for one in found if isinstance(one, list)] if isinstance(found, list) else []
+    pairs = [one for one in runs if len(one) == 2 and all(type(number) is int for number in one)]
+    return [(first, count) for first, count in pairs[:RUNS_TOLD]]
+
+
+def note_rewound(event: RewindEvent, account: JsonObject, artifacts: Artifacts) -> None:
+    """By the last account of the agent. A rewind needs it for nothing, so it fails for no lack of it.
+
+    Kernels before 5.15 do not tell one attachment of a volume from the next one. Their counts prove nothing,
+    so the agent gives none.
+    """
+    boot_id, count = account.get("bootId"), account.get("writeCount")
+    if not isinstance(boot_id, str) or not _BOOT_ID.fullmatch(boot_id) or not isinstance(count, dict):
+        return
+    told: JsonObject = {
+        "volumeId": event.written_id,
+        "snapshotId": event.volume.snapshot_id if undone_log(event) is None else None,
+        "restoreId": event.restore_id,
+        "index": event.volume.index,
+        "bootId": boot_id,
+        "writeCount": count,
+        "at": iso(event.now),
+    }
+    with suppress(RestoreError):
+        artifacts.put_json(rewound_key(event.written_id), told)
+
+
+def rewound_before(event: RewindEvent, artifacts: Artifacts) -> JsonObject | None:
+    """What the last rewind of the volume has left, where that helps this one; None where nobody knows.
+
+    It helps to undo that rewind, and to go to another snapshot than that one did.
+    """
+    log = undone_log(event)
+    with suppress(RestoreError):
+        found = artifacts.get_json(rewound_key(event.written_id)) or {}
+        if log is not None and (found.get("restoreId"), found.get("index")) == (log.restore_id, log.index):
+            return found
+        if log is None and found.get("snapshotId") not in {None, event.volume.snapshot_id}:
+            return found
+    return None
+
+
+def snapshot_on_it(event: RewindEvent, artifacts: Artifacts, snapshots: SnapshotCatalog) -> str | None:
+    """The snapshot that the volume equals, where nobody has written since; None where EBS cannot compare it.
+
+    Only completed snapshots of the volume itself are compared with each other. A log is laid over the
+    snapshot itself, so nothing is compared.
+    """
+    found = rewound_before(event, artifacts)
+    if found is None or undone_log(event) is not None:
+        return found.get("snapshotId") if found else None
+    of_volume = snapshots.of_volume(event.written_id)
+    usable = {one.snapshot_id for one in of_volume if not one.is_copy and not unusable(one)}
+    known = str(found["snapshotId"])
+    return known if {known, event.volume.snapshot_id} <= usable else None

@@ -8,14 +8,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from rewarm.contracts.request import LEAST_PRIORITY, RestoreRequest
-from rewarm.contracts.values import (
-    CopiedSnapshot,
-    LivingSource,
-    NewVolume,
-    PassedOverSnapshot,
-    ReplacedVolume,
-    VolumeAssignment,
-)
+from rewarm.contracts.values import CopiedSnapshot, LivingSource, NewVolume, ReplacedVolume, VolumeAssignment
 from rewarm.domain.errors import (
     DeviceInUseError,
     InvalidRequestError,
@@ -23,7 +16,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
-from rewarm.domain.snapshots import PassedOver
+from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.volume.replacing import (
     check_replaceable,
     check_root,
@@ -46,9 +39,8 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key
-from rewarm.steps.select.rewind_targets import AskedRewind, going_back, named_volume
+from rewarm.steps.select.rewind_targets import AskedRewind, going_back, named_volume, sources_of_undo
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
-from rewarm.steps.select.undo_sources import sources_of_undo
 
 MOST_STARTED = 40
 """So many volumes are restored side by side (state `Restore Volumes`)."""
@@ -425,11 +417,11 @@ def _assignment(
         volume=NewVolume(**asdict(new_volume)),
         chosen_because=chosen.because,
         consistent_set=chosen.consistent_set,
-        passed_over=[PassedOverSnapshot.model_validate(passed) for passed in _named(chosen.passed_over)],
+        passed_over=_named(chosen.passed_over),
     )
 
 
-def _named(passed_over: tuple[PassedOver, ...]) -> tuple[PassedOver, ...]:
+def _named(passed_over: tuple[PassedOverSnapshot, ...]) -> tuple[PassedOverSnapshot, ...]:
     return passed_over[:MAX_PASSED_OVER]
 
 

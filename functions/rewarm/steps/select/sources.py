@@ -10,7 +10,7 @@ from rewarm.contracts.request import ListedVolume, Source
 from rewarm.domain.errors import InvalidRequestError, RestoreError, SnapshotNotFoundError
 from rewarm.domain.model import Snapshot
 from rewarm.domain.snapshots import (
-    PassedOver,
+    PassedOverSnapshot,
     Refusal,
     archived,
     in_recycle_bin,
@@ -34,7 +34,7 @@ class Chosen:
 
     snapshot: Snapshot
     because: str
-    passed_over: tuple[PassedOver, ...] = ()
+    passed_over: tuple[PassedOverSnapshot, ...] = ()
     device: str | None = None
     consistent_set: bool | None = None
     """Whether the snapshots of all volumes belong together; None where there is only one volume."""

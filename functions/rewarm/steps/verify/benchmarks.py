@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.benchmarks import (
-    BenchmarkLimit,
     BenchmarkRequest,
     BenchmarkResult,
     BenchmarkRun,
@@ -23,7 +22,13 @@ from rewarm.contracts.benchmarks import (
 from rewarm.contracts.events import VerifyVolumeEvent
 from rewarm.contracts.results import VerifyVolumeResult
 from rewarm.domain.benchmark import fio_output
-from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName, Provisioned, met_limit, ranks
+from rewarm.domain.benchmark.benchmarks import (
+    PATTERNS,
+    PatternName,
+    Provisioned,
+    met_limit,
+    ranks,
+)
 from rewarm.domain.benchmark.fio_output import BenchmarkOutput, Direction
 from rewarm.domain.errors import BenchmarkNotFoundError, RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.model import MIB, CommandStatus, InstanceEbsLimits
@@ -176,7 +181,7 @@ def _run(one: BenchmarkOutput, rank: int | None, limits: _Limits) -> BenchmarkRu
             "total_mib_s": round(result.total_mib_s, 2),
             "runtime_seconds": result.runtime_seconds,
             "rank": rank,
-            "limit": BenchmarkLimit(name=met.name, share=met.share, text=met.text),
+            "limit": met,
         }
     )
 

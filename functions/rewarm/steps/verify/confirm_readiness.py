@@ -55,8 +55,8 @@ def confirm_readiness(event: ConfirmReadinessEvent, ports: ConfirmReadinessPorts
 
     Without confirmations where VolumeReadOps has nothing to add: no agent has read the volume, or it was
     waited for before. Also where no message has said yet that a volume is ready: the sweeper sends it
-    once this execution is over (clean_up/ready_messages.py). Raises RequestRefusedError where the results are
-    gone.
+    once this execution is over (clean_up/missing_reports.py). Raises RequestRefusedError where the results
+    are gone.
     """
     known = event.pending.confirmations if event.pending else _expected(event, ports.artifacts)
     found = [_judged(confirmation, event, ports.metrics) for confirmation in known]

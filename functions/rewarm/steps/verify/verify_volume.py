@@ -9,7 +9,7 @@ from typing import Literal
 
 from rewarm.contracts.events import VerifyVolumeEvent
 from rewarm.contracts.results import VerifyVolumeResult
-from rewarm.contracts.values import ExpectedReads, Measurement
+from rewarm.contracts.values import Measurement
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentUnreachableError,
@@ -26,6 +26,7 @@ from rewarm.domain.ready.reads import (
     MOST_MEASUREMENTS,
     PAUSES_SECONDS,
     SAMPLES_BEFORE,
+    ExpectedReads,
     expected_reads,
     p99_limit_ms,
 )
@@ -38,7 +39,7 @@ from rewarm.steps.registration import state
 from rewarm.steps.verify import benchmarks
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
-from rewarm.steps.warm.lost_instance import check_not_terminated
+from rewarm.steps.warm.agent_command import check_not_terminated
 
 WAIT_SECONDS = 1
 LONGEST_WAIT_SECONDS = 60
@@ -207,12 +208,8 @@ def _expected(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Expe
         with suppress(RestoreError):
             limits = ports.instances.ebs_limits(event.volume.instance_type)
     found = expected_reads(event.volume.volume.settings(), limits)
-    return ExpectedReads(
-        p50_ms=round(found.p50_ms, 3),
-        p99_ms=round(found.p99_ms, 3),
-        iops=round(found.iops, 1),
-        limited_by=found.limited_by,
-    )
+    rounded = round(found.p50_ms, 3), round(found.p99_ms, 3), round(found.iops, 1)
+    return ExpectedReads(*rounded, found.limited_by)
 
 
 def _wait(started_at: datetime | None, now: datetime) -> int:
@@ -239,7 +236,7 @@ def _measured(status: CommandStatus) -> _Measured:
         ending = agent_output.ending(status)
         if agent_output.is_unreachable(status):
             raise AgentUnreachableError(f"the measurement never reached the instance: {ending}")
-        if agent_output.whole_number(account, "errors"):
+        if agent_output.figures(account).errors:
             raise VolumeUnreadableError(f"reads of the measurement failed: {ending}")
         raise AgentFailedError(f"the measurement gave no result: {ending}")
     return _Measured(account["verdict"], Measurement.model_validate(account))

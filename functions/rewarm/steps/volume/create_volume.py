@@ -10,7 +10,7 @@ from pydantic import Field
 
 from rewarm.contracts.base import Contract, StepEvent
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.values import Boost, Plan, VolumeAssignment
+from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import (
     BoostUnavailableError,
     QuotaExceededError,
@@ -18,7 +18,7 @@ from rewarm.domain.errors import (
     VolumeCopyUnavailableError,
     VolumeNotFoundError,
 )
-from rewarm.domain.model import Strategy, VolumeSettings
+from rewarm.domain.model import Boost, Strategy, VolumeSettings
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ATTEMPT_TAG, DRILL_TAG, STRATEGY_TAG
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
@@ -136,7 +136,7 @@ def _create(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeS
     except (QuotaExceededError, RequestRefusedError) as error:
         if boost is None:
             raise
-        words = performance_of(boost.values()).in_words
+        words = performance_of(boost).in_words
         raise BoostUnavailableError(f"{words} cannot be had: {error}") from error
 
 
@@ -175,7 +175,7 @@ def _boost(event: CreateVolumeEvent, volume_id: str) -> JsonObject | None:
     return {
         "volumeId": volume_id,
         "state": "boosted",
-        "boosted": performance_of(event.plan.boost.values()).in_words,
+        "boosted": performance_of(event.plan.boost).in_words,
         "target": performance_of(event.volume.volume.settings()).in_words,
         "targetSettings": performance_of(event.volume.volume.settings()).as_text,
         "at": iso(event.now),

@@ -23,8 +23,7 @@ from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.record.volume import KnownFastRestore, VolumeNotes, fast_restore_user
 from rewarm.steps.registration import state
-from rewarm.steps.volume.copy_snapshot import copy_snapshot
-from rewarm.steps.volume.extras import claim_again
+from rewarm.steps.volume.extras import claim_again, copy_snapshot
 
 RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 WAIT_SECONDS = (15, 300)

@@ -22,8 +22,7 @@ from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeModifications, VolumeStore
 from rewarm.steps.record.restore import ENDED, RestoreNotes
 from rewarm.steps.registration import state
-from rewarm.steps.volume.copy_snapshot import delete_copies
-from rewarm.steps.volume.extras import lower, release_fast_restore
+from rewarm.steps.volume.extras import delete_copies, lower, release_fast_restore
 
 WAIT_SECONDS = 10
 PATIENCE = timedelta(minutes=15)
@@ -103,7 +102,7 @@ def _release_boost(
         state, reason = "not-lowered", f"not within {duration_text(waited.total_seconds())}: {reason}"
     return BoostRelease(
         state=state,
-        boosted=performance_of(event.plan.boost.values()).in_words,
+        boosted=performance_of(event.plan.boost).in_words,
         target=target.in_words,
         reason=reason,
     )

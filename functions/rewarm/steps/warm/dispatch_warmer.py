@@ -29,8 +29,7 @@ from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.record.volume import KnownCommand, VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.warm import agent_command
-from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read
-from rewarm.steps.warm.lost_instance import is_reachable
+from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read, is_reachable
 
 LOOK_BACK = timedelta(minutes=10)
 SLOWEST_MIB_S = 5

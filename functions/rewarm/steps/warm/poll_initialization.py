@@ -34,13 +34,13 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import Metrics, VolumeStore
-from rewarm.steps.record import samples
+from rewarm.steps.record import loading
 from rewarm.steps.record.restore import FINISHED, Status, stop_if_cancelled
 from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import Metric, state
-from rewarm.steps.warm.agent_command import bytes_to_read
-from rewarm.steps.warm.lost_instance import (
+from rewarm.steps.warm.agent_command import (
     SHORTEST_STALL,
+    bytes_to_read,
     check_in_place,
     check_silent_agent,
     stall_patience,
@@ -96,7 +96,7 @@ def poll_initialization(
     if verdict.ready:
         check_in_place(ports.volumes.get(event.volume_id), event.volume.instance_id, ports.instances)
     result = _result(event, seen, verdict, account).model_copy(update={"before": before})
-    samples.note(event, result, ports.artifacts)
+    loading.note_sample(event, result, ports.artifacts)
     _stop_if_stalled(event, result)
     key = event.dispatch.progress_key if event.dispatch else None
     record = VolumeNotes(ports.table, event.restore_id, event.volume.index)
@@ -227,10 +227,11 @@ def _account(
 
 def _check_everything_was_read(event: PollInitializationEvent, account: JsonObject) -> None:
     """Complete by the map that the agent had; by ours the volume may still be cold."""
-    done = agent_output.whole_number(account, "bytesDone") or 0
+    read = agent_output.figures(account)
+    done = read.bytes_done or 0
     needed, asked = bytes_to_read(event.request, event.volume), event.request.warm_up.scope
     if asked is Scope.USED and reported(account.get("scope"), Scope.WRITTEN) is Scope.USED:
-        needed = min(needed, agent_output.whole_number(account, "bytesTotal") or 0)
+        needed = min(needed, read.bytes_total or 0)
     if done < needed:
         holder = "volume has" if asked is Scope.WHOLE else "snapshot holds"
         raise AgentFailedError(
@@ -248,19 +249,20 @@ def _agent_error(
         return AgentUnreachableError(f"the warm-up command never reached {instance_id}: {ending}")
     if agent_output.is_interrupted(status):
         return AgentInterruptedError(f"the warm-up agent on {instance_id} was interrupted: {ending}")
-    unreadable = bool(agent_output.whole_number(account, "errors"))
-    return (VolumeUnreadableError if unreadable else AgentFailedError)(
-        f"the warm-up agent on {instance_id} did not read everything: {agent_output.numbers(account)}{ending}"
+    read = agent_output.figures(account)
+    return (VolumeUnreadableError if read.errors else AgentFailedError)(
+        f"the warm-up agent on {instance_id} did not read everything: {read.in_words}{ending}"
     )
 
 
 def _agent_account(event: PollInitializationEvent, account: JsonObject | None) -> AgentAccount:
-    total = agent_output.whole_number(account, "bytesTotal")
+    figures = agent_output.figures(account)
+    needed = bytes_to_read(event.request, event.volume)
     return AgentAccount(
-        bytes_done=agent_output.whole_number(account, "bytesDone") or 0,
-        bytes_total=bytes_to_read(event.request, event.volume) if total is None else total,
-        mib_per_second=agent_output.number(account, "mibPerSecond"),
-        eta_seconds=agent_output.whole_number(account, "etaSeconds"),
+        bytes_done=figures.bytes_done or 0,
+        bytes_total=needed if figures.bytes_total is None else figures.bytes_total,
+        mib_per_second=figures.mib_per_second,
+        eta_seconds=figures.eta_seconds,
         scope=reported((account or {}).get("scope"), event.request.warm_up.scope),
     )
 
@@ -307,7 +309,7 @@ def _result(
 
 def _points(event: PollInitializationEvent, verdict: Readiness, account: JsonObject | None) -> list[Point]:
     """By the agent's own clock where it runs: what SSM needs to deliver it is no reading."""
-    seconds = agent_output.number(account, "elapsedSeconds")
+    seconds = agent_output.figures(account).elapsed_seconds
     if seconds is None:
         seconds = (event.now - _first_polled_at(event)).total_seconds()
     known = event.previous.points if event.previous else []

@@ -1,15 +1,52 @@
-"""What the instance wrote: anybody on it may have written it."""
+"""The agent's exit statuses, in one table of C, of Python and for people; and the numbers that it writes."""
 
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarm.domain.ready import agent_output
+from rewarm.domain.ready.agent_output import (
+    IN_USE,
+    INTERRUPTED,
+    MAY_PASS,
+    WROTE_NOTHING,
+    AgentExit,
+)
 from rewarm.domain.units import duration_text
+
+WARMER = Path(__file__).parents[4] / "warmer"
+_STATUS = re.compile(r"^\s*WARMER_(\w+) =\s+(\d+),", re.MULTILINE)
+
+
+def in_the_agent() -> dict[str, int]:
+    text = (WARMER / "src/base/diag.h").read_text(encoding="utf-8")
+    return {name: int(number) for name, number in _STATUS.findall(text)}
+
+
+def in_the_manual() -> set[int]:
+    text = (WARMER / "warmer.1.md").read_text(encoding="utf-8").split("## EXIT STATUS")[1]
+    rows = re.findall(r"^\| ([\d, ]+) \|", text.split("\n## ")[0], re.MULTILINE)
+    return {int(number) for row in rows for number in row.split(",")}
+
+
+def test_python_knows_the_statuses_of_the_agent_and_no_others() -> None:
+    assert {one.name: one.value for one in AgentExit} == in_the_agent()
+
+
+def test_the_manual_has_every_status() -> None:
+    assert in_the_manual() == {one.value for one in AgentExit}
+
+
+def test_what_may_pass_has_all_that_was_interrupted_or_in_use() -> None:
+    assert MAY_PASS > INTERRUPTED | IN_USE
+    assert IN_USE < WROTE_NOTHING
+    assert not INTERRUPTED & WROTE_NOTHING
 
 
 @pytest.mark.parametrize(

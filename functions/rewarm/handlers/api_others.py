@@ -1,4 +1,7 @@
-"""Routes of volumes' performance and of benchmarks; handlers/api.py includes them."""
+"""Routes of fleets, of volumes' performance, of benchmarks and of undo logs; handlers/api.py includes them.
+
+Their ports are made at the first use, because only these routes need them.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,35 @@ from functools import cache
 from uuid import uuid4
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
-from rewarm.handlers.http import json_body
+from rewarm.handlers.http import json_body, query
 from rewarm.observability import count, logger
 from rewarm.ports import JsonObject
 from rewarm.runtime import filled
+from rewarm.steps.fleet.routes import FleetPorts, cancel_fleet, get_fleet, redrive_fleet
 from rewarm.steps.performance.routes import (
     StartPerformanceChangePorts,
     get_performance,
     start_performance_change,
 )
+from rewarm.steps.request.listing import list_fleets
+from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts, delete_undo_log, list_undo_logs
 from rewarm.steps.verify.benchmarks import get_benchmark
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
 from rewarm.wiring import now
 
+router = Router()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
+
+
+@cache
+def fleet_ports() -> FleetPorts:
+    """What POST /fleets takes as well."""
+    return filled(FleetPorts)
+
 
 @cache
 def _changes() -> StartPerformanceChangePorts:
-    """Made at the first use, because only these routes need them."""
     return filled(StartPerformanceChangePorts)
 
 
@@ -32,7 +46,31 @@ def _benchmarks() -> BenchmarkPorts:
     return filled(BenchmarkPorts)
 
 
-router = Router()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
+@cache
+def _undo_logs() -> DeleteUndoLogPorts:
+    return filled(DeleteUndoLogPorts)
+
+
+@router.get("/fleets")
+def _list_fleets() -> JsonObject:
+    return list_fleets(query(APIGatewayProxyEvent(router.current_event.raw_event)), fleet_ports().table)
+
+
+@router.get("/fleets/<fleet_id>")
+def _get_fleet(fleet_id: str) -> JsonObject:
+    return get_fleet(fleet_id, now=now(), ports=fleet_ports())
+
+
+@router.delete("/fleets/<fleet_id>")
+def _cancel_fleet(fleet_id: str) -> tuple[JsonObject, int]:
+    logger.append_keys(restore_id=fleet_id)
+    return cancel_fleet(fleet_id, fleet_ports()), 202
+
+
+@router.post("/fleets/<fleet_id>/redrive")
+def _redrive_fleet(fleet_id: str) -> tuple[JsonObject, int]:
+    logger.append_keys(restore_id=fleet_id)
+    return redrive_fleet(fleet_id, now=now(), ports=fleet_ports()), 202
 
 
 @router.post("/volumes/<volume_id>/performance")
@@ -64,3 +102,13 @@ def _start_benchmark() -> tuple[JsonObject, int]:
 @router.get("/benchmarks/<benchmark_id>")
 def _get_benchmark(benchmark_id: str) -> JsonObject:
     return get_benchmark(benchmark_id, now=now(), ports=_benchmarks())
+
+
+@router.get("/undo-logs")
+def _list_undo_logs() -> JsonObject:
+    return list_undo_logs(_undo_logs())
+
+
+@router.delete("/undo-logs/<restore_id>")
+def _delete_undo_log(restore_id: str) -> JsonObject:
+    return delete_undo_log(restore_id, _undo_logs())
