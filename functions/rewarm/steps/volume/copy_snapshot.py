@@ -1,7 +1,7 @@
-"""The copy of another Region's snapshot: made once, waited for, and given back; for `Prepare Snapshot`.
+"""The copy of another Region's snapshot: made once, waited for, and deleted; for `Prepare Snapshot`.
 
 CopySnapshot has no idempotency token (botocore). So the record says that we are about to ask, and a copy
-whose id was lost is found by its tags. Only if none appears for two minutes a second one is asked for.
+whose id was lost is found by its tags. Only if none appears within two minutes, another one is asked for.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from rewarm.steps.record.volume import SnapshotCopy, VolumeNotes
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeSnapshots may not show what CopySnapshot has just made."""
 WAIT_SECONDS = (15, 600)
-"""Half of what is left, within these bounds: some 300 looks in 48 hours, and a close one at the end."""
+"""Waits are half of what is left, within these bounds: some 300 checks in 48 hours, frequent at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copying:
-    """How far it is; `snapshot_id` is there once the copy is complete."""
+    """The copy's state; `snapshot_id` is None until the copy is complete."""
 
     snapshot_id: str | None
     wait_seconds: int
@@ -44,7 +44,7 @@ def copy_snapshot(
     table: RestoreTable,
     stack_name: str,
 ) -> Copying:
-    """Starts the copy, or looks how far it is. Raises SnapshotNotUsableError."""
+    """Starts the copy, or returns its state. Raises SnapshotNotUsableError."""
     index, record = event.volume.index, VolumeNotes(table, event.restore_id, event.volume.index)
     noted = record.read().snapshot_copy
     found = _found(noted, copies.of_restore(event.restore_id, index) if noted.asked_at else [])
@@ -70,7 +70,7 @@ def copy_snapshot(
 
 
 def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table: RestoreTable) -> list[str]:
-    """Deletes what was copied for the volume, and returns it in words. Does nothing where nothing was."""
+    """Deletes the snapshots that were copied for the volume, and returns them in words."""
     if VolumeNotes(table, restore_id, index).read().snapshot_copy.asked_at is None:
         return []
     found = copies.of_restore(restore_id, index)
@@ -80,7 +80,7 @@ def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table:
 
 
 def _found(noted: SnapshotCopy, made: list[Snapshot]) -> Snapshot | None:
-    """The one that the record names, else the first of those with our tags."""
+    """The copy that the record names, else the first one with our tags."""
     ordered = sorted(made, key=lambda snapshot: (snapshot.started_at, snapshot.snapshot_id))
     named = [snapshot for snapshot in ordered if snapshot.snapshot_id == noted.snapshot_id]
     return next(iter([*named, *ordered]), None)

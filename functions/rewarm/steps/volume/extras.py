@@ -1,8 +1,8 @@
 """Gives back what costs extra: a boost and fast snapshot restore.
 
-A boost is taken back by lowering the volume to the settings that it was ordered with. EC2 takes four
-modifications of a volume in 24 hours, and ModifyVolume has no client token. So what EC2 says of the volume
-decides what is left to do: however often this is asked, one modification is started.
+A boost ends when the volume is lowered to the ordered settings. EC2 accepts four modifications of a volume in
+24 hours, and ModifyVolume has no client token. So EC2's description of the volume decides what is left to do:
+however often this is called, one modification is started.
 
 Fast snapshot restore costs by the hour until it is disabled.
 """
@@ -39,12 +39,12 @@ LATER = (ThrottledError, ServiceUnavailableError, ModificationPostponedError)
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """What became of it: `lowered`, `lowering` (ask again later) or `not-lowered` (asking does not help)."""
+    """What became of the boost: `lowered`, `lowering` (call again) or `not-lowered` (for good)."""
 
     state: Literal["lowering", "lowered", "not-lowered"]
     reason: str = ""
     accepted: bool = False
-    """EC2 has taken the modification; from its start the lower settings are billed."""
+    """EC2 has accepted the modification; from its start the lower settings are billed."""
 
 
 def lower(
@@ -54,9 +54,9 @@ def lower(
     volumes: VolumeStore,
     modifications: VolumeModifications,
 ) -> Lowering:
-    """Never raises: a volume that is at full speed must not fail for what it costs.
+    """Lowers the volume. Never raises, because a volume at full speed must not fail for what it costs.
 
-    `target` says what to go back to where somebody has removed the volume's tag.
+    `target` has the settings to go back to if somebody has removed the volume's tag.
     """
     try:
         volume = volumes.get(volume_id)
@@ -90,7 +90,7 @@ def _is_in_force(volume: Volume, target: PerformanceSettings, change: VolumeModi
 
 
 def _without_tag(volume: Volume, volumes: VolumeStore) -> Lowering:
-    """The tag says that there is something to lower; it goes last."""
+    """Removes the tag last, because it says that there is something to lower."""
     try:
         if BOOST_TAG in volume.settings.tags:
             volumes.untag(volume.volume_id, BOOST_TAG)
@@ -107,7 +107,7 @@ class ReturnedFastRestore:
 
     released: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
-    """It stays on, because somebody else enabled it, and costs money."""
+    """What stays enabled and costs money, because somebody else enabled it."""
 
 
 def release_fast_restore(
@@ -120,8 +120,8 @@ def release_fast_restore(
 ) -> ReturnedFastRestore:
     """Disables it at `place`, a snapshot and an Availability Zone, if we enabled it and no volume needs it.
 
-    The record's notes about this volume are deleted last: a retry after a failed call must find them. Raises
-    ThrottledError and ServiceUnavailableError.
+    The record's notes about it are deleted last, so that a retry finds them. Raises ThrottledError and
+    ServiceUnavailableError.
     """
     user = fast_restore_user(restore_id, index)
     record = VolumeNotes(table, restore_id, index)
@@ -153,7 +153,7 @@ def _disable(
 
 
 def claim_again(user: str, place: tuple[str, str], noted: KnownFastRestore, table: RestoreTable) -> None:
-    """Writes the table's claim once more where it is lost, from what is noted of the volume."""
+    """Writes a lost claim to the table again, from the volume's record."""
     enabling_time = noted.enabling_time
     if enabling_time is None:
         return
