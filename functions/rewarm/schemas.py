@@ -104,7 +104,7 @@ def input_examples() -> dict[str, JsonObject]:
         "cloudwatch-alarm": ALARM,
         "scheduled-drill": {
             "request": {"source": {"alarm": "rewarm-orders-database"}, "drill": {}},
-            # EventBridge Scheduler fills the time in; a run that it starts twice restores once.
+            # EventBridge Scheduler fills in the time. A run that it starts twice restores once.
             "trigger": {
                 "kind": "schedule",
                 "scheduleName": "monthly-drill",

@@ -1,7 +1,7 @@
-"""Which adapter stands behind which port, and what time it is.
+"""Which adapter serves which port, and what time it is.
 
-A function here has the name of a port or a setting, and returns it. `runtime` calls those that a step asks
-for by name. An adapter's module is imported when its port is made.
+A function here has the name of a port or a setting, and returns it. `runtime` calls the functions whose ports
+a step names. An adapter's module is imported when its port is made.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ settings = Settings()
 
 
 def now() -> datetime:
-    """Returns the time, for handlers that no state machine tells it.
+    """Returns the time for handlers that get none from a state machine.
 
-    It is read by time.time: datetime.now cannot be moved where time runs faster than real time.
+    It reads time.time, because datetime.now cannot be replaced where tests run faster than real time.
     """
     return datetime.fromtimestamp(time.time(), UTC)
 
 
 def pause(seconds: float) -> None:
-    """Waits, in the same time as `now`."""
+    """Waits by the same clock as `now`."""
     time.sleep(seconds)
 
 
@@ -192,7 +192,7 @@ def commands() -> Commands:
 
 
 def agent_commands() -> Commands:
-    """For those who send some, by a client that tries once."""
+    """For steps that send commands, by a client that tries only once."""
     return _commands(settings.warmer_documents, sender=_client_that_tries_once("ssm"))
 
 
@@ -282,7 +282,7 @@ def _pace(per_second: float, **of: Any) -> adapters.holds.DynamoPace:
 
 
 def keeper() -> Keeper:
-    """Who holds devices, for steps of the state machine."""
+    """Which restores hold devices, for steps of the state machine."""
     from rewarm.steps.select.admission import Keeper
 
     return Keeper(holds(), table(), settings.limits)
@@ -352,6 +352,6 @@ def message_refused() -> None:
 
 
 def slack_requests() -> adapters.slack_requests.SlackRequests | None:
-    """What checks the clicks in Slack; None where there is no app."""
+    """What checks the clicks in Slack; None if there is no app."""
     arn = settings.slack_signing_secret_arn
     return adapters.slack_requests.SlackRequests(_client("secretsmanager"), arn) if arn else None

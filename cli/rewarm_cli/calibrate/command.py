@@ -1,4 +1,4 @@
-"""`rewarm calibrate`: what the user sees, is asked, and can stop."""
+"""`rewarm calibrate`: what the user sees, answers, and can stop."""
 
 from __future__ import annotations
 
@@ -88,16 +88,16 @@ def calibrate(settings: Settings, **given: Any) -> None:
     from rewarm_cli.calibrate.cloud import leftovers
 
     api = settings.api()
-    told = api.insist(200, "GET", "/calibration")
+    known = api.insist(200, "GET", "/calibration")
     clients, document = _account(settings, api.region)
-    if old := leftovers(clients, told["stack"]):
+    if old := leftovers(clients, known["stack"]):
         _offer(clients, old, yes=given["yes"], wanted=given["clean_up"])
     if given["clean_up"]:
         return
     if given["instance"] is None:
         raise click.UsageError("Missing option '--instance'.")
-    where = _where(clients, given["instance"], api.region, told["stack"], document)
-    ways = _agreed_ways(told, where, given)
+    where = _where(clients, given["instance"], api.region, known["stack"], document)
+    ways = _agreed_ways(known, where, given)
     found = _measure(clients, where, given["size_gib"], ways)
     if given["save"] is not None:
         given["save"].write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
@@ -114,7 +114,7 @@ def _account(settings: Settings, region: str) -> tuple[Clients, str]:
 
     session = botocore.session.Session(profile=settings.profile)
     near = {name: session.create_client(name, region_name=region) for name in ("ec2", "ssm", "cloudwatch")}
-    # The price list answers in a few Regions only (botocore's endpoints of `pricing`).
+    # The price list answers only in a few Regions (botocore's endpoints of `pricing`).
     try:
         document = output_of(session, settings.stack, region, "CalibrationDocumentName")
     except StackUnreachableError as error:
@@ -144,23 +144,23 @@ def _offer(clients: Clients, old: Sequence[Leftover], *, yes: bool, wanted: bool
 
     clock = clock_of(clients)
     now = datetime.fromtimestamp(clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    over = [one for one in old if one.expires_at <= now or wanted]
-    for one in old:
-        state = "is left" if one in over else f"is in use, or left until {one.expires_at}"
-        click.echo(f"{one.name} of {one.calibration} {state}", err=True)
+    over = [leftover for leftover in old if leftover.expires_at <= now or wanted]
+    for leftover in old:
+        state = "is left" if leftover in over else f"is in use, or left until {leftover.expires_at}"
+        click.echo(f"{leftover.name} of {leftover.calibration} {state}", err=True)
     if over and (yes or click.confirm("Remove what is left?", err=True)):
-        volumes = [one.name for one in over if one.name.startswith("vol-")]
-        snapshots = [one.name for one in over if one.name.startswith("snap-")]
+        volumes = [leftover.name for leftover in over if leftover.name.startswith("vol-")]
+        snapshots = [leftover.name for leftover in over if leftover.name.startswith("snap-")]
         left = remove(clients, clock, volumes, snapshots, _say)
         if left:
             raise CommandFailedError(f"could not remove {', '.join(left)}", FAILED)
 
 
-def _agreed_ways(told: Json, where: Where, given: Json) -> list[str]:
-    """Shows what will be done, for how long and at what cost at most, and asks."""
+def _agreed_ways(known: Json, where: Where, given: Json) -> list[str]:
+    """Shows what will be done, its duration and its highest cost, and asks."""
     from rewarm_cli.calibrate.ways import Prices, considered
 
-    prices = Prices(*(Decimal(told[name]) for name in _PRICES))
+    prices = Prices(*(Decimal(known[name]) for name in _PRICES))
     ways = considered(given["size_gib"], prices, given["max_cost_usd"], given["ways"] or WAYS)
     done = [way for way in ways if way.is_done]
     for way in ways:
@@ -186,7 +186,7 @@ def _line(way: Way) -> str:
 
 # -------------------------------------------------------------------------------------------- the measuring
 def _measure(clients: Clients, where: Where, size_gib: int, ways: Sequence[str]) -> Json:
-    """The findings; what was made is removed, however this ends."""
+    """The findings; however this ends, what was made is removed."""
     from rewarm_cli.calibrate.cloud import Cloud, clock_of
     from rewarm_cli.calibrate.findings import document
 
@@ -219,22 +219,22 @@ def _measured(cloud: Cloud, size_gib: int, ways: Sequence[str]) -> Measured:
 
 @contextlib.contextmanager
 def _stopped_by_a_signal() -> Iterator[None]:
-    """SIGTERM and SIGHUP end it as Ctrl-C does."""
+    """Lets SIGTERM and SIGHUP end it like Ctrl-C."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     signals = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(one, stop) for one in signals]
+    before = [signal.signal(number, stop) for number in signals]
     try:
         yield
     finally:
-        for one, handler in zip(signals, before, strict=True):
-            signal.signal(one, handler)
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _remove(cloud: Cloud) -> None:
-    """A second signal ends even this; then the sweeper does it."""
+    """Removes what was made; if a second signal ends even this, the sweeper does it."""
     try:
         left = cloud.remove_all(_say)
     except BaseException as error:
@@ -245,7 +245,7 @@ def _remove(cloud: Cloud) -> None:
 
 
 def _usage_type(clients: Clients, region: str) -> str | None:
-    """What the price list calls a provisioned initialization rate; None where it has no such row."""
+    """The price list's usage type of a provisioned initialization rate; None if it has no such row."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     filters = [

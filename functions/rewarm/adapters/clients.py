@@ -79,7 +79,7 @@ def _in(region: str | None) -> dict[str, str]:
 
 
 def client_that_tries_once(service: str) -> Any:
-    """For calls that must not be made twice where only their answer is lost."""
+    """For calls that must not be made twice if only their answer is lost."""
     once = config(retries={"mode": "standard", "total_max_attempts": 1})
     return _made(service, config=once)
 
@@ -87,9 +87,9 @@ def client_that_tries_once(service: str) -> Any:
 def s3_client() -> Any:
     """A client that signs with version 4 for the bucket's host in its Region.
 
-    Newer Regions and KMS-encrypted objects accept no other signature. botocore's default is the global host,
-    which Regions opened after 20 March 2019 refuse, and which redirects for the first day of a bucket in any
-    other Region than us-east-1. A presigned URL does not survive that, because the host is signed.
+    Newer Regions and KMS-encrypted objects accept no other signature. botocore's default is the global host.
+    Regions opened after 20 March 2019 refuse it, and in other Regions than us-east-1 it redirects during a
+    bucket's first day. A presigned URL does not survive that, because the host is signed.
 
     Bodies are not signed, as those with a checksum at their end are not: TLS and the checksum protect them.
     """

@@ -3,9 +3,9 @@
 The results of a runbook's drills are kept in the same way, in `drills#<runbook>`. What `rewarm calibrate`
 measured is an item beside them.
 
-A record is appended by one atomic update, and the oldest ones are taken off by updates that hold only while
-the list is too long, so that writers at the same time lose nothing. The item expires when no restore of the
-strategy has finished for as long as reports are kept.
+One atomic update appends a record. Conditional updates remove the oldest records only while the list is too
+long, so concurrent writers lose nothing. The item expires when no restore of the strategy has finished for as
+long as reports are kept.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DynamoHistory:
         self._clock = clock
 
     def records(self) -> list[Measured]:
-        """Of every strategy; what cannot be read, because another version wrote it, is left out."""
+        """The records of every strategy, without those of other versions that cannot be read."""
         found = [
             record
             for item in self._items([_key(strategy) for strategy in Strategy])
@@ -69,7 +69,7 @@ class DynamoHistory:
                 TableName=self._table, Key=key_of(_drills_key(runbook)), ConsistentRead=True
             )
         written = from_item(answer.get("Item") or {}).get("records", [])
-        # A report that is written again adds its drill again.
+        # A report may be written twice, and must add its drill once.
         latest = {drill["restoreId"]: drill for drill in written}
         return sorted(latest.values(), key=lambda drill: (drill["at"], drill["restoreId"]))
 

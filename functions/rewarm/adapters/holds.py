@@ -2,8 +2,8 @@
 
 A target (`target#<instance>`) and an alarm (`alarm#<name>`) are one item each. A conditional write replaces
 the whole item only if nobody wrote since it was read, so a restore gets all of its devices or none. Running
-restores are spread over several items by their names (`running#<shard>`): a thousand may begin within a
-second, and one item takes a thousand writes of a kilobyte a second (DynamoDB developer guide, "Designing
+restores are spread over several items by their names (`running#<shard>`). A thousand may begin within a
+second, and an item takes a thousand writes of a kilobyte a second (DynamoDB developer guide, "Designing
 partition keys").
 
 The item `pace#describe` says until when all of EC2's calls are assigned, and similar items do so for other
@@ -51,7 +51,7 @@ class DynamoHolds(TableItems):
         return TargetHolds(instance_id, holds, item.get("version"))
 
     def keep(self, before: TargetHolds, after: TargetHolds) -> bool:
-        """Writes the item as a whole; an instance on which nothing is held has none."""
+        """Writes the whole item; deletes it if nothing is held on the instance."""
         key = f"target#{after.instance_id}"
         if not after.holds:
             return before.version is None or self._delete(key, before.version)
@@ -123,7 +123,7 @@ class DynamoHolds(TableItems):
 
 
 def _unless_changed(version: str | None) -> JsonObject:
-    """A version is never used twice, so an item that went and came again counts as changed."""
+    """A version is never reused, so an item that was deleted and made again counts as changed."""
     if version is None:
         return {"ConditionExpression": "attribute_not_exists(pk)"}
     return {
@@ -134,8 +134,8 @@ def _unless_changed(version: str | None) -> JsonObject:
 
 def _running(item: JsonObject) -> list[Running]:
     return [
-        Running(name.removeprefix(_MARK), datetime.fromisoformat(one["since"]), one["instanceId"])
-        for name, one in item.items()
+        Running(name.removeprefix(_MARK), datetime.fromisoformat(mark["since"]), mark["instanceId"])
+        for name, mark in item.items()
         if name.startswith(_MARK)
     ]
 
@@ -156,7 +156,7 @@ class DynamoPace:
         name: str = "describe",
         burst_seconds: float = BURST_SECONDS,
     ) -> None:
-        """`name` is that of the quota; who shares it names it alike."""
+        """`name` is the quota's; all callers that share the quota use the same name."""
         self._dynamodb = dynamodb
         self._table = table
         self._calls_per_second = calls_per_second
@@ -179,7 +179,7 @@ class DynamoPace:
         return calls / self._calls_per_second
 
     def _move(self, value: str, condition: str, now: int, step: int) -> int | None:
-        """Until when the calls are given away now; None where the condition does not hold."""
+        """Until when the calls are given away now; None if the condition does not hold."""
         answer = unless_refused(
             self._dynamodb.update_item,
             TableName=self._table,

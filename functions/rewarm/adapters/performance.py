@@ -1,8 +1,8 @@
 """A volume's performance: CloudWatch's metrics, changes by ModifyVolume, and what is known of earlier ones.
 
 Metrics are those of AWS/EBS, per minute, and only while the volume is attached. Our notes of changes are in
-the table (one item a volume, `performance#<volume>`). They keep clear of the attributes `status` and
-`startedAt`: an index of the table has these as its key, and DynamoDB refuses anything but text there.
+the table (one item a volume, `performance#<volume>`). They do not use the attributes `status` and
+`startedAt`, which are an index's key, where DynamoDB accepts only text.
 CloudTrail's event history (botocore, LookupEvents: the
 last 90 days) is searched by the event's name, not by the resource. AWS does not document which resources it
 lists for an EC2 call, but every event has the call's parameters. Calls that EC2 refused carry an `errorCode`.
@@ -203,7 +203,7 @@ class CloudWatchMetrics:
         ]
 
     def written(self, volume_id: str, *, since: datetime, until: datetime) -> WrittenSince | None:
-        """CloudWatch keeps minutes for 15 days and hours for 455; it takes the whole of the first one."""
+        """CloudWatch keeps minutes for 15 days and hours for 455, and includes the whole first period."""
         period = _MINUTE if until - since <= timedelta(days=1) else _HOUR
         found = _sums(self._cloudwatch, volume_id, _WRITES, since=since, until=until, period=period)
         if not found:

@@ -91,7 +91,7 @@ class SlackRequests:
         self._known: tuple[float, bytes] = (0.0, b"")
 
     def payload(self, headers: Mapping[str, str], body: str) -> JsonObject | None:
-        """The click that Slack reports; None where Slack has not signed it in the last five minutes."""
+        """The click that Slack reports; None if Slack has not signed it in the last five minutes."""
         named = {name.lower(): value for name, value in headers.items()}
         timestamp = named.get("x-slack-request-timestamp", "")
         signature = named.get("x-slack-signature", "")
@@ -114,12 +114,12 @@ class SlackRequests:
         self._respond(payload, {"replace_original": True, "text": message.get("text", ""), "blocks": blocks})
 
     def tell(self, payload: JsonObject, sentence: str) -> None:
-        """Tells whoever clicked, and nobody else."""
+        """Shows the sentence only to the person who clicked."""
         body = {"response_type": "ephemeral", "replace_original": False, "text": escaped(sentence, 2_000)}
         self._respond(payload, body)
 
     def _respond(self, payload: JsonObject, body: JsonObject) -> None:
-        """The next news change the message anyway, so nothing is tried again."""
+        """Posts once; the next news change the message anyway."""
         url = str(payload.get("response_url") or "")
         if not _RESPONSE_URL.fullmatch(url):
             return
@@ -129,7 +129,7 @@ class SlackRequests:
             return
 
     def _secret(self) -> bytes:
-        """Kept for five minutes: everybody may make this function look for it."""
+        """Kept for five minutes, because anybody can make this function read it."""
         read_at, secret = self._known
         if not secret or self._clock() - read_at > SECRET_SECONDS:
             with naming_errors():
@@ -140,7 +140,7 @@ class SlackRequests:
 
 
 def body_of(event: JsonObject) -> str | None:
-    """The body as it was sent; None where it is too long or cannot be read."""
+    """The body as it was sent; None if it is too long or cannot be read."""
     body = str(event.get("body") or "")
     if len(body) > MOST_BODY_CHARS:
         return None
@@ -153,7 +153,7 @@ def body_of(event: JsonObject) -> str | None:
 
 
 def _payload(body: str) -> JsonObject:
-    """The form's field `payload`; empty where Slack sends something else."""
+    """The form's field `payload`; empty if Slack sends something else."""
     try:
         found: Any = json.loads(parse_qs(body).get("payload", ["{}"])[0])
         _Click.model_validate(found)

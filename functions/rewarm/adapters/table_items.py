@@ -54,7 +54,7 @@ def _storable(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {str(key): _storable(one) for key, one in value.items()}
+        return {str(key): _storable(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_storable(item) for item in value]
     return str(value) if isinstance(value, str) else value
@@ -64,7 +64,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, set):
@@ -133,7 +133,7 @@ class TableItems:
         return None if item is None else _values(item)
 
     def _get_many(self, keys: Sequence[str]) -> Iterator[JsonObject]:
-        """Of those that exist, in any order. Raises ThrottledError where a part stays unanswered."""
+        """The items that exist, in any order. Raises ThrottledError if a part stays unanswered."""
         for first in range(0, len(keys), MOST_KEYS):
             yield from self._get_some([key_of(key) for key in keys[first : first + MOST_KEYS]])
 
@@ -173,7 +173,7 @@ class TableItems:
         condition: str | None = None,
         returning: Literal["ALL_NEW", "NONE"] = "NONE",
     ) -> JsonObject | None:
-        """The item after the update where that is asked for; None where the condition does not hold."""
+        """The item after the update if that is asked for; None if the condition does not hold."""
         request: dict[str, Any] = {
             "TableName": self._table,
             "Key": key_of(key),
@@ -194,7 +194,7 @@ class TableItems:
 
 
 def is_too_long(key: str) -> bool:
-    """There is no such item then; DynamoDB would refuse the call, which is not the caller's to understand."""
+    """No item has such a key, and DynamoDB would refuse the call with an unclear error."""
     return len(key.encode()) > _KEY_BYTES
 
 

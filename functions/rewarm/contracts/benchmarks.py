@@ -210,7 +210,7 @@ class Calibration(Contract):
 
     def of_domain(self) -> dict[FigureName, CalibratedFigure]:
         """The figures as the estimates take them."""
-        return {name: CalibratedFigure(one.value, one.low, one.high) for name, one in self.figures.items()}
+        return {name: CalibratedFigure(own.value, own.low, own.high) for name, own in self.figures.items()}
 
 
 class StoredCalibration(Contract):

@@ -171,6 +171,6 @@ def _one_of(value: Contract, names: Sequence[str], field: str) -> str:
     """The one of these fields that is there."""
     found = [name for name in names if getattr(value, to_snake(name)) is not None]
     if len(found) != 1:
-        told = f"found {' and '.join(found)}" if found else "found none"
-        raise InvalidRequestError(f"{told}; exactly one of {', '.join(names)} is allowed", field=field)
+        what = f"found {' and '.join(found)}" if found else "found none"
+        raise InvalidRequestError(f"{what}; exactly one of {', '.join(names)} is allowed", field=field)
     return found[0]

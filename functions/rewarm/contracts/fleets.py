@@ -183,7 +183,7 @@ class FleetRecord(Contract):
     )
     failure: JsonObject | None
     cancel_requested: bool
-    events: list[JsonObject] = Field(description="What was told of the fleet.")
+    events: list[JsonObject] = Field(description="The messages about the fleet.")
     report_url: str | None = Field(description="Of its page; good for an hour at most.")
 
 

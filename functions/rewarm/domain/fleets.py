@@ -180,11 +180,11 @@ def progress_of(
         if standing.status is not None and standing.status not in ended:
             running[volume.restore_id] = standing
     slow = [
-        SlowRestore(restore_id, str(one.status), one.started_at)
-        for restore_id, one in running.items()
-        if one.started_at is not None
+        SlowRestore(restore_id, str(standing.status), standing.started_at)
+        for restore_id, standing in running.items()
+        if standing.started_at is not None
     ]
-    slow.sort(key=lambda one: (one.started_at, one.restore_id))
+    slow.sort(key=lambda restore: (restore.started_at, restore.restore_id))
     over = sum(counts[state] for state in ENDS)
     return FleetProgress(
         volume_count=len(volumes),

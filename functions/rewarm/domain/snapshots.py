@@ -59,8 +59,8 @@ def unusable(snapshot: Snapshot) -> str | None:
 
 
 def archived(snapshot_id: str, restoring: ArchiveRestore | None = None) -> str:
-    """The way back, its wait and its quota (EBS user guide, "Archive Amazon EBS snapshots": up to 72 hours,
-    depending on the size; 5 restores in progress an account).
+    """How to restore it (EBS user guide, "Archive Amazon EBS snapshots"): up to 72 hours, depending on the
+    size; an account may have 5 restores in progress.
     """
     if restoring is not None:
         return (

@@ -75,7 +75,7 @@ def _redrive_fleet(fleet_id: str) -> tuple[JsonObject, int]:
 
 @router.post("/volumes/<volume_id>/performance")
 def _change_performance(volume_id: str) -> tuple[JsonObject, int]:
-    # A request that is sent twice meets the first one's change in EC2: no key is needed.
+    # A repeated request finds the first one's change in EC2, so no key is needed.
     change_id = f"performance-{uuid4().hex[:16]}"
     logger.append_keys(restore_id=change_id, volume_id=volume_id)
     body = json_body(router.current_event)

@@ -173,18 +173,18 @@ def decisions(account: Json) -> list[Row]:
     return rows
 
 
-def _of_plan(one: Json, *, many: bool) -> list[Row]:
-    volume, plan = one["volume"], one["plan"]
+def _of_plan(planned: Json, *, many: bool) -> list[Row]:
+    volume, plan = planned["volume"], planned["plan"]
     name = f"Volume {volume['index']}: " if many else ""
     taken = [volume.get("chosenBecause") or f"{volume['snapshotId']} was named."]
     taken += [f"Not {other['snapshotId']}: {other['reason']}." for other in volume.get("passedOver") or []]
     chosen = [plan["why"]]
     chosen += [
         f"Not {other['strategy']}: {other['reason']}"
-        for other in one.get("candidates") or []
+        for other in planned.get("candidates") or []
         if not other["chosen"]
     ]
-    fallbacks = [fallback["strategy"] for fallback in one.get("fallbacks") or []]
+    fallbacks = [fallback["strategy"] for fallback in planned.get("fallbacks") or []]
     chosen += [f"Fallback order: {', then '.join(fallbacks)}."] if fallbacks else []
     return [
         ("plan", f"{name}snapshot {volume['snapshotId']}", taken),
@@ -192,11 +192,11 @@ def _of_plan(one: Json, *, many: bool) -> list[Row]:
     ]
 
 
-def _of_event(one: Json) -> Row:
+def _of_event(news: Json) -> Row:
     return (
-        text.clock_text(one.get("at")),
-        str(one.get("title") or one.get("event")),
-        str(one.get("text") or "").splitlines(),
+        text.clock_text(news.get("at")),
+        str(news.get("title") or news.get("event")),
+        str(news.get("text") or "").splitlines(),
     )
 
 

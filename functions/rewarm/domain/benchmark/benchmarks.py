@@ -182,7 +182,7 @@ def met_limit(
     candidates = volume + _of_instance(requests, result.total_mib_s, instance)
     met = [candidate for candidate in candidates if MET_FROM <= candidate.share <= MET_TO]
     if met:
-        return _told(met[0])
+        return _at_limit(met[0])
     beyond = [candidate for candidate in volume if candidate.share > MET_TO]
     if beyond:
         return _cached(max(beyond, key=lambda candidate: candidate.share))
@@ -207,20 +207,20 @@ def _candidates(whose: str, requests: float, mib_s: float, limits: Provisioned) 
     return found
 
 
-def _told(one: _Candidate) -> BenchmarkLimit:
-    whose = one.name.partition("-")[0]
+def _at_limit(candidate: _Candidate) -> BenchmarkLimit:
+    whose = candidate.name.partition("-")[0]
     return BenchmarkLimit(
-        one.name,
-        round(one.share, 3),
-        text=f"the {whose}'s {one.limit:,.0f} {one.unit}: {one.reached:,.0f} were reached",
+        candidate.name,
+        round(candidate.share, 3),
+        text=f"the {whose}'s {candidate.limit:,.0f} {candidate.unit}: {candidate.reached:,.0f} were reached",
     )
 
 
-def _cached(one: _Candidate) -> BenchmarkLimit:
+def _cached(met: _Candidate) -> BenchmarkLimit:
     return BenchmarkLimit(
         "cache",
-        round(one.share, 3),
-        text=f"none: {one.reached:,.0f} {one.unit} are more than {one.limit:,.0f}, so a cache answered",
+        round(met.share, 3),
+        text=f"none: {met.reached:,.0f} {met.unit} are more than {met.limit:,.0f}, so a cache answered",
     )
 
 

@@ -1,9 +1,9 @@
 """What it takes to put a volume back to a snapshot by writing just the blocks that differ, and which way.
 
 There are three ways. First: EC2 makes a snapshot of the volume as it is, the evidence, and EBS lists what
-differs in it. A rewind to the evidence undoes the rewind. Second: the agent compares the whole device with
-the good snapshot, and keeps the old bytes in an undo log, so it waits for no snapshot. Third: the agent
-compares the device, and writes once the evidence is completed.
+differs in it. A rewind to the evidence undoes the rewind. Second: the agent compares the device with the good
+snapshot, and keeps the old bytes in an undo log. So it waits for no snapshot. Third: the agent compares the
+device, and writes once the evidence is completed.
 """
 
 from __future__ import annotations

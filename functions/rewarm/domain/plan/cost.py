@@ -109,7 +109,7 @@ def fast_snapshot_restore(
     """From the call that enables it to its release; several volumes of one snapshot and zone share one price.
 
     AWS says "billed for each minute that it is enabled" and leaves open whether enabling and optimizing
-    count; counted here, so that the bill is never higher than the plan. The shares add up to the price.
+    count. They count here, so that the bill is never higher than the plan. The shares add up to the price.
     """
     minutes = max(FSR_MINIMUM_MINUTES, math.ceil(enabled_seconds / 60))
     whole = round_usd(book.fsr_usd_per_hour * minutes / 60)
@@ -152,8 +152,8 @@ def already_enabled_elsewhere() -> CostPart:
 
 
 def boost(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: float) -> CostPart:
-    """What is above the settings, by the hour, from creation until it is lowered (EBS pricing: provisioned
-    IOPS and throughput are billed by the second, at a price for a month).
+    """What is above the settings, by the hour, from creation until it is lowered. EBS bills provisioned IOPS
+    and throughput by the second, at a price for a month (EBS pricing).
     """
     more_iops, more_mib_s = _above(settings, raised)
     terms = [
@@ -291,10 +291,10 @@ def billed(
     is_made: bool,
     actual_seconds: float | None,
 ) -> tuple[Decimal | None, str]:
-    """US dollars, None where they cannot be known, and how that is counted.
+    """US dollars, None if they cannot be known, and how that is counted.
 
-    A provisioned rate is billed in full once the volume is there, requests when they are made; fast snapshot
-    restore by the minute with an hour at least, performance by the second (the sources stand above).
+    A provisioned rate is billed in full once the volume is there, and requests when they are made. Fast
+    snapshot restore is billed by the minute, for at least an hour, and performance by the second (see above).
     """
     if planned_seconds is None:
         return (planned_usd, AS_PLANNED) if is_made or item == LIST_BLOCKS else (Decimal(0), NEVER_MADE)

@@ -121,8 +121,8 @@ class VolumeFacts:
 def beside_each_other(volumes: Sequence[VolumeFacts]) -> list[VolumeFacts]:
     """The facts of one restore's volumes, with what they share filled in.
 
-    Each volume is judged as if all the others took the same road: they warm up side by side, draw on one
-    quota and wait for one bucket's credits. That is never better than what will be.
+    Each volume is judged as if all others had the same strategy: they warm up side by side, use the same
+    quota and wait for the same credits. The real case is never worse than that.
     """
     places = Counter(volume.place for volume in volumes)
     waiting = {volume.place for volume in volumes if not volume.fast_restore_runs}

@@ -1,7 +1,7 @@
 """The choice: the cheapest strategy that is at full speed in time, with its reasons and the rejected ones'.
 
-Rule: of the strategies within the budget, the cheapest whose P90 meets the deadline; if none does, the one
-with the earliest P90, marked as too late, or a refusal where the request is strict. Ties: earlier P90, then
+Rule: of the strategies within the budget, the cheapest whose P90 meets the deadline. If none does, the one
+with the earliest P90, marked as too late, or a refusal if the request is strict. Ties: earlier P90, then
 earlier P50, then the order of ESTIMATORS. Several volumes: see rewarm.domain.plan.allocation.
 """
 

@@ -4,7 +4,7 @@ A volume is measured by random 4 KiB reads, one at a time, against what its type
 
 VolumeReadOps comes as sums of a minute: late, twice, in any order or never. Stable: the latest whole minutes
 after the end of our reads (`minutes` of them) each read no more than before the warm-up, with some tolerance.
-Where an application reads the volume meanwhile, the count never goes back: then the mean time of a read
+If an application reads the volume meanwhile, the count stays high. Then the mean time of a read
 (VolumeTotalReadTime / VolumeReadOps) must be that of a warm volume.
 """
 

@@ -160,11 +160,10 @@ def untouchable(tags: Mapping[str, str]) -> str | None:
 
 
 def is_made_by_us(volume: Volume) -> bool:
-    """False where our tags came with a copy: what we made is made of what its own tags name.
+    """Whether we made the volume, by its origin; False if our tags were only copied to it.
 
-    Backups and policies copy a volume's tags to its snapshots, and from there to volumes that somebody makes
-    of them (EBS user guide, "Amazon Data Lifecycle Manager"; AWS Backup restores tags). An empty volume is no
-    such copy.
+    Backups and policies copy a volume's tags to its snapshots, and from there to new volumes (EBS user guide,
+    "Amazon Data Lifecycle Manager"; AWS Backup restores tags). An empty volume is no such copy.
     """
     tags = volume.settings.tags
     if tags.get(STRATEGY_TAG) == Strategy.DIRECT_WRITE:

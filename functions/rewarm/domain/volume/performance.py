@@ -1,11 +1,11 @@
 """A volume's performance: as ModifyVolume takes it, as the tag `rewarm:boost` keeps it, and in words.
 
-And its change: when EC2 takes one, and whether CloudWatch shows it. A volume may be modified four times
-within a rolling 24 hours, each only after the one before is completed; some partitions keep the earlier rule
+And its change: when EC2 accepts one, and whether CloudWatch shows it. A volume may be modified four times
+within a rolling 24 hours, each only after the last one is completed. Some partitions keep the earlier rule
 of six hours in between (botocore, ModifyVolume).
 
-Published measurements of io2 (16 KiB random writes, 64 jobs): 1,000 to 2,000 IOPS and 5,000 to 100 IOPS both
-show in the datapoint of the next minute or the same one, and a volume under load runs up to 5 % above its
+Published measurements of io2 (16 KiB random writes, 64 jobs): changes of 1,000 to 2,000 IOPS and of 5,000 to
+100 IOPS show in the datapoint of the same or the next minute. A volume under load runs up to 5 % above its
 limit: 1,053 at 1,000, 5,184 at 5,000.
 """
 
@@ -279,7 +279,7 @@ def slots(
     free_at, reason = _by_rule(rule, recent)
     if latest is not None and latest.under_way:
         free_at = max(filter(None, (free_at, _expected_end(latest, size_gib, now))))
-        reason = f"{_told(latest)}; {reason}" if reason else _told(latest)
+        reason = f"{_in_words(latest)}; {reason}" if reason else _in_words(latest)
     if free_at is None or free_at <= now:
         return Slots(rule, recent)
     return Slots(rule, recent, free_at, reason)
@@ -305,7 +305,7 @@ def _by_rule(rule: ModificationRule, recent: Sequence[datetime]) -> tuple[dateti
     return recent[-PER_DAY] + DAY, f"{count_text(len(recent), 'modification')} within 24 hours ({times})"
 
 
-def _told(latest: VolumeModification) -> str:
+def _in_words(latest: VolumeModification) -> str:
     done = f", {latest.progress_percent} % done" if latest.progress_percent is not None else ""
     return f"its change to {latest.target.in_words} is {latest.state}{done}"
 

@@ -53,30 +53,30 @@ COMPOSERS = MappingProxyType[str, Composer](
 )
 OF_ONE_VOLUME = usable.USABLE | {"fallback", "ready"}
 TRANSIENT = (ServiceUnavailableError, ThrottledError)
-"""Errors for which `Announce Ready` is tried again, so that the record gets its news in the end."""
+"""Errors after which `Announce Ready` is retried, so that the record gets its news in the end."""
 MUST_ARRIVE = frozenset({"ready", "failed"})
-"""Messages that are sent until a channel takes them; the record says that one did."""
+"""Messages that are sent until a channel accepts them, which the record then notes."""
 MUST_BE_TAKEN = MUST_ARRIVE | {"approval", "fleet-ended"}
-"""If no channel takes one, the state is tried again: somebody must know that a restore waits for them."""
+"""The state is retried until a channel accepts such a message: somebody must learn of it."""
 FAILURES = MappingProxyType({"failed": "RestoresFailed", "fallback": "FallBacks"})
 """Event -> the metric that counts it."""
 NOTIFY_ALL = {"slack": True, "email": True}
 WITHOUT_PAGE = ("performance-", "fleet-planned", "fleet-progress")
-"""How messages begin that link no page: a fleet has one when it has ended."""
+"""Events that begin so link no page: a fleet gets its page when it ends."""
 LINK_LASTS = timedelta(days=7)
-"""So that a message of a holiday still has its link afterwards."""
+"""Long enough that the link still works after a holiday."""
 
 
 class AnnounceResult(Contract):
-    """The channels that took the message."""
+    """The channels that accepted the message."""
 
     channels: list[str]
 
 
 def _metrics(event: AnnounceEvent, result: AnnounceResult) -> Iterator[Metric]:
-    """A failure has one reason wherever it happened, also before there was anything to report.
+    """Counts failures and fallbacks by their reason, also where there is no report.
 
-    A restore whose report could not be written has finished all the same.
+    A restore whose report could not be written counts as finished.
     """
     if event.event == "unreported" and result.channels:
         yield Metric("RestoresFinished", dimensions={"verdict": "ready"})
@@ -100,9 +100,9 @@ def announce(
     artifacts: Artifacts | None = None,
     links: PageLinks | None = None,
 ) -> AnnounceResult:
-    """Writes the record, so that it has the news even where no channel takes them, and sends the message.
+    """Writes the news to the record, which has them even if no channel accepts the message, and sends it.
 
-    Returns the channels that took it; none where an earlier try has sent it. Raises RestoreCancelledError,
+    Returns the channels that accepted it; none if an earlier try has sent it. Raises RestoreCancelledError,
     ServiceUnavailableError.
     """
     if ended.is_reported(event, table):
@@ -126,7 +126,7 @@ def announce(
 
 
 def _link(event: AnnounceEvent, links: PageLinks | None) -> JsonObject:
-    """The link to the page of the restore, or of the volume where it has its own, and when the link ends."""
+    """The link to the page of the restore, or to the volume's own page, and when the link expires."""
     until = event.now + LINK_LASTS
     with suppress(RestoreError):
         if links is not None and _has_page(event):
@@ -148,7 +148,7 @@ def _page(event: AnnounceEvent) -> LinkedPage:
 def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) -> Message | None:
     """Composes the message, writes it and its changes to the record, and returns it.
 
-    None where the record says that the message was sent.
+    None if the record says that the message was sent.
     """
     message: Message | None = None
     try:
@@ -164,13 +164,13 @@ def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) ->
     except RestoreError as error:
         if not _is_sent_unrecorded(event, error):
             raise
-        # Where only a write failed, the message says what was read.
+        # If only a write failed, the message still says what was read.
         return message or _of_drill(event, compose(event, KnownRestore())[0])
     return message
 
 
 def _of_drill(event: AnnounceEvent, message: Message) -> Message:
-    """So that nobody takes a drill for the real thing, or its volume for one that stays."""
+    """Says in every message of a drill that it is a drill, and that its volumes will be deleted."""
     if event.request is None or not event.request.is_drill or event.event == "drill":
         return message
     text = f"{message.text}\nThis is a drill: its volumes are deleted at its end."
@@ -178,28 +178,28 @@ def _of_drill(event: AnnounceEvent, message: Message) -> Message:
 
 
 def _is_sent(event: AnnounceEvent, index: int | None, record: KnownRestore) -> bool:
-    """By an earlier try, by the sweeper, or before the execution was redriven."""
+    """Whether an earlier try, the sweeper or an execution before a redrive has sent the message."""
     if event.event not in MUST_ARRIVE:
         return False
-    return (record.told_at if index is None else record.volume(index).told) is not None
+    return (record.message_sent_at if index is None else record.volume(index).message_sent) is not None
 
 
 def _is_sent_unrecorded(event: AnnounceEvent, error: RestoreError) -> bool:
-    """At the last try, or at once where no other try comes, so that it is never sent twice."""
+    """Whether to send without a record: only at the last try, so that nobody gets the message twice."""
     return event.event == "ready" and (
         event.details.get("lastTry") is True or not isinstance(error, TRANSIENT)
     )
 
 
 def _index(event: AnnounceEvent) -> int | None:
-    """The volume of the news; None where they are of the whole restore."""
+    """The volume that the news are about; None if they are about the whole restore."""
     if event.event not in OF_ONE_VOLUME:
         return None
     return VolumeAssignment.model_validate(event.details["volume"]).index
 
 
 def _record(event: AnnounceEvent, index: int | None, restore: RestoreNotes) -> KnownRestore:
-    """As much of the record as the message needs: only the message of a failure needs every volume."""
+    """Reads only what the message needs of the record; the message of a failure needs every volume."""
     if index is not None and event.details["volume"].get("startsInstance"):
         return restore.read_with(index)
     if index is not None:
@@ -208,7 +208,7 @@ def _record(event: AnnounceEvent, index: int | None, restore: RestoreNotes) -> K
 
 
 def _append(restore: RestoreNotes, index: int | None, news: JsonObject, record: KnownRestore) -> None:
-    """Adds the news unless they are the latest already, as in a state that is tried again."""
+    """Adds the news unless they are the latest already, as in a retried state."""
     last = ((record if index is None else record.volume(index)).events or [{}])[-1]
     if (last.get("event"), last.get("text")) == (news["event"], news["text"]):
         return
@@ -216,17 +216,17 @@ def _append(restore: RestoreNotes, index: int | None, news: JsonObject, record: 
 
 
 def _note_sent(event: AnnounceEvent, table: RestoreTable) -> None:
-    """Notes that a channel or the event bus took the message; until then the sweeper sends it.
+    """Notes that a channel or the event bus accepted the message; until then the sweeper sends it.
 
-    A note of a volume that cannot be written is let go, as the state goes on and nobody asks for it.
+    For a volume, a failed write is ignored: the state continues, and the sweeper may repeat the message.
     """
     index = _index(event)
     restore = RestoreNotes(table, event.restore_id)
     if index is None:
-        restore.note_told(event.now)
+        restore.note_message_sent(event.now)
         return
     with suppress(RestoreError):
-        restore.volume(index).note_told(event.now)
+        restore.volume(index).note_message_sent(event.now)
 
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:

@@ -51,21 +51,21 @@ def announce_fleet_plan(event: AnnounceEvent, _record: KnownRestore) -> tuple[Me
 
 
 def announce_fleet_progress(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
-    """The message of how far a fleet is; the record keeps it, so that it is not sent twice."""
+    """The message of a fleet's progress; the record notes what it said, so that it is not sent twice."""
     account = FleetProgressDetails.model_validate(event.details).account
     over = sum(account.counts.get(state, 0) for state in ENDS)
     message = words.progress(
         event.restore_id, counts=account.counts, volumes=account.volume_count, eta=account.eta
     )
-    return message, lambda restore: restore.table.update(restore.restore_id, {"endedTold": over})
+    return message, lambda restore: restore.table.update(restore.restore_id, {"endedAnnounced": over})
 
 
 def announce_fleet_end(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a fleet that is over; the record gets its status with it."""
     report = FleetEndDetails.model_validate(event.details).report
     failed = [
-        f"{_named(one.snapshot)} ({one.restore_id}): {one.cause or 'its restore says why'}"
-        for one in report.failed
+        f"{_named(volume.snapshot)} ({volume.restore_id}): {volume.cause or 'its restore says why'}"
+        for volume in report.failed
     ]
     end = words.FleetEnd(
         verdict=report.verdict,
@@ -89,5 +89,5 @@ def announce_fleet_end(event: AnnounceEvent, _record: KnownRestore) -> tuple[Mes
 
 
 def _named(snapshot: JsonObject) -> str:
-    """The snapshot, or what it was looked for by."""
+    """The snapshot, or what the request named it by."""
     return str(snapshot.get("snapshotId") or snapshot.get("volumeId") or snapshot.get("tags") or "a volume")

@@ -90,12 +90,12 @@ class ApprovalDetails(Contract):
     plans: list[VolumePlan] = []
     deadline_at: Instant | None = None
     volume_count: int | None = None
-    """Of a fleet, which has no plans in its message."""
+    """Only for a fleet, whose message has no plans."""
     notify: Notify | None = None
 
 
 def note_asked(event: AnnounceEvent, table: RestoreTable) -> None:
-    """Before the message is sent: whoever reads it may approve at once."""
+    """Writes the question before the message is sent, because its reader may approve at once."""
     ask(event.restore_id, ApprovalDetails.model_validate(event.details).question, table)
 
 

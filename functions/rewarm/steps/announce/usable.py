@@ -62,7 +62,7 @@ def _replaced(volume: VolumeAssignment, record: KnownRestore) -> DetachedVolume 
 
 
 class AvailableDetails(Contract):
-    """Details of `available`, of a volume that is attached to nothing."""
+    """Details of `available`: the volume is not attached."""
 
     volume: VolumeAssignment
     plan: Plan

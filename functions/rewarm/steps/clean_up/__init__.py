@@ -2,7 +2,7 @@
 
 Called by the sweeper: sweep, end_stack.
 
-- clean_up_account: what a clean-up receives and writes down
+- clean_up_account: what a clean-up receives and records
 - gauges: what runs and costs money now, as numbers, and what the sweeper asks Step Functions
 - missing_reports: writes the report of a restore and sends the message of a volume where they are missing
 - sweep_unrecorded: ends what a killed calibration left, and finds whose a fast snapshot restore is

@@ -1,12 +1,11 @@
 """What runs and costs money now: as Step Functions says it to the sweeper, and as numbers for the dashboard.
 
-0 is a number, too. "Left" is what has outlived every restore that needed it: the sweeper or a person has to
-end it.
+0 is a number, too. "Left" is what no running restore needs any more: the sweeper or a person has to end it.
 
-Of Step Functions the sweeper asks for all executions that run at once, and one by one only for what is not
-among them. ListExecutions gives up to a thousand in a page, DescribeExecution one. It is best effort
-(botocore ListExecutions: "may not reflect very recent updates and changes"): what it leaves out is looked at,
-what it shows and has just ended is the next sweep's.
+The sweeper asks Step Functions for one list of all running executions, and for single ones not in the list.
+ListExecutions returns up to a thousand in a page, DescribeExecution one. Lists lag behind (botocore
+ListExecutions: "may not reflect very recent updates and changes"). So an execution that is not listed is
+asked for. One that has just ended but is still listed is left to the next sweep.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Unit = Literal["Count", "None"]
 
 @dataclass(frozen=True, slots=True)
 class GaugePorts:
-    """Everything that any of the gauges needs."""
+    """The ports that the gauges need."""
 
     stack_name: str
     now: datetime
@@ -56,7 +55,7 @@ class Gauge:
 class Reading:
     """What could be read, and why the rest could not: `gauge: reason`.
 
-    What comes by itself with the next sweep is `later`, what somebody must see to is in `problems`.
+    `later` has errors that may pass by the next sweep; somebody must see to those in `problems`.
     """
 
     gauges: tuple[Gauge, ...]
@@ -65,7 +64,7 @@ class Reading:
 
 
 def read_gauges(ports: GaugePorts) -> Reading:
-    """A gauge that cannot be read has no value at all: 0 would say that nothing runs."""
+    """Reads all gauges. A gauge that cannot be read has no value, because 0 would mean that nothing runs."""
     found: list[Gauge] = []
     later: list[str] = []
     problems: list[str] = []
@@ -140,25 +139,25 @@ class KnownExecutions:
         try:
             return self._executions.names_running()
         except RestoreError:
-            return frozenset()  # then each is looked at by itself
+            return frozenset()  # then each execution is asked for
 
     def is_over(self, restore_id: str, index: int) -> bool:
-        """Asks only where the list shows neither of the two."""
+        """Asks only if the list shows neither the restore nor the volume."""
         if not self._running.isdisjoint((restore_id, volume_execution(restore_id, index))):
             return False
         return self._executions.is_over(restore_id, index)
 
     def ending(self, restore_id: str) -> ExecutionEnd:
-        """Asks only where the list does not show the restore."""
+        """Asks only if the list does not show the restore."""
         return ExecutionEnd("RUNNING") if restore_id in self._running else self._executions.ending(restore_id)
 
     def volume_runs(self, restore_id: str, index: int) -> bool:
-        """Asks only where the list does not show the volume."""
+        """Asks only if the list does not show the volume."""
         name = volume_execution(restore_id, index)
         return name in self._running or self._executions.volume_runs(restore_id, index)
 
     def begun(self, restore_id: str, index: int | None = None) -> ExecutionStart | None:
-        """As Step Functions says; no list has it."""
+        """Always asks, because no list has it."""
         return self._executions.begun(restore_id, index)
 
     def ended_badly(self, since: datetime) -> list[str]:

@@ -31,7 +31,7 @@ from rewarm.steps.record.volume import VolumeNotes
 CALIBRATIONS = "calibrations"
 SWEEP = "fast-snapshot-restores"
 LOOKED_FOR = timedelta(days=14)
-"""What was enabled before that, in no restore's time, is somebody else's."""
+"""A fast snapshot restore that was enabled longer ago counts as somebody else's."""
 
 
 def sweep_calibrations(ports: SweepPorts) -> Iterator[SweptResource]:
@@ -75,7 +75,7 @@ def _fast_restores(snapshots: set[str], ports: SweepPorts) -> Iterator[SweptReso
 
 
 def _volume(volume: Volume, ports: SweepPorts) -> SweptResource:
-    """A volume that is attached is detached now, and deleted by the next sweep."""
+    """Deletes the volume; an attached one is detached now, and deleted by the next sweep."""
     state: SweepState = "ending" if volume.attachments else "ended"
     try:
         for attachment in volume.attachments:
@@ -93,7 +93,7 @@ Place = tuple[str, str]
 def holders(place: Place, ports: SweepPorts) -> Iterator[tuple[str, int] | SweptResource]:
     """Yields the volumes, by restore and index, whose records show that this stack enabled it.
 
-    Yields what somebody must look at where the volume's record is lost, too.
+    If a volume's record is lost, yields what somebody must look at instead.
     """
     since = ports.fast_restores.enabling_time(*place)
     if since is None or ports.now - since > LOOKED_FOR:

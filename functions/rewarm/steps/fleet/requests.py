@@ -1,4 +1,4 @@
-"""The requests of a fleet's restores: volumes to one instance are one restore, others are each alone.
+"""The requests of a fleet's restores: the volumes of one instance are one restore, other volumes one each.
 
 A volume goes where its item or the fleet says, with the device name that its data had. What shares an
 instance shares its bandwidth, so it is planned together. A restore's id follows from the fleet, the run and
@@ -33,16 +33,16 @@ from rewarm.ports.instances import Instances
 from rewarm.steps.select.sources import at_field
 
 QUIET = {"slack": False, "email": False}
-"""A fleet speaks for its restores."""
+"""The fleet's messages replace those of its restores."""
 SETTINGS = ("volumeType", "sizeGib", "iops", "throughputMibS", "kmsKeyId")
 SHARED = ("warmUp", "verify", "readiness", "onFailure")
 ALONE = frozenset({"tags"})
-"""Selectors of an item that a list of volumes does not know."""
+"""Selectors of an item that a restore's list of volumes does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is known of where a volume's data comes from: its device name, and what an AMI says of it."""
+    """Where a volume's data comes from: its device name, and what an AMI says of the volume."""
 
     device: str | None
     image: ImageVolume | None = None
@@ -57,10 +57,7 @@ class FleetPlace:
 
 
 def places_of(members: FleetMembers, origins: Sequence[Origin], instances: Instances) -> list[FleetPlace]:
-    """Returns the place of each volume.
-
-    Raises every error that names a field of a target.
-    """
+    """Returns the place of each volume. Raises every error that names a field of a target."""
     items = members.source.items
     if items is not None:
         places = [
@@ -85,9 +82,9 @@ def places_of(members: FleetMembers, origins: Sequence[Origin], instances: Insta
 
 
 def _shared(target: Target | None, own: Sequence[str | None], instances: Instances) -> list[JsonObject]:
-    """One target for all volumes, on an instance with a device name for each.
+    """One target for all volumes; on an instance, each volume gets its device name.
 
-    A volume that cannot keep its name takes none that another can keep.
+    A volume that cannot keep its name gets none that another volume can keep.
     """
     instance = _checked_instance(target, instances)
     if target is None or instance is None:
@@ -113,7 +110,7 @@ def _device(target: Target, instance: Instance, own: str | None, reserved: Seque
 
 
 def _checked_instance(target: Target | None, instances: Instances) -> Instance | None:
-    """The target's instance, if it has one. Raises an error where its instance or zone cannot be used."""
+    """The target's instance, if it has one. Raises an error if its instance or zone cannot be used."""
     if target is None:
         return None
     if target.instance_id is None:
@@ -128,7 +125,7 @@ def _checked_instance(target: Target | None, instances: Instances) -> Instance |
 
 
 def _settings(image: ImageVolume | None, asked: JsonObject) -> JsonObject:
-    """What the AMI says of the volume, where nothing else is asked for."""
+    """The AMI's settings of the volume, unless the request asks for others."""
     if image is None or image.volume_type not in VOLUME_TYPES:
         return asked
     volume_type = VOLUME_TYPES[image.volume_type]
@@ -140,7 +137,7 @@ def _settings(image: ImageVolume | None, asked: JsonObject) -> JsonObject:
 
 
 def _json(part: Target | VolumeRequest | None) -> JsonObject:
-    """As the request has it, without what is left out."""
+    """The fields that the request gives."""
     return (
         {}
         if part is None
@@ -159,9 +156,9 @@ class FleetRestore:
     def to_item(
         self, trigger: Trigger, *, budget_usd: Decimal | None = None, shares: list[JsonObject] | None = None
     ) -> JsonObject:
-        """As the Distributed Map reads it, with its parts of the fleet's budget and plan.
+        """The item of the Distributed Map, with the restore's parts of the fleet's budget and plan.
 
-        What needs approval, the fleet asks for all of its restores.
+        The fleet asks for approval once for all of its restores.
         """
         update = {"max_cost_usd": budget_usd, "approve_above_usd": None, "approve_replace": False}
         objective = self.request.objective.model_copy(update=update)
@@ -199,7 +196,7 @@ def _check_modes(request: FleetRequest) -> None:
 
 
 def source_of(request: FleetRequest) -> JsonObject:
-    """What resolve_fleet takes: the source, and what the request says of all volumes."""
+    """The argument of resolve_fleet: the source, and the request's settings for all volumes."""
     parts = source_and_places(request)
     return {**parts.pop("source"), **parts}
 
@@ -211,7 +208,7 @@ def source_and_places(request: FleetRequest) -> JsonObject:
 
 
 def listed_items(source: JsonObject) -> list[JsonObject]:
-    """The items of a list, each whole; none where the source is no list."""
+    """The complete items of a list; none if the source is no list."""
     shared = {name: source.get(name) or {} for name in ("target", "volume")}
     return [
         {"snapshot": item["source"], **{name: item.get(name) or part for name, part in shared.items()}}
@@ -239,7 +236,7 @@ def restores_of(
 
 
 def _group(place: int, item: Mapping[str, Any]) -> str:
-    """The same for items that may be one restore: of one instance, with the same settings for all."""
+    """A key that is the same for items of one restore: one instance, and the same settings for all."""
     target, volume = _said(item["target"]), _said(item["volume"])
     if "instanceId" not in target or "mountPath" in target or ALONE & _without_none(item["snapshot"]).keys():
         return str(place)
@@ -255,7 +252,7 @@ def restore_ids_of(fleet_id: str, run: int, volumes: Sequence[FleetVolume]) -> f
 
 
 def _said(part: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not left out, and differs from what would hold then."""
+    """The fields that are given and differ from their defaults."""
     return {name: value for name, value in part.items() if value not in (None, {}, False)}
 
 

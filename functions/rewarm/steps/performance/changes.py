@@ -47,7 +47,7 @@ def known_slots(
 
 
 def called(volume_id: str, trail: CallTrail, *, since: datetime) -> list[datetime]:
-    """Empty where CloudTrail does not answer: it makes the account complete, EC2 has the last word."""
+    """Empty if CloudTrail does not answer: it only adds calls, and EC2 has the last word."""
     try:
         return trail.modifications(volume_id, since=since)
     except RestoreError:

@@ -1,6 +1,6 @@
 """POST /plans: every strategy with its time and price; nothing is created and nothing is written.
 
-The answer holds the plans of a request beside the facts behind them, and the price of every other deadline.
+The answer has the plans of a request, the facts behind them, and the price of every other deadline.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def plan_restore(
     ports: PlanRestorePorts,
     has_time: Callable[[], bool] = lambda: True,
 ) -> PlanResult:
-    """The plans by the snapshot's own figures: listing its blocks could outlast the caller's patience.
-    `has_time` says whether there is some for rewinds.
+    """Plans by the snapshot's own figures, because listing its blocks could take too long for a caller.
+    `has_time` says whether there is time left to look into rewinds.
 
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
@@ -151,7 +151,7 @@ def _fast_restore(found: FastSnapshotRestore | None) -> FastSnapshotRestoreFacts
 
 
 def _offers(steps: Sequence[FrontierStep]) -> list[FrontierOffer]:
-    """One for each whole second: of the steps that come within one, the last is the cheapest."""
+    """One offer for each whole second; of several steps within a second, the last is the cheapest."""
     offers = {offer.deadline_seconds: offer for offer in map(_offer, steps)}
     return list(offers.values())
 
@@ -169,7 +169,7 @@ def _offer(step: FrontierStep) -> FrontierOffer:
 
 
 def _prices(book: PriceBook, cases: Sequence[Case], now: datetime) -> list[Price]:
-    """Those that a strategy's cost can hang on; storage costs the same whatever the strategy."""
+    """The prices that a strategy's cost can depend on; storage costs the same with every strategy."""
     types = {case.volume.volume.volume_type for case in cases}
     names = [
         name

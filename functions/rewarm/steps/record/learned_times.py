@@ -21,7 +21,7 @@ from rewarm.ports.restores import History
 def known_records(history: History) -> list[Measured]:
     """The records of finished restores.
 
-    Empty where the history cannot be read: a plan by the shipped estimates is better than no restore.
+    Empty if the history cannot be read: a plan by the shipped estimates is better than no restore.
     """
     try:
         return history.records()
@@ -49,7 +49,7 @@ def timings_of(
 
 
 def stored_calibration(history: History) -> StoredCalibration:
-    """What was kept last. Raises InvalidRequestError where another version wrote it."""
+    """The latest calibration. Raises InvalidRequestError if another version wrote it."""
     kept = history.calibration()
     if kept is None:
         return StoredCalibration(calibration=None, stored_at=None)
@@ -57,7 +57,7 @@ def stored_calibration(history: History) -> StoredCalibration:
 
 
 def get_calibration(history: History, book: PriceBook, *, stack: str) -> CalibrationAnswer:
-    """GET /calibration. Raises InvalidRequestError where another version wrote what is kept."""
+    """GET /calibration. Raises InvalidRequestError if another version wrote it."""
     return CalibrationAnswer(
         **vars(stored_calibration(history)),
         stack=stack,
@@ -76,5 +76,5 @@ def put_calibration(body: JsonObject, history: History, *, now: datetime) -> Sto
 
 
 def likeness(volume: VolumeAssignment) -> Likeness:
-    """What two restores must share so that one can teach the other."""
+    """What two restores must share so that the times of one help to estimate the other."""
     return Likeness(volume.volume.volume_type, volume.availability_zone, volume.instance_type)

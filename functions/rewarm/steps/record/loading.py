@@ -27,25 +27,25 @@ from rewarm.steps.record.bucket import part_key, parts_prefix, samples_key
 from rewarm.steps.record.volume import VolumeNotes
 
 MOST_PARTS = 20_000
-"""So many are looked at, a thousand by a request: those of 5 TiB."""
+"""The most parts that are looked at, a thousand per request: those of 5 TiB."""
 MOST_BYTES = 65_536
 """Several times the size of the longest series."""
 
 
 def note_listed(event: ListBlocksEvent, listed: ListBlocksResult, table: RestoreTable) -> None:
-    """In the volume's record. Copying needs it for nothing."""
-    told = {
+    """Notes it in the volume's record, only for readers: copying does not need it."""
+    noted = {
         "firstPart": event.delta.first_shard_part,
         "shards": listed.shards,
         "blocks": listed.blocks - listed.zeros + listed.samples,
         "startedAt": iso(event.now),
     }
     with suppress(RestoreError):
-        VolumeNotes(table, event.restore_id, event.delta.index).note_copying(told)
+        VolumeNotes(table, event.restore_id, event.delta.index).note_copying(noted)
 
 
 def copying_progress(restore_id: str, index: int, listed: JsonObject, artifacts: Artifacts) -> JsonObject:
-    """What was listed, and what is copied of it now; just the first where S3 does not say."""
+    """What was listed, and what is copied of it now; only what was listed if S3 does not answer."""
     first, shards = int(listed["firstPart"]), int(listed["shards"])
     keys = {part_key(restore_id, index, number) for number in range(first, first + min(shards, MOST_PARTS))}
     started_at = datetime.fromisoformat(listed["startedAt"])
@@ -66,7 +66,7 @@ def copying_progress(restore_id: str, index: int, listed: JsonObject, artifacts:
 def note_sample(
     event: PollInitializationEvent, result: PollInitializationResult, artifacts: Artifacts
 ) -> None:
-    """Adds what this poll saw. Raises nothing where the bucket is out of reach."""
+    """Adds what this poll saw. Raises nothing if the bucket is out of reach."""
     signals = result.signals
     sample = Sample(
         seconds=round((event.now - event.started_at).total_seconds(), 1),
@@ -83,7 +83,7 @@ def note_sample(
 
 
 def read_samples(restore_id: str, index: int, artifacts: Artifacts) -> list[Sample]:
-    """What earlier polls have added; empty where the object is missing or damaged."""
+    """What earlier polls have added; empty if the object is missing or damaged."""
     try:
         text = artifacts.get_text(samples_key(restore_id, index), most_bytes=MOST_BYTES)
         found: Any = json.loads(text or "{}")

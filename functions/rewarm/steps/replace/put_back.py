@@ -1,7 +1,7 @@
-"""Puts a replaced volume back into its place, a step at a time; for clean-up and for the sweeper.
+"""Puts a replaced volume back into its place, one step per call; for clean-up and for the sweeper.
 
-Its tags alone say where it belongs, so that nothing else has to be known of the restore. The new volume
-leaves the place first, once nothing uses it: nothing is ever detached by force, or while it is mounted.
+The volume's tags say where it belongs, so the restore's record is not needed. The new volume leaves the place
+first, once nothing uses it: nothing is ever detached by force, or while it is mounted.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PutBackPorts:
 
 @dataclass(frozen=True, slots=True)
 class PutBack:
-    """What became of one: `back`, `stays-out` (so be it), `pending` (ask again) or `left` (somebody must)."""
+    """What became of a volume: `back`, `stays-out` for good, `pending` (call again) or `left` to a person."""
 
     volume_id: str
     state: State
@@ -61,9 +61,9 @@ class PutBack:
 
 
 def put_back(restore_id: str, index: int, ports: PutBackPorts, *, now: datetime) -> list[PutBack]:
-    """For one volume of a restore that failed, a step at a time; the sweeper asks the same again.
+    """Takes the next step for one volume of a failed restore; clean-up and the sweeper call it again.
 
-    Idempotent. Empty where nothing was replaced, or all is as it was. Raises nothing that AWS says.
+    Idempotent. Returns nothing if no volume was replaced. Raises no error of AWS.
     """
     try:
         found = ports.volumes.replaced_by(restore_id)
@@ -71,11 +71,11 @@ def put_back(restore_id: str, index: int, ports: PutBackPorts, *, now: datetime)
         return [PutBack("replaced volume", "pending", str(error))]
     except RestoreError as error:
         return [PutBack("replaced volume", "left", f"it could not be looked for: {error}")]
-    return list(_all(restore_id, index, found, ports, now)) or _told_before(restore_id, index, ports)
+    return list(_all(restore_id, index, found, ports, now)) or _done_before(restore_id, index, ports)
 
 
-def _told_before(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
-    """A volume that is back has no tags of ours any more."""
+def _done_before(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
+    """What the record says of a volume that has none of our tags any more."""
     replaced = VolumeNotes(ports.table, restore_id, index).read().replaced
     states: dict[object, State] = {"back": "back", "stays-out": "stays-out"}
     state = states.get(replaced.state)
@@ -110,19 +110,19 @@ def _all(
 
 @dataclass(frozen=True, slots=True)
 class _Wishes:
-    """What the record says of the new volume; a record that is gone says nothing."""
+    """What the record says of the new volume; defaults if the record is gone."""
 
     settled: bool
-    """It came to full speed: whatever became of it since, the old one stays out."""
+    """It reached full speed, so the old volume stays out, whatever became of the new one since."""
     keep_new: bool
-    """onFailure keep: where it is in the place, it stays there."""
+    """onFailure keep: if it is in the place, it stays there."""
     unmount: bool
     is_up: bool = False
-    """The instance was started with its new volumes, and works with them."""
+    """The instance was started with its new volumes, and is up."""
 
     @staticmethod
     def of(record: KnownRestore, index: int) -> _Wishes:
-        """As the restore was asked for, and as it ended."""
+        """What the request says, and how the restore ended."""
         return _Wishes(
             settled=record.settled(index),
             keep_new=record.request.on_failure is OnFailure.KEEP,
@@ -143,7 +143,7 @@ class _Case:
     now: datetime
 
     def next_step(self) -> PutBack:
-        """Looks where things are, and does what comes next."""
+        """Looks where the volumes are, and takes the next step."""
         attached = living(self.old)
         if attached:
             return self._attached(attached[0])
@@ -162,7 +162,7 @@ class _Case:
         return self._attach(instance)
 
     def _reason_to_stay_out(self, new: Volume | None) -> str | None:
-        """None where the place is to have the old volume again."""
+        """Why the old volume does not go back; None if it does."""
         if self.wishes.settled:
             return f"{self.place.in_words} has had a new volume at full speed since"
         if self.wishes.is_up:
@@ -213,14 +213,14 @@ class _Case:
         if any(attachment.state in LEAVING for attachment in living(new)):
             return self._is("pending", f"{name} is still being detached from {instance.instance_id}")
         if instance.state == "running":
-            told = self._in_use(name, instance)
-            if told is not None:
-                return told
+            in_use = self._in_use(name, instance)
+            if in_use is not None:
+                return in_use
         self.ports.volumes.detach(name, instance.instance_id)
         return self._is("pending", f"{name} is being detached from {instance.instance_id}")
 
     def _in_use(self, name: str, instance: Instance) -> PutBack | None:
-        """None where the new volume may be detached now."""
+        """What uses the new volume; None if it may be detached now."""
         look = self._look(name)
         if look is None:
             action: Literal["check", "unmount"] = "unmount" if self.wishes.unmount else "check"
@@ -269,12 +269,12 @@ class _Case:
         return self._is("pending", f"{name} is being attached as {self.place.in_words}")
 
     def _is_ours(self, holder: str) -> bool:
-        """Nobody may change one without the stack's tag."""
-        made = (one for one in self._made() if STACK_TAG in one.settings.tags)
+        """Whether we made the volume and it has the stack's tag, without which IAM allows no change."""
+        made = (volume for volume in self._made() if STACK_TAG in volume.settings.tags)
         return any(volume.volume_id == holder for volume in made)
 
     def _stay_out(self, why: str) -> PutBack:
-        """The sweeper forgets the volume. The restore's tag stays and says why the volume is detached."""
+        """Removes the stack's tag, so that no sweep finds it; the restore's tag says why it is detached."""
         self.ports.volumes.untag(self.old.volume_id, REPLACED_STACK_TAG)
         kept = f"{self.old.volume_id} is detached and kept, and costs storage until you delete it"
         return self._is("stays-out", f"{why}; {kept}")

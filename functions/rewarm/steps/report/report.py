@@ -1,7 +1,7 @@
 """State `Report`: what became of each volume, estimate against actual, cost, and the first failure.
 
-`Report Volume` is the same of one volume, before its message goes out; `Report Failure` that of a restore
-which failed before it had volumes. Each writes the account twice: as JSON, and as a page for people.
+`Report Volume` reports one volume before its message is sent; `Report Failure` a restore that failed before
+it had volumes. Each writes the report twice: as JSON, and as a page for people.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rewarm.steps.report import metrics, phase_times, volume_reports
 from rewarm.steps.report.volume_reports import result_of, seconds_between, total, volume_report, with_story
 
 Draw = Callable[[JsonObject], str | None]
-"""Makes the page from the report; None where that failed."""
+"""Makes the page from the report; None if that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def report(
 ) -> ReportResult:
     """Writes report, page and record, and adds each ready volume's times to the history.
 
-    The restore is ready only where every volume is. Raises RequestRefusedError where the plans are gone.
+    The restore is ready only if every volume is. Raises RequestRefusedError if the plans are gone.
     """
     facts = _facts(event, ports.artifacts, ports.table)
     volumes = [
@@ -93,13 +93,13 @@ def _facts(event: ReportEvent, artifacts: Artifacts, table: RestoreTable) -> _Fa
 
 
 def _record(event: ReportEvent, table: RestoreTable) -> KnownRestore:
-    """The restore's record; without the other volumes if the report is of one volume."""
+    """The restore's record; for the report of one volume, without the other volumes."""
     record = RestoreNotes(table, event.restore_id)
     return record.read_whole() if event.volume_index is None else record.read_with(event.volume_index)
 
 
 def _plans(event: ReportEvent, artifacts: Artifacts) -> list[VolumePlan]:
-    """The plans; empty where the restore failed before it had any."""
+    """The plans; empty if the restore failed before it had any."""
     if event.volume_index is not None:
         return [read_plan(event.restore_id, event.volume_index, artifacts)]
     return read_plans(event.plans_key, artifacts) if event.plans_key is not None else []
@@ -139,9 +139,9 @@ def _failure(event: ReportEvent) -> Failure | None:
 
 
 def _index_of_one(event: ReportEvent) -> int | None:
-    """The volume whose report has its own key; None where the restore has no other volume.
+    """The volume whose report has its own key, so that no execution overwrites another's report.
 
-    So no execution of a volume writes where another one writes.
+    None if the restore has no other volume.
     """
     return None if event.volume_count == 1 else event.volume_index
 
@@ -157,13 +157,13 @@ def _note(event: ReportEvent, result: ReportResult, record: RestoreNotes) -> Non
 
 
 def _remember(facts: _Facts, history: History) -> None:
-    """Adds the times to the history. An error here only costs better estimates, so it fails no restore."""
+    """Adds the times to the history. An error is ignored, because it only makes later estimates worse."""
     places = Counter((plan.volume.snapshot_id, plan.volume.availability_zone) for plan in facts.plans)
     records = []
     for plan, found in zip(facts.plans, facts.results, strict=True):
         volume, ended = plan.volume, phase_times.ready_result(found)
-        # A volume that had to be warmed up again, or that another plan took over half-way, says nothing of
-        # how long its strategy takes.
+        # A volume that was warmed up again, or that another plan took over, does not show how long its
+        # strategy takes.
         if ended is not None and not found.get("warmUps") and not found.get("inPlace"):
             sharers = places[volume.snapshot_id, volume.availability_zone]
             name = f"{facts.event.restore_id}/{volume.index}"

@@ -1,10 +1,10 @@
-"""Somebody approves the plan that a restore or a fleet waits with, or presses a button of it in Slack.
+"""Somebody approves the plan of a restore or a fleet, or clicks one of its buttons in Slack.
 
-The approval of POST /restores/{id}/approve is in the record before the restore is woken, and a restore that
-is about to wait leaves its token before it looks at the record. So one of both sees the other.
+POST /restores/{id}/approve writes the approval to the record before it wakes the restore. A restore that is
+about to wait stores its token before it reads the record. So each sees what the other wrote.
 
-A click (POST /slack/interactions) does what the API's route does, with the same steps, so a click that comes
-twice does nothing twice. Who clicked is in the restore's record, by Slack's user id and name.
+A click (POST /slack/interactions) calls the same functions as the API's route, so a repeated click does
+nothing twice. The restore's record has the Slack user id and name of the person who clicked.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def approve_restore(
     ports: ApproveRestorePorts,
     asked_at: datetime | None = None,
 ) -> JsonObject:
-    """Approves what the restore or fleet waits with; `asked_at` names the question that was shown, if any.
+    """Approves the plan of the restore or fleet; `asked_at` names the question that was shown, if any.
 
-    Approving again changes nothing: the first approval counts, and who waits is woken once more. Raises
-    RestoreNotFoundError, RestoreEndedError, NotAwaitingApprovalError.
+    A second approval only wakes the restore once more. Raises RestoreNotFoundError, RestoreEndedError,
+    NotAwaitingApprovalError.
     """
     record = _found(restore_id, ports)
     approval = _meant(restore_id, record, asked_at)
@@ -96,7 +96,7 @@ def _meant(restore_id: str, record: KnownRestore, asked_at: datetime | None) -> 
 
 
 def _news(approval: Approval, by: str, now: datetime) -> JsonObject:
-    """For the history of the restore."""
+    """The news for the restore's history."""
     return {
         "event": "approved",
         "at": iso(now),
@@ -110,23 +110,23 @@ class Clickers:
     """Whose clicks count."""
 
     team_id: str | None = None
-    """The workspace; None for any that the app is installed in."""
+    """The workspace; None for every workspace with the app."""
     user_ids: Sequence[str] = ()
-    """Empty for everybody who sees the message."""
+    """Slack's user ids; empty for everybody who sees the message."""
 
 
 class Reply(NamedTuple):
-    """What is said about a click."""
+    """The answer to a click."""
 
     sentence: str
     is_done: bool
-    """Everybody sees it and the buttons go; otherwise only who clicked sees it."""
+    """If true, everybody sees it and the buttons are removed; else only the person who clicked sees it."""
 
 
 def press_button(
     payload: JsonObject, *, now: datetime, clickers: Clickers, ports: ApproveRestorePorts
 ) -> Reply | None:
-    """Carries out the click of a payload that Slack has signed; None where there is nothing to do."""
+    """Carries out the click of a payload that Slack has signed; None if there is nothing to do."""
     action: JsonObject = next(iter(payload.get("actions") or []), {})
     name = action.get("action_id")
     if payload.get("type") != "block_actions" or name not in (APPROVE, CANCEL):
@@ -152,7 +152,7 @@ def press_button(
 
 
 def _may_click(payload: JsonObject, user: JsonObject, clickers: Clickers) -> bool:
-    """In a shared channel people of other workspaces see the message, too."""
+    """Whether the user may click: people of other workspaces see messages in a shared channel, too."""
     teams = {(payload.get("team") or {}).get("id"), user.get("team_id") or clickers.team_id}
     if clickers.team_id is not None and teams != {clickers.team_id}:
         return False
@@ -168,7 +168,7 @@ def _value(action: JsonObject) -> JsonObject:
 
 
 def _is_its_channel(payload: JsonObject, record: KnownRestore) -> bool:
-    """Unknown where Slack's answer to the message was lost."""
+    """Whether the click is from the restore's channel; true if Slack's answer with the channel was lost."""
     known = record.slack.channel
     return known is None or known == (payload.get("channel") or {}).get("id")
 

@@ -1,4 +1,4 @@
-"""State `Parse Request`: from whatever started the execution to one complete request, once per event."""
+"""State `Parse Request`: makes one complete request of the execution's input, once per event."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ALARM_SOURCE = "aws.cloudwatch"
 OWN_ALARMS = "operations-of-"
 """How the names of the stack's own alarms begin (template.yaml)."""
 OLDEST_ALARM = timedelta(hours=1)
-"""EventBridge delivers within seconds, but may try for a day; by then the volume may be in use again."""
+"""EventBridge delivers within seconds, but may retry for a day; by then the volume may be in use again."""
 REPLAY = "replay-name"
 """EventBridge user guide, "Replaying archived events": the field that it adds to an event."""
 MAX_EVENT_KEY = 1_024
@@ -48,7 +48,7 @@ class ParseRequestEvent(StepEvent):
 
 
 class ParseRequestResult(Contract):
-    """The request with every default filled in, or the restore that the event belongs to already."""
+    """The request with every default filled in, or the restore that already handles the event."""
 
     outcome: Literal["accepted", "duplicate", "suppressed"]
     request: RestoreRequest | None = None
@@ -82,7 +82,7 @@ def parse_request(
     event: ParseRequestEvent,
     ports: ParseRequestPorts,
 ) -> ParseRequestResult:
-    """Returns the complete request, or why the event starts none: mostly an earlier restore.
+    """Returns the complete request, or why the event starts no restore: mostly an earlier restore.
 
     Raises InvalidRequestError, RunbookNotFoundError, TooManyRestoresError.
     """
@@ -145,7 +145,7 @@ def _check_origin(event: ParseRequestEvent, trigger: Trigger, ports: ParseReques
 
 
 def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) -> None:
-    """Before the alarm is claimed: an old event must not keep the next one from restoring.
+    """Comes before the alarm is claimed, so that an old event never keeps the next one from restoring.
 
     Raises InvalidRequestError.
     """
@@ -195,7 +195,7 @@ def _earlier_event(
 
 
 def _earlier_run(event: ParseRequestEvent, trigger: Trigger, keeper: Keeper) -> Earlier | None:
-    """EventBridge Scheduler fills in the time of the run; where nobody does, the text is no time."""
+    """The earlier restore of a schedule's run. EventBridge Scheduler replaces the placeholder of its time."""
     at = trigger.scheduled_at
     if trigger.kind != "schedule" or at is None or at.startswith("<"):
         return None
@@ -206,7 +206,7 @@ def _earlier_run(event: ParseRequestEvent, trigger: Trigger, keeper: Keeper) -> 
 def _ignored(
     event: ParseRequestEvent, trigger: Trigger, earlier: Earlier, table: RestoreTable
 ) -> ParseRequestResult:
-    """A line in the table, so that who looks for the event finds the restore that it belongs to."""
+    """Notes the event in the table, so that whoever looks for it finds the restore that handles it."""
     RestoreNotes(table, event.restore_id).put_ignored(
         earlier.outcome, event.started_at, trigger, owner_id=earlier.restore_id, reason=earlier.reason
     )
@@ -257,7 +257,7 @@ def _deadline(request: RestoreRequest, started_at: datetime) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The restore that an event already belongs to; None for an alarm about Rewarm, and a replay."""
+    """The restore that already handles an event; without id for an alarm about Rewarm and for a replay."""
 
     outcome: Literal["duplicate", "suppressed"]
     restore_id: str | None

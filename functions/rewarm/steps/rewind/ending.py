@@ -28,23 +28,23 @@ from rewarm.steps.rewind.ways import compares_device, target_in_words, undone_lo
 from rewarm.steps.rewind.writer import Writer, failure, in_all, in_words, so_far
 
 END_PATIENCE, STOP_PATIENCE = timedelta(minutes=1), timedelta(minutes=3)
-"""An agent at the end of its manifest ends within seconds, and so does one that is cancelled. One that is
-away says nothing."""
+"""At the end of its manifest, or when it is cancelled, an agent ends within seconds. An unreachable one says
+nothing."""
 STOP_SECONDS = 2
 MOST_ATTEMPTS = 5
-"""What interrupts the agent this often will do it again."""
+"""An agent that is interrupted so often will be interrupted again."""
 PAUSE_SECONDS = (2, 15, 30, 60)
-"""Before each further attempt: what was killed lets go of its device, and S3 or a user may take a while."""
+"""Pauses before further attempts: a killed agent frees its device, and S3 or a user may take a while."""
 LONGEST_ARMED = timedelta(hours=5)
-"""The manifest's address ends with the credentials of the function that signed it (S3 user guide, "Sharing
-objects with presigned URLs"), and those of a role last 12 hours at most (IAM user guide). Before the last
-blocks are copied, an older agent takes the volume again, with a new address."""
+"""The manifest's address expires with the credentials of the function that signed it (S3 user guide, "Sharing
+objects with presigned URLs"), which a role has for 12 hours at most (IAM user guide). Before the last blocks
+are copied, a new agent with a new address replaces one that is older than this."""
 
 
 def stop(
     event: RewindEvent, pending: RewindResult, writer: Writer, error: RestoreError, ports: RewindPorts
 ) -> RewindResult:
-    """Has the agent end, and waits for its last account. Raises `outcome` where it has ended."""
+    """Stops the agent, and waits for its last account. Raises `outcome` if it has ended already."""
     sent = pending.dispatch
     if pending.phase != "write" or sent is None or writer.ended is not None:
         raise outcome(event, pending, writer, error, ports) from error
@@ -77,7 +77,7 @@ def stopped(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Re
 def outcome(
     event: RewindEvent, pending: RewindResult, writer: Writer, error: RestoreError, ports: RewindPorts
 ) -> RestoreError:
-    """The error itself where nothing was written; RewindIncompleteError where something was, or may be."""
+    """The error itself if nothing was written; RewindIncompleteError if something was, or may be."""
     written = in_all(pending, writer)
     if written.is_none:
         return unwritten(event, error, but=close_gate(event, ports))
@@ -90,7 +90,7 @@ def outcome(
 
 
 def check_alone_at_end(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> None:
-    """Raises RewindIncompleteError where another instance has the volume too: it may have written to it."""
+    """Raises RewindIncompleteError if another instance has the volume too, and may have written to it."""
     others = [] if event.is_direct else other_instances(event, ports)
     if not others:
         return
@@ -106,7 +106,7 @@ def check_alone_at_end(event: RewindEvent, pending: RewindResult, writer: Writer
 
 
 def unwritten(event: RewindEvent, error: RestoreError, *, but: str | None = None) -> RestoreError:
-    """The same error, which says that the volume is as it was."""
+    """The same error, with the words that nothing was written."""
     text = str(error)
     if "othing was written" in text and but is None:
         return error
@@ -116,7 +116,7 @@ def unwritten(event: RewindEvent, error: RestoreError, *, but: str | None = None
 
 
 def _note(event: RewindEvent, found: str, written: BlocksWritten, ports: RewindPorts) -> None:
-    """What became of the volume, for clean-up's message."""
+    """Records what became of the volume, for clean-up's message."""
     VolumeNotes(ports.table, event.restore_id, event.volume.index).note_rewound(found, written.blocks)
 
 
@@ -142,12 +142,12 @@ def _capital(text: str) -> str:
 
 
 def sent_at(pending: RewindResult, now: datetime) -> datetime:
-    """When the agent of this attempt was sent; now where none was."""
+    """When the agent of this attempt was sent; now if none was."""
     return pending.dispatch.started_at if pending.dispatch else now
 
 
 def again(event: RewindEvent, pending: RewindResult, writer: Writer) -> RewindResult:
-    """The agent takes the volume once more, and compares it anew. Raises what has ended it for good."""
+    """Begins a further attempt, which compares the volume again. Raises errors that will not pass."""
     error = failure(writer, event, writing=pending.writing)
     if not _may_pass(event, pending, writer):
         raise error
@@ -157,10 +157,10 @@ def again(event: RewindEvent, pending: RewindResult, writer: Writer) -> RewindRe
 def next_attempt(
     event: RewindEvent, pending: RewindResult, writer: Writer, error: RestoreError
 ) -> RewindResult:
-    """The first evidence is the way back once blocks may have been written; before, the newest one is.
+    """Begins a further attempt. Raises the error after the last one.
 
-    Between two attempts the device is free, and whoever writes to it then is in the next snapshot only.
-    Raises the error where there were enough attempts.
+    Once blocks may be written, the first evidence is the way back; before that, the newest. Between two
+    attempts anybody may write to the device, and only the next snapshot has that.
     """
     if pending.attempt + 1 >= MOST_ATTEMPTS:
         if isinstance(error, VolumeInUseError):
@@ -194,6 +194,6 @@ def _may_pass(event: RewindEvent, pending: RewindResult, writer: Writer) -> bool
 
 
 def _was_killed_before(pending: RewindResult, writer: Writer, exit_code: int | None) -> bool:
-    """It had the device in this attempt, so the kernel may still hold that for the one that was killed."""
+    """Whether an agent of this attempt had the device, which the kernel may still hold for the killed one."""
     has_taken = pending.phase != "arm" or (writer.account or {}).get("takenBefore") is True
     return has_taken or (pending.attempt > 0 and exit_code == AgentExit.HELD)

@@ -1,4 +1,4 @@
-"""What the step says of a rewind: to the message, to the record, and to whoever asks."""
+"""What the step says of a rewind, in the message and in the record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIRST_WAIT_SECONDS = 1
 
 
 def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
-    """All blocks are written and read back, by all attempts together."""
+    """The result once all blocks are written and read back, by all attempts together."""
     reasons = [_written(event, pending, writer)]
     if not event.is_direct:
         note_rewound(event, writer.account or {}, ports.artifacts)
@@ -40,8 +40,8 @@ def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewin
         others = ", ".join(known.besides(pending.evidence_id))
         if others:
             reasons.append(f"{others} compared {event.written_id} once more and can be deleted")
-    told = progress(event, pending, writer, reasons, ready=True)
-    return told.model_copy(update={"phase": "done", "finished": True, "plan": _billed(event, pending)})
+    result = progress(event, pending, writer, reasons, ready=True)
+    return result.model_copy(update={"phase": "done", "finished": True, "plan": _billed(event, pending)})
 
 
 def _written(event: RewindEvent, pending: RewindResult, writer: Writer) -> str:
@@ -56,7 +56,7 @@ def _written(event: RewindEvent, pending: RewindResult, writer: Writer) -> str:
 
 
 def _rest(event: RewindEvent, pending: RewindResult, account: JsonObject | None) -> Iterator[str]:
-    """What is known of the blocks that were not written. Only a whole comparison has read all of them."""
+    """What is known of the unwritten blocks; only a comparison of the device has read all of them."""
     log, relogged = undone_log(event), pending.counts.relogged
     figures = agent_output.figures(account)
     samples = figures.samples or 0
@@ -79,12 +79,12 @@ def _rest(event: RewindEvent, pending: RewindResult, account: JsonObject | None)
 def progress(
     event: RewindEvent, pending: RewindResult, writer: Writer, reasons: list[str], *, ready: bool = False
 ) -> RewindResult:
-    """As the initialization of a new volume: bytes that are written and read back."""
+    """The bytes that are written and read back, in the form of a new volume's initialization."""
     earlier, figures = pending.initialization, agent_output.figures(writer.account)
     done_bytes = figures.bytes_done or 0
     total = max(done_bytes, pending.counts.blocks * BLOCK_BYTES)
     moved = earlier is None or done_bytes != earlier.bytes_done or ready
-    told = PollInitializationResult(
+    initialization = PollInitializationResult(
         ready=ready,
         wait_seconds=FIRST_WAIT_SECONDS,
         progress_percent=100.0 if ready else round(99.9 * done_bytes / total, 1) if total else 0.0,
@@ -99,11 +99,11 @@ def progress(
         last_progress_at=event.now if moved or earlier is None else earlier.last_progress_at,
         agent_finished_at=event.now if ready else None,
     )
-    return pending.model_copy(update={"initialization": told, "seen": so_far(pending, writer)})
+    return pending.model_copy(update={"initialization": initialization, "seen": so_far(pending, writer)})
 
 
 def note(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> RewindResult:
-    """In the record, for whoever asks, and for clean-up."""
+    """Writes it to the record, for GET and for clean-up."""
     record = VolumeNotes(ports.table, event.restore_id, event.volume.index)
     key = result.dispatch.progress_key if result.dispatch else None
     record.note_initialization(
@@ -135,7 +135,7 @@ def _standing(event: RewindEvent, result: RewindResult, record: VolumeNotes) -> 
 
 
 def _billed(event: RewindEvent, pending: RewindResult) -> Plan:
-    """The plan with what was read; the plan could but estimate it."""
+    """The plan with the price of the blocks that were read, which it could only estimate."""
     plan, each = event.plan, event.plan.block_usd_per_thousand
     if each is None:
         return plan

@@ -1,7 +1,7 @@
 """The agent that writes: `warmer apply` takes a volume, so that nobody else can, and waits for packs.
 
-It says what it has written. An account may be lost with its agent, so each says whether it is exact, or only
-the least. Counts of writes are kept in the bucket under the volume's id, so they outlive the record: they
+It says what it has written. An account may be lost with its agent, so each says whether its count is exact or
+a minimum. Counts of writes are kept in the bucket under the volume's id, so they outlive the record. They
 show the next rewind whether somebody has written since.
 """
 
@@ -44,8 +44,8 @@ from rewarm.steps.warm.agent_command import (
 
 _NOT_IN_A_NAME = re.compile("[^a-z0-9-]")
 WAIT_SECONDS = 86_400
-"""The agent waits so long for each part: a snapshot of a busy volume is pending for hours."""
-RUNS_TOLD = 5
+"""How long the agent waits for each part: the snapshot of a busy volume is pending for hours."""
+RUNS_NAMED = 5
 _BOOT_ID = re.compile(r"[0-9a-f-]{8,64}")
 
 
@@ -58,20 +58,20 @@ class Writer:
 
     @property
     def has_taken(self) -> bool:
-        """The agent has the volume, and nobody else can mount it.
+        """Whether the agent has the volume, so that nobody else can mount it.
 
-        Its last word, a refusal perhaps, is there before Run Command says that the command has ended.
+        The agent's result, perhaps a refusal, arrives before Run Command says that the command has ended.
         """
         return self.account is not None and self.account.get("event") != "result" and self.ended is None
 
     @property
     def is_done(self) -> bool:
-        """All blocks are written and read back, and the samples of the others are as they must be."""
+        """Whether all blocks are written and read back, and the samples of the others are right."""
         ended_well = self.ended is not None and self.ended.status == "Success"
         return ended_well and (self.account or {}).get("verdict") == "applied"
 
     def was_interrupted(self, *, matters_before_writing: bool) -> bool:
-        """It is the second one of its attempt, before which others may have written to the volume.
+        """Whether an earlier run of the attempt was interrupted; others may have written to the volume since.
 
         Run Command runs a document again after a restart, and the agent starts itself again after a kill.
         """
@@ -81,7 +81,7 @@ class Writer:
 
 
 def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -> DispatchWarmerResult:
-    """Sends the command once for each attempt; the table remembers it, as SendCommand has no client token.
+    """Sends the command once for each attempt; the record has it, because SendCommand has no client token.
 
     Raises AgentUnreachableError, TargetNotUsableError.
     """
@@ -122,7 +122,7 @@ def watch(sent: DispatchWarmerResult, ports: AgentPorts) -> Writer:
 
 
 def failure(writer: Writer, event: RewindEvent, *, writing: bool) -> RestoreError:
-    """Why the agent ended without having put the volume back; `writing` where blocks may be written."""
+    """Why the agent ended without having put the volume back; `writing` if blocks may be written."""
     status, instance_id = writer.ended, event.volume.instance_id
     if status is None:
         return AgentUnreachableError(f"{instance_id} said nothing")
@@ -144,7 +144,7 @@ def failure(writer: Writer, event: RewindEvent, *, writing: bool) -> RestoreErro
 def in_use(
     event: RewindEvent, why: str, *, is_mounted: bool = False, writing: bool = False
 ) -> VolumeInUseError:
-    """The agent was not sent, or refused the volume; with what helps."""
+    """The error that the volume is in use, with what helps."""
     can_unmount = is_mounted and not event.request.target.unmount
     hint = "; target.unmount true lets Rewarm unmount it" if can_unmount else ""
     untouched = "" if writing else " Nothing was written."
@@ -202,7 +202,7 @@ def so_far(pending: RewindResult, writer: Writer) -> BlocksWritten:
 
 
 def in_all(pending: RewindResult, writer: Writer) -> BlocksWritten:
-    """With those of the attempts before."""
+    """What the agents of all attempts have written."""
     return pending.written.plus(so_far(pending, writer))
 
 
@@ -217,30 +217,30 @@ def in_words(written: BlocksWritten) -> str:
 
 
 def _is_last_word(writer: Writer, account: JsonObject) -> bool:
-    """The agent ended in order, no earlier run of it was killed, and its result is here."""
+    """Whether the account is complete: the agent has ended with a result, and no run of it was killed."""
     if writer.ended is None or account.get("event") != "result" or account.get("takenBefore") is True:
         return False
     return not is_one_of(writer.ended.exit_code, WROTE_NOTHING)
 
 
 def _runs(account: JsonObject) -> list[tuple[int, int]]:
-    """The instance wrote them: what is no run is passed over."""
+    """The runs of written blocks; the instance wrote them, so malformed ones are ignored."""
     found = account.get("written")
-    runs = [one for one in found if isinstance(one, list)] if isinstance(found, list) else []
-    pairs = [one for one in runs if len(one) == 2 and all(type(number) is int for number in one)]
-    return [(first, count) for first, count in pairs[:RUNS_TOLD]]
+    runs = [run for run in found if isinstance(run, list)] if isinstance(found, list) else []
+    pairs = [run for run in runs if len(run) == 2 and all(type(number) is int for number in run)]
+    return [(first, count) for first, count in pairs[:RUNS_NAMED]]
 
 
 def note_rewound(event: RewindEvent, account: JsonObject, artifacts: Artifacts) -> None:
-    """By the last account of the agent. A rewind needs it for nothing, so it fails for no lack of it.
+    """Writes what the agent's last account says. This rewind does not need it, so errors are ignored.
 
-    Kernels before 5.15 do not tell one attachment of a volume from the next one. Their counts prove nothing,
-    so the agent gives none.
+    Kernels before 5.15 do not distinguish two attachments of a volume. Their counts prove nothing, so the
+    agent gives none.
     """
     boot_id, count = account.get("bootId"), account.get("writeCount")
     if not isinstance(boot_id, str) or not _BOOT_ID.fullmatch(boot_id) or not isinstance(count, dict):
         return
-    told: JsonObject = {
+    left: JsonObject = {
         "volumeId": event.written_id,
         "snapshotId": event.volume.snapshot_id if undone_log(event) is None else None,
         "restoreId": event.restore_id,
@@ -250,13 +250,13 @@ def note_rewound(event: RewindEvent, account: JsonObject, artifacts: Artifacts) 
         "at": iso(event.now),
     }
     with suppress(RestoreError):
-        artifacts.put_json(rewound_key(event.written_id), told)
+        artifacts.put_json(rewound_key(event.written_id), left)
 
 
 def rewound_before(event: RewindEvent, artifacts: Artifacts) -> JsonObject | None:
-    """What the last rewind of the volume has left, where that helps this one; None where nobody knows.
+    """What the last rewind of the volume has left, if that helps this one; else None.
 
-    It helps to undo that rewind, and to go to another snapshot than that one did.
+    It helps to undo that rewind, and to go back to another snapshot.
     """
     log = undone_log(event)
     with suppress(RestoreError):
@@ -269,15 +269,15 @@ def rewound_before(event: RewindEvent, artifacts: Artifacts) -> JsonObject | Non
 
 
 def snapshot_on_it(event: RewindEvent, artifacts: Artifacts, snapshots: SnapshotCatalog) -> str | None:
-    """The snapshot that the volume equals, where nobody has written since; None where EBS cannot compare it.
+    """The snapshot that the volume equals if nobody has written since; None if EBS cannot compare it.
 
-    Only completed snapshots of the volume itself are compared with each other. A log is laid over the
-    snapshot itself, so nothing is compared.
+    EBS compares only completed snapshots of the volume itself. An undo log is laid over the snapshot, so
+    nothing is compared.
     """
     found = rewound_before(event, artifacts)
     if found is None or undone_log(event) is not None:
         return found.get("snapshotId") if found else None
     of_volume = snapshots.of_volume(event.written_id)
-    usable = {one.snapshot_id for one in of_volume if not one.is_copy and not unusable(one)}
+    usable = {made.snapshot_id for made in of_volume if not made.is_copy and not unusable(made)}
     known = str(found["snapshotId"])
     return known if {known, event.volume.snapshot_id} <= usable else None

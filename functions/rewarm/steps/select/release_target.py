@@ -1,4 +1,4 @@
-"""State `Release Target`: the restore is over, and others may restore to its devices."""
+"""State `Release Target`: the restore has ended, and others may restore to its devices."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from rewarm.steps.select.admission import give_back
 class ReleaseTargetEvent(StepEvent):
     """Asks to let others restore to the target."""
 
-    untold: bool = Field(
-        default=False, description="Nobody was told of a volume at full speed; the sweeper sends the message."
+    has_unsent_messages: bool = Field(
+        default=False,
+        alias="untold",
+        description="No channel accepted the message of a volume at full speed; the sweeper sends it.",
     )
 
 
@@ -28,9 +30,9 @@ class ReleaseTargetResult(Contract):
 def release_target(event: ReleaseTargetEvent, *, holds: Holds) -> ReleaseTargetResult:
     """Releases the devices of the restore. Idempotent; a restore that held nothing releases nothing.
 
-    While a message is owed it releases nothing, so that the restore stays noted as running. There the sweeper
-    finds it, sends the message and releases the devices. A restore that needs one of them may take it before.
+    If a message is missing, it releases nothing, so that the restore stays noted as running. The sweeper then
+    sends the message and releases the devices. A restore that needs one of them may take it before.
     """
-    if event.untold:
+    if event.has_unsent_messages:
         return ReleaseTargetResult(released=[])
     return ReleaseTargetResult(released=give_back(event.restore_id, holds=holds))

@@ -22,29 +22,29 @@ from rewarm.steps.select.sources import Chosen, named_snapshot
 
 FIELD = "source.undoOf"
 MOST_COUNTED = 10_000
-"""Packs of a log: 2.4 TiB. A larger log is counted as one of so many."""
+"""The most packs of a log that are counted: 2.4 TiB."""
 
 
 class RewindChecks(Protocol):
-    """What has to be asked of an instance on which a volume goes back."""
+    """The ports for checks of the instance that has the volume."""
 
     @property
     def instances(self) -> Instances:
-        """What the instance is."""
+        """The instance's type and platform."""
 
     @property
     def artifacts(self) -> Artifacts:
-        """Whether there is an agent for it."""
+        """The agents that there are."""
 
 
 def named_volume(request: RestoreRequest, choice: Chosen) -> str | None:
-    """The volume that goes back, where that is not said by its snapshot."""
+    """The volume that goes back, if the request or an undo log names it; else the snapshot does."""
     return choice.volume_id or request.target.volume_id
 
 
 @dataclass(frozen=True, slots=True)
 class AskedRewind:
-    """What is asked of one volume; `others` of the request go back already."""
+    """The rewind of one volume; `others` are the request's volumes that are chosen already."""
 
     request: RestoreRequest
     choice: Chosen
@@ -53,15 +53,15 @@ class AskedRewind:
 
 
 class Rewound(NamedTuple):
-    """A volume that goes back, and where it is; it stays there."""
+    """A volume that goes back, and the device where it stays."""
 
     volume_id: str
     device: str
 
 
 def going_back(going: AskedRewind, volumes: Mapping[str, Volume], ports: RewindChecks) -> Rewound | None:
-    """None where nothing is rewound. Raises TargetNotUsableError and InvalidRequestError, with the field, for
-    what the restore would be refused for later.
+    """The volume that goes back; None if nothing is rewound. Raises TargetNotUsableError and
+    InvalidRequestError, with the field, for all that would be refused later.
     """
     request, choice, instance = going.request, going.choice, going.instance
     if request.target.mode != "rewind" or instance is None:
@@ -80,9 +80,9 @@ def going_back(going: AskedRewind, volumes: Mapping[str, Volume], ports: RewindC
 
 
 def _device(volume: Volume, instance_id: str) -> str:
-    found = next((one for one in volume.attachments if one.instance_id == instance_id), None)
+    found = next((place for place in volume.attachments if place.instance_id == instance_id), None)
     if found is None:
-        elsewhere = ", ".join(one.instance_id for one in volume.attachments) or "no instance"
+        elsewhere = ", ".join(place.instance_id for place in volume.attachments) or "no instance"
         raise TargetNotUsableError(
             f"found {instance_id}; {volume.volume_id} is attached to {elsewhere}", field="target.instanceId"
         )
@@ -108,7 +108,7 @@ def _check(
 def refusal_on(
     volume: Volume, instance: Instance, limits: InstanceEbsLimits, artifacts: Artifacts
 ) -> str | None:
-    """Why the agent on the instance cannot write the volume; None where it can."""
+    """Why the agent on the instance cannot write the volume; None if it can."""
     try:
         artifacts.agent(instance.platform, instance.architecture)
         available = True
@@ -155,7 +155,7 @@ def sources_of_undo(restore_id: str, snapshots: SnapshotCatalog, artifacts: Arti
 def _undone(
     restore_id: str, index: int, head: JsonObject, snapshots: SnapshotCatalog, artifacts: Artifacts
 ) -> Chosen | None:
-    """What its head says of a log; None where the rewind did not get as far as to overwrite a block."""
+    """The volume of one log, by the log's head; None if the rewind ended before it overwrote a block."""
     volume_id, completed = str(head["volumeId"]), head.get("completedAt") is not None
     keys = artifacts.written(undo_prefix(restore_id, index), most=MOST_COUNTED)
     attempts = [attempt for key in keys if (attempt := undo_pack_attempt(key)) is not None]
@@ -180,7 +180,7 @@ def _undone(
 
 
 def _because(restore_id: str, head: JsonObject, *, tries: int) -> str:
-    """Why the snapshot is the one; `tries` is how many agents have written to the log."""
+    """Why this snapshot was chosen; `tries` is how many agents have written to the log."""
     volume_id = head["volumeId"]
     because = f"{restore_id} has put {volume_id} back to it"
     if head.get("completedAt") is None:

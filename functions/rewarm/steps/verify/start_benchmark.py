@@ -75,7 +75,7 @@ def start_benchmark(
 def fio_parameters(
     request: BenchmarkRequest, benchmark_id: str, instance: Instance, artifacts: Artifacts
 ) -> dict[str, str]:
-    """Of the document for Linux. Raises TargetNotUsableError."""
+    """The parameters of the document for Linux. Raises TargetNotUsableError."""
     wanted, seconds = _patterns(request), execution_seconds(request)
     limits = [pattern.limit_seconds(request.runtime_seconds) for pattern in wanted]
     jobs = [
@@ -96,7 +96,7 @@ def fio_parameters(
 
 
 def execution_seconds(request: BenchmarkRequest) -> int:
-    """How long Run Command lets fio's runs take, all together."""
+    """Run Command's time limit for all of fio's runs together."""
     limits = [pattern.limit_seconds(request.runtime_seconds) for pattern in _patterns(request)]
     seconds = INSTALL_SECONDS + sum(limits) * len(request.targets)
     return max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, seconds))

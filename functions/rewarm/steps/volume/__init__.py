@@ -1,4 +1,4 @@
-"""The volume itself: prepared, created, attached, and what costs extra given back.
+"""The volume itself: prepares, creates and attaches it, and gives back what costs extra.
 
 - extras: a copied snapshot, a boost and fast snapshot restore: what costs extra, and gives it back
 """

@@ -1,7 +1,7 @@
-"""State `Attach Volume`: the volume under its device name on the target instance.
+"""State `Attach Volume`: attaches the volume under its device name to the target instance.
 
-It brings the disk online on Windows, if the request asks for that. What goes wrong there fails no restore:
-the volume is attached, and the message says why it is not online.
+It brings the disk online on Windows, if the request asks for that. An error there fails no restore: the
+volume is attached, and the message says why it is not online.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def attach_volume(
     event: AttachVolumeEvent,
     ports: AttachVolumePorts,
 ) -> AttachVolumeResult:
-    """Attaches once; later calls look whether it is done.
+    """Attaches once; later calls check whether that is done.
 
     Raises DeviceInUseError, TargetNotUsableError, TargetNotFoundError, VolumeFailedError,
     RestoreCancelledError.
@@ -84,14 +84,14 @@ def attach_volume(
 
 
 def _taken_over(volume: VolumeAssignment) -> ReplacedVolume | None:
-    """The volume that has just left this device; a root volume leaves later, and another one."""
+    """The volume that has just left this device; a root volume is swapped later, at another device."""
     return None if volume.swaps_root else volume.replaces
 
 
 def _attached_at_once(volume: VolumeAssignment, volume_id: str, device: str, volumes: VolumeStore) -> bool:
-    """Whether EC2 took it: EC2 checks all that a look would, and looks are what EC2 answers few of.
+    """Attaches without describing first: EC2 makes the same checks, and describe calls are throttled.
 
-    False where EC2 refused, and where the place of another volume is taken: a look says why, or whether.
+    Returns False if EC2 refused, and for the place of another volume: then describing shows why.
     """
     if _taken_over(volume) is not None or volume.starts_instance or volume.instance_id is None:
         return False
@@ -103,7 +103,7 @@ def _attached_at_once(volume: VolumeAssignment, volume_id: str, device: str, vol
 
 
 def _check_target(volume: VolumeAssignment, device: str, instance: Instance) -> None:
-    """Raises DeviceInUseError, TargetNotUsableError."""
+    """Checks that the device can be used. Raises DeviceInUseError, TargetNotUsableError."""
     if not volume.starts_instance:
         check_instance(instance)
         if _taken_over(volume) is None:
@@ -116,7 +116,7 @@ def _check_target(volume: VolumeAssignment, device: str, instance: Instance) -> 
 
 
 def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) -> bool:
-    """False while EC2 shows the replaced volume in its place, though it has left. Raises DeviceInUseError."""
+    """False while EC2 still shows the replaced volume, which has left its place. Raises DeviceInUseError."""
     holder = holder_of(device, instance.devices)
     if holder == old and not living(volumes.get(old)):
         return False
@@ -129,7 +129,7 @@ def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) ->
 
 
 def _keep_on_termination(volume: VolumeAssignment, ours: Attachment, volumes: VolumeStore) -> None:
-    """What the instance's end means for the replaced volume, or the source's, it means for the new one."""
+    """Gives the new volume the DeleteOnTermination of the replaced volume, or of the source's."""
     old = _taken_over(volume)
     if ours.state != "attached" or not (old or volume.delete_on_termination):
         return
@@ -158,7 +158,7 @@ def _attachment_to(volume: Volume, instance_id: str) -> Attachment | None:
 
 
 def _check_unattached(volume: Volume) -> None:
-    """A volume of ours on another instance: somebody took it before we could."""
+    """Raises VolumeFailedError if somebody has attached the new volume to another instance."""
     others = [attachment.instance_id for attachment in volume.attachments if attachment.state != "detached"]
     if others and not volume.settings.multi_attach:
         raise VolumeFailedError(f"{volume.volume_id} is attached to {', '.join(others)} already")
@@ -169,7 +169,7 @@ def _check_unattached(volume: Volume) -> None:
 def bring_online(
     event: AttachVolumeEvent, attached: AttachVolumeResult, ports: LookPorts, table: RestoreTable
 ) -> AttachVolumeResult:
-    """Sends the command once; later calls look whether it has ended. Returns `attached` when all is done."""
+    """Sends the command once; later calls check whether it has ended. Returns `attached` when it has."""
     wished = _wished(event, table)
     look = _sent(event)
     try:
@@ -193,7 +193,7 @@ def bring_online(
 
 
 def _wished(event: AttachVolumeEvent, table: RestoreTable) -> str:
-    """The path of the request; else that of the replaced volume, where it had just one. Empty for any."""
+    """The path of the request; else the only path of the replaced volume; empty for any."""
     asked = event.request.target.mount_path
     if asked is not None or event.volume.replaces is None:
         return asked or ""

@@ -1,4 +1,4 @@
-"""State `Create Volume`: one volume, however often the state is retried."""
+"""State `Create Volume`: creates one volume, however often the state is retried."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def create_volume(
 
 
 def _encrypted(event: CreateVolumeEvent, settings: VolumeSettings) -> VolumeSettings:
-    """EC2 encrypts the volume of an encrypted snapshot by itself, but an empty one only where it is asked to.
+    """Asks for encryption of an empty volume; EC2 encrypts volumes of encrypted snapshots by itself.
 
-    A key is of one Region, so a snapshot of another one leaves the default key.
+    A key belongs to one Region, so for a snapshot of another Region the default key is used.
     """
     volume = event.volume
     if event.plan.strategy is not Strategy.DIRECT_WRITE or not volume.snapshot_encrypted:
@@ -109,9 +109,9 @@ def _encrypted(event: CreateVolumeEvent, settings: VolumeSettings) -> VolumeSett
 
 
 def _known(event: CreateVolumeEvent, record: VolumeNotes) -> KnownVolume:
-    """The volume's record. Without one, nothing would prove that a volume with our tags is ours.
+    """The volume's record, which proves that a volume with our tags is ours.
 
-    `Announce Plan` writes it, and a restore goes on where that failed.
+    `Announce Plan` writes the plan to it; if that failed, it is written here.
     """
     known = record.read()
     if not known.was_never_lost:
@@ -120,9 +120,9 @@ def _known(event: CreateVolumeEvent, record: VolumeNotes) -> KnownVolume:
 
 
 def _create(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeStore, token: str) -> str:
-    """With a boost, every refusal of the settings or the quota is taken to be its fault.
+    """Creates the volume. With a boost, a refusal of the settings or the quota counts as the boost's fault.
 
-    If it was innocent, the next plan meets the same refusal again.
+    If it was not, the next plan gets the same refusal.
     """
     boost = event.plan.boost
     try:
@@ -141,7 +141,7 @@ def _create(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeS
 
 
 def _boosted(settings: VolumeSettings, boost: Boost) -> VolumeSettings:
-    """The tag comes with the volume: whatever happens next, it says what to go back to."""
+    """The boosted settings, with a tag from the beginning that says which settings to go back to."""
     return replace(
         settings,
         volume_type=boost.volume_type,
@@ -152,7 +152,7 @@ def _boosted(settings: VolumeSettings, boost: Boost) -> VolumeSettings:
 
 
 def _copy(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeStore, token: str) -> str:
-    """A copy of the source volume as it is now; the source may have grown since the snapshot."""
+    """Copies the source volume as it is now; it may have grown since the snapshot."""
     source_id = event.volume.source_volume_id
     if source_id is None:
         raise VolumeCopyUnavailableError(f"{event.volume.snapshot_id} names no source volume to copy")
@@ -183,7 +183,7 @@ def _boost(event: CreateVolumeEvent, volume_id: str) -> JsonObject | None:
 
 
 def client_token(restore_id: str, index: int, attempt: int) -> str:
-    """The same for a retried state, another for the next plan: EC2 refuses a token with other parameters."""
+    """A token that differs only for another plan, because EC2 refuses a token with other parameters."""
     return hashlib.sha256(f"{restore_id}/{index}/{attempt}".encode()).hexdigest()[:TOKEN_LENGTH]
 
 

@@ -4,9 +4,9 @@ The copy of another Region's snapshot is made once, waited for, and given back; 
 CopySnapshot has no idempotency token (botocore). So the record says that we are about to ask, and a copy
 whose id was lost is found by its tags. Only if none appears for two minutes a second one is asked for.
 
-A boost is taken back by lowering the volume to the settings that it was ordered with. EC2 takes four
-modifications of a volume in 24 hours, and ModifyVolume has no client token. So what EC2 says of the volume
-decides what is left to do: however often this is asked, one modification is started.
+A boost ends when the volume is lowered to the ordered settings. EC2 accepts four modifications of a volume in
+24 hours, and ModifyVolume has no client token. So EC2's description of the volume decides what is left to do:
+however often this is called, one modification is started.
 
 Fast snapshot restore costs by the hour until it is disabled.
 """
@@ -68,7 +68,7 @@ def copy_snapshot(
     table: RestoreTable,
     stack_name: str,
 ) -> Copying:
-    """Starts the copy, or looks how far it is. Raises SnapshotNotUsableError."""
+    """Starts the copy, or returns its state. Raises SnapshotNotUsableError."""
     index, record = event.volume.index, VolumeNotes(table, event.restore_id, event.volume.index)
     noted = record.read().snapshot_copy
     found = _found(noted, copies.of_restore(event.restore_id, index) if noted.asked_at else [])
@@ -94,7 +94,7 @@ def copy_snapshot(
 
 
 def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table: RestoreTable) -> list[str]:
-    """Deletes what was copied for the volume, and returns it in words. Does nothing where nothing was."""
+    """Deletes the snapshots that were copied for the volume, and returns them in words."""
     if VolumeNotes(table, restore_id, index).read().snapshot_copy.asked_at is None:
         return []
     found = copies.of_restore(restore_id, index)
@@ -104,7 +104,7 @@ def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table:
 
 
 def _found(noted: SnapshotCopy, made: list[Snapshot]) -> Snapshot | None:
-    """The one that the record names, else the first of those with our tags."""
+    """The copy that the record names, else the first one with our tags."""
     ordered = sorted(made, key=lambda snapshot: (snapshot.started_at, snapshot.snapshot_id))
     named = [snapshot for snapshot in ordered if snapshot.snapshot_id == noted.snapshot_id]
     return next(iter([*named, *ordered]), None)
@@ -131,12 +131,12 @@ def _order(event: PrepareSnapshotEvent, source: CopiedSnapshot, minutes: int, st
 
 @dataclass(frozen=True, slots=True)
 class Lowering:
-    """What became of it: `lowered`, `lowering` (ask again later) or `not-lowered` (asking does not help)."""
+    """What became of the boost: `lowered`, `lowering` (call again) or `not-lowered` (for good)."""
 
     state: Literal["lowering", "lowered", "not-lowered"]
     reason: str = ""
     accepted: bool = False
-    """EC2 has taken the modification; from its start the lower settings are billed."""
+    """EC2 has accepted the modification; from its start the lower settings are billed."""
 
 
 def lower(
@@ -146,9 +146,9 @@ def lower(
     volumes: VolumeStore,
     modifications: VolumeModifications,
 ) -> Lowering:
-    """Never raises: a volume that is at full speed must not fail for what it costs.
+    """Lowers the volume. Never raises, because a volume at full speed must not fail for what it costs.
 
-    `target` says what to go back to where somebody has removed the volume's tag.
+    `target` has the settings to go back to if somebody has removed the volume's tag.
     """
     try:
         volume = volumes.get(volume_id)
@@ -182,7 +182,7 @@ def _is_in_force(volume: Volume, target: PerformanceSettings, change: VolumeModi
 
 
 def _without_tag(volume: Volume, volumes: VolumeStore) -> Lowering:
-    """The tag says that there is something to lower; it goes last."""
+    """Removes the tag last, because it says that there is something to lower."""
     try:
         if BOOST_TAG in volume.settings.tags:
             volumes.untag(volume.volume_id, BOOST_TAG)
@@ -199,7 +199,7 @@ class ReturnedFastRestore:
 
     released: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
-    """It stays on, because somebody else enabled it, and costs money."""
+    """What stays enabled and costs money, because somebody else enabled it."""
 
 
 def release_fast_restore(
@@ -212,8 +212,8 @@ def release_fast_restore(
 ) -> ReturnedFastRestore:
     """Disables it at `place`, a snapshot and an Availability Zone, if we enabled it and no volume needs it.
 
-    The record's notes about this volume are deleted last: a retry after a failed call must find them. Raises
-    ThrottledError and ServiceUnavailableError.
+    The record's notes about it are deleted last, so that a retry finds them. Raises ThrottledError and
+    ServiceUnavailableError.
     """
     user = fast_restore_user(restore_id, index)
     record = VolumeNotes(table, restore_id, index)
@@ -245,7 +245,7 @@ def _disable(
 
 
 def claim_again(user: str, place: tuple[str, str], noted: KnownFastRestore, table: RestoreTable) -> None:
-    """Writes the table's claim once more where it is lost, from what is noted of the volume."""
+    """Writes a lost claim to the table again, from the volume's record."""
     enabling_time = noted.enabling_time
     if enabling_time is None:
         return

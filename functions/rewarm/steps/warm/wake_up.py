@@ -1,4 +1,4 @@
-"""An event of AWS ends the waits for what it is about; the handler `wake_up` calls this."""
+"""An event of AWS ends the waits for its subject; the handler `wake_up` calls this."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def wake_up(
     event: JsonObject,
     ports: WakeUpPorts,
 ) -> int:
-    """How many were woken; 0 for an event that nobody waits for, that is not ours, or that came before."""
+    """Returns how many were woken; 0 for an event that nobody waits for, a foreign or a repeated one."""
     signal = signal_of(event)
     if signal is None:
         return 0
