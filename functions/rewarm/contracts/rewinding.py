@@ -166,10 +166,10 @@ class RewindResult(Contract):
     writing: Annotated[
         bool, Field(description="The gate was opened: blocks may be written, and nothing is cancelled.")
     ] = False
-    seen: Annotated[BlocksWritten, Field(description="What the agent of this attempt has said so far.")] = (
-        BlocksWritten()
+    seen: BlocksWritten = Field(
+        default_factory=BlocksWritten, description="What the agent of this attempt has said so far."
     )
-    written: Annotated[BlocksWritten, Field(description="By the attempts before.")] = BlocksWritten()
+    written: BlocksWritten = Field(default_factory=BlocksWritten, description="By the attempts before.")
     evidence_percent: Annotated[int, Field(description="How far the snapshot was.")] = 0
     evidence_moved_at: Annotated[Instant | None, Field(description="When it was that far first.")] = None
     stopped_by: Annotated[
@@ -177,7 +177,7 @@ class RewindResult(Contract):
     ] = None
     next_part: Annotated[int, Field(description="Of the manifest.")] = 0
     delta: Annotated[Delta | None, Field(description="What is to be copied now; null for nothing.")] = None
-    counts: BlockCounts = BlockCounts()
+    counts: BlockCounts = Field(default_factory=BlockCounts)
     initialization: PollInitializationResult | None = None
     plan: Annotated[
         Plan | None, Field(description="At the end: with the price of the blocks that were really read.")

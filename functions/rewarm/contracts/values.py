@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, with_config
 
@@ -183,6 +183,12 @@ class Basis(Contract):
     restores: int = Field(default=0, ge=0)
 
 
+BY_PRIORS: Any = Field(
+    default_factory=Basis, json_schema_extra={"default": {"source": "priors", "restores": 0}}
+)
+"""An instance as the default would be built at every cold start. The schemas say it anyway."""
+
+
 class PhaseReport(Contract):
     """A part of a restore: estimated, and as it was; None where one of the two is missing."""
 
@@ -238,7 +244,7 @@ class Plan(Contract):
     cost_parts: list[CostPart] = Field(default_factory=list)
     why: str
     deadline_missed: bool = False
-    basis: Basis = Basis()
+    basis: Basis = BY_PRIORS
     phases: Annotated[
         dict[Phase, tuple[float, float]], Field(description="P50 and P90 seconds of each part.")
     ] = Field(default_factory=dict)
@@ -314,7 +320,7 @@ class Candidate(Contract):
             "zone; null for other strategies."
         ),
     ] = None
-    basis: Basis = Basis()
+    basis: Basis = BY_PRIORS
 
 
 class VolumePlan(Contract):

@@ -31,7 +31,11 @@ for name in json.loads(sys.argv[1]):
     if (child := os.fork()) == 0:
         collections.clear()
         getattr(importlib.import_module("rewarm.runtime"), name)
-        print(json.dumps({"handler": name, "collections": len(collections), "modules": sorted(sys.modules)}))
+        types = [one for one in gc.get_objects() if isinstance(one, type)]
+        models = [one for one in types if issubclass(one, pydantic.BaseModel) and one.model_fields]
+        built = sorted(one.__name__ for one in models if one.__pydantic_complete__)
+        found = {"collections": len(collections), "modules": sorted(sys.modules), "built": built}
+        print(json.dumps({"handler": name, **found}))
         sys.stdout.flush()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0, name
@@ -67,3 +71,8 @@ def test_no_handler_imports_what_it_does_not_need_at_once(imported):
 def test_nothing_is_collected_while_a_handler_is_imported(imported):
     """Nothing could be: what an import makes stays."""
     assert {handler: one["collections"] for handler, one in imported.items() if one["collections"]} == {}
+
+
+def test_no_contract_is_built_while_a_handler_is_imported(imported):
+    """A default that is an instance would: pydantic makes a validator for it."""
+    assert {handler: one["built"] for handler, one in imported.items() if one["built"]} == {}

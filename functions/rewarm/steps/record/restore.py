@@ -15,7 +15,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from pydantic import ValidationError, ValidatorFunctionWrapHandler, field_validator
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import ReportResult
@@ -95,9 +95,9 @@ class KnownDrill(Item):
 class KnownRequest(Item):
     """The request, as far as it still matters once it is carried out; that of another version, too."""
 
-    source: KnownSource = KnownSource()
-    target: KnownTarget = KnownTarget()
-    drill: KnownDrill = KnownDrill()
+    source: KnownSource = Field(default_factory=KnownSource)
+    target: KnownTarget = Field(default_factory=KnownTarget)
+    drill: KnownDrill = Field(default_factory=KnownDrill)
     dry_run: bool = False
     on_failure: OnFailure = OnFailure.CLEAN_UP
 
@@ -155,7 +155,7 @@ class KnownRestore(Item):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     deadline_at: datetime | None = None
-    request: KnownRequest = KnownRequest()
+    request: KnownRequest = Field(default_factory=KnownRequest)
     trigger: Trigger | None = None
     alarm_held_until: datetime | None = None
     """Until this time the alarm that started it starts no other restore."""
@@ -163,7 +163,7 @@ class KnownRestore(Item):
     summary: JsonObject | None = None
     events: list[JsonObject] = []
     """What was said of the whole restore."""
-    failure: KnownFailure = KnownFailure()
+    failure: KnownFailure = Field(default_factory=KnownFailure)
     report_key: str | None = None
     page_key: str | None = None
     cancel_requested: bool = False
@@ -173,8 +173,8 @@ class KnownRestore(Item):
     told_at: datetime | None = None
     recovered: bool = False
     """Its item was lost, and made again."""
-    instance: KnownInstance = KnownInstance()
-    slack: KnownSlack = KnownSlack()
+    instance: KnownInstance = Field(default_factory=KnownInstance)
+    slack: KnownSlack = Field(default_factory=KnownSlack)
     volumes: Mapping[int, KnownVolume] = {}
     """Those that were read."""
 
