@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, StrictInt, StrictStr
 from pydantic.alias_generators import to_snake
 
-from rewarm.contracts.base import Contract, Instant, JsonObject
-from rewarm.contracts.parsing import parsed
+from rewarm.contracts.base import Contract, Instant, JsonObject, parsed
 from rewarm.contracts.request import (
     ImageId,
     InstanceId,

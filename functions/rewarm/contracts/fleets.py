@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt
 
-from rewarm.contracts.answers import Limit, Links, NextToken
-from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent, Usd
+from rewarm.contracts.base import Contract, Instant, JsonObject, Limit, Links, NextToken, StepEvent, Usd
 from rewarm.contracts.fleet_source import FleetSource
 from rewarm.contracts.request import (
     CostLimit,

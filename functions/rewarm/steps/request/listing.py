@@ -16,22 +16,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from rewarm.contracts.answers import MOST_ON_A_PAGE, RestoresQuery, RunbooksQuery
+from rewarm.contracts.answers import RestoresQuery, RunbooksQuery
+from rewarm.contracts.base import MOST_ON_A_PAGE, parsed
 from rewarm.contracts.fleets import FleetsQuery
-from rewarm.contracts.parsing import parsed
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.fleets import FleetStatus, status_of_fleet
 from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import RUNBOOK, VOLUME_COUNT, Listed, RestoreTable
+from rewarm.ports.restores import FIRST, LAST, RUNBOOK, VOLUME_COUNT, Listed, RestoreTable
 from rewarm.steps.record.restore import Status
 
 MOST_LOOKED_AT = 1_000
 """Entries for one page: some hundred milliseconds of DynamoDB."""
 LONGEST_PLACE = 1_200
 """Bytes: a time, and an alarm's name of 255 characters."""
-FIRST, LAST = "0", "9999-12-31T23:59:59Z"
-"""Before and after every time."""
 Place = tuple[str, str]
 Places = dict[str, Place | None]
 """Status -> where its list continues; None where it begins. A status whose list is over is not there."""
