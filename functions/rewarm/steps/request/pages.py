@@ -37,7 +37,8 @@ def show_page(token: str, *, now: datetime, links: PageLinks, ports: GetRestoreP
     if url is not None:
         return ShownPage(url, {})
     account = get_restore(page.restore_id, ports) or {}
-    return ShownPage(None, {**account, "at": iso(now), "running": record.goes_on})
+    settled = [index for index in record.indexes if record.settled(index)]
+    return ShownPage(None, {**account, "at": iso(now), "running": record.goes_on, "settled": settled})
 
 
 def _key(page: LinkedPage, record: KnownRestore) -> str | None:
