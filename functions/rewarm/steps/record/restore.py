@@ -267,6 +267,22 @@ class KnownRestore(Item):
         between = [news for _, volume in sorted(self.volumes.items()) for news in volume.events]
         return sorted([*first, *between, *last], key=lambda news: parsed_time(news.get("at")) or _NEVER)
 
+    @property
+    def is_change(self) -> bool:
+        """It is of a change of performance, which is listed among the restores."""
+        return "acceptedAt" in self.raw
+
+    def listed(self) -> JsonObject:
+        """As a list of restores shows it; times as they were written."""
+        return {
+            "finishedAt": self.raw.get("finishedAt"),
+            "deadlineAt": self.raw.get("deadlineAt"),
+            "trigger": self.raw["trigger"] if self.trigger else None,
+            "instanceId": self.request.target.instance_id,
+            "volumeCount": self.raw.get(VOLUME_COUNT),
+            "step": self.failure.state,
+        }
+
     def public(self) -> JsonObject:
         """As GET /restores/{id} shows it: what is known of a volume stands with its index."""
         general: JsonObject = {}
