@@ -203,6 +203,11 @@ class KnownRestore(Item):
         """Whether it has not ended; a dry run ends with its plan."""
         return not self.is_finished and not (self.request.dry_run and self.status == Status.PLANNED)
 
+    def stop_if_cancelled(self) -> None:
+        """Raises RestoreCancelledError."""
+        if self.cancel_requested:
+            raise _cancelled(was_swept=self.raw.get("cancelAsked") is False)
+
     @property
     def is_drill(self) -> bool:
         """Nobody keeps data on its volumes."""
@@ -550,10 +555,12 @@ def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:
     """Returns the restore's status. Raises RestoreCancelledError."""
     standing = table.standing(restore_id)
     if standing.is_cancelled:
-        raise RestoreCancelledError(
-            SWEPT if standing.was_swept else "the restore was cancelled, as asked for"
-        )
+        raise _cancelled(was_swept=standing.was_swept)
     return standing.status
+
+
+def _cancelled(*, was_swept: bool) -> RestoreCancelledError:
+    return RestoreCancelledError(SWEPT if was_swept else "the restore was cancelled, as asked for")
 
 
 def parsed_time(value: object) -> datetime | None:
