@@ -13,7 +13,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core.core_schema import DataclassSchema
 
-from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.base import Contract, JsonObject, parsed
 from rewarm.contracts.benchmarks import (
     BenchmarkRequest,
     BenchmarkResult,
@@ -22,7 +22,7 @@ from rewarm.contracts.benchmarks import (
     MeasuredFigure,
 )
 from rewarm.contracts.fleets import FleetRequest
-from rewarm.contracts.parsing import parse_restore_request, parsed
+from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.performance import PerformanceRequest
 from rewarm.contracts.plans import PlanResult
 from rewarm.contracts.results import ReportResult

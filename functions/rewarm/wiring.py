@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from rewarm import adapters
@@ -69,8 +69,14 @@ def _client(service: str) -> Any:
     return clients.client(service)
 
 
+def _later_client(service: str) -> Any:
+    """Of a service that few of those ask who have the port."""
+    return clients.later(partial(_client, service))
+
+
 _s3 = cache(clients.s3_client)
 _client_that_tries_once = cache(clients.client_that_tries_once)
+_price_list_client = cache(clients.price_list_client)
 
 
 def alarm_accounts() -> Collection[str]:
@@ -107,7 +113,9 @@ def undo_log_days() -> int:
 
 def snapshots() -> SnapshotCatalog:
     lister = clients.block_list_client(adapters.snapshot_blocks.THREADS)
-    return adapters.snapshots.Ec2SnapshotCatalog(_client("ec2"), lister, _client("kms"), _foreign_snapshots)
+    return adapters.snapshots.Ec2SnapshotCatalog(
+        _client("ec2"), lister, _later_client("kms"), _foreign_snapshots
+    )
 
 
 @cache
@@ -118,7 +126,8 @@ def _foreign_snapshots(region: str) -> SnapshotCatalog:
 
 
 def copies() -> SnapshotCopies:
-    return adapters.snapshots.Ec2SnapshotCopies(_client("ec2"), _client_that_tries_once("ec2"))
+    once = clients.later(partial(_client_that_tries_once, "ec2"))
+    return adapters.snapshots.Ec2SnapshotCopies(_client("ec2"), once)
 
 
 def evidence() -> EvidenceSnapshots:
@@ -130,7 +139,7 @@ def calibration_snapshots() -> CalibrationSnapshots:
 
 
 def fast_restores() -> FastSnapshotRestores:
-    return adapters.fast_restores.Ec2FastSnapshotRestores(_client("ec2"), _client("cloudwatch"))
+    return adapters.fast_restores.Ec2FastSnapshotRestores(_client("ec2"), _later_client("cloudwatch"))
 
 
 def volumes() -> VolumeStore:
@@ -217,11 +226,13 @@ def trail() -> CallTrail:
 
 
 def prices() -> Prices:
-    return adapters.prices.AwsPrices(clients.price_list_client(), settings.region, settings.price_overrides)
+    return adapters.prices.AwsPrices(
+        clients.later(_price_list_client), settings.region, settings.price_overrides
+    )
 
 
 def quotas() -> Quotas:
-    return adapters.quotas.ServiceQuotas(_client("service-quotas"), _client("ec2"))
+    return adapters.quotas.ServiceQuotas(_later_client("service-quotas"), _client("ec2"))
 
 
 def artifacts() -> Artifacts:
@@ -320,7 +331,7 @@ def inventory() -> Inventory:
     return adapters.executions.AwsInventory(
         _client("ec2"),
         _client("stepfunctions"),
-        _client("cloudformation"),
+        _later_client("cloudformation"),
         _table(),
         settings.restore_state_machine_arn,
     )
@@ -354,4 +365,4 @@ def message_refused() -> None:
 def slack_requests() -> adapters.slack_requests.SlackRequests | None:
     """What checks the clicks in Slack; None if there is no app."""
     arn = settings.slack_signing_secret_arn
-    return adapters.slack_requests.SlackRequests(_client("secretsmanager"), arn) if arn else None
+    return adapters.slack_requests.SlackRequests(_later_client("secretsmanager"), arn) if arn else None

@@ -60,7 +60,6 @@ ROOM_MAY_USE = {
             "record",
             "replace",
             "report",
-            "request",
             "select",
             "volume",
             "warm",
@@ -73,7 +72,7 @@ ROOM_MAY_USE = {
         "replace": {"record"},
         "rewind": {"record", "replace", "warm"},
         "report": {"record"},
-        "request": {"record", "select"},
+        "request": {"record", "select", "warm"},
         "select": {"record"},
         "verify": {"record", "warm"},
         "volume": {"record", "replace"},
@@ -112,8 +111,8 @@ SMALL_FOR_A_REASON = {
     "restore_page.py": "only functions that draw may import it",
 }
 """Module -> why it stands alone though it is short."""
-SHARED_BY_STATES = {"clean_up": {"remove"}}
-"""The sweeper does for a restore that was stopped what the state does for one that failed."""
+SHARED_BY_STATES = {"clean_up": {"remove"}, "release_target": {"give_back"}}
+"""The sweeper does for a restore that was stopped what the state does; so does a start that fails."""
 
 
 def modules() -> list[Path]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any
 
 import boto3
@@ -67,6 +68,25 @@ def _made(service: str, **options: Any) -> Any:
         own.register_component("data_loader", _Models(file_loader=_ModelFiles()))
         boto3.setup_default_session(botocore_session=own)
     return boto3.client(service, **options)  # type: ignore[call-overload]
+
+
+class _Later:
+    """Makes a client at its first call; one thread at a time makes one."""
+
+    _making = Lock()
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        with self._making:
+            client = self._make()
+        return getattr(client, name)
+
+
+def later(make: Callable[[], Any]) -> Any:
+    """A client that few cold starts call: to read its model takes up to 30 ms. `make` is cached."""
+    return _Later(make)
 
 
 def client(service: str, region: str | None = None) -> Any:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import urllib3
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.slack import escaped, markdown
@@ -40,29 +40,33 @@ _TIMEOUT = urllib3.Timeout(connect=0.5, read=1.0)
 """Slack waits three seconds for the answer to a click."""
 
 
-class _Named(BaseModel):
+class _Part(BaseModel):
+    model_config = ConfigDict(defer_build=True)
+
+
+class _Named(_Part):
     id: str | None = None
     team_id: str | None = None
     username: str | None = None
     name: str | None = None
 
 
-class _Action(BaseModel):
+class _Action(_Part):
     action_id: str | None = None
     value: str | None = None
 
 
-class _Block(BaseModel):
+class _Block(_Part):
     block_id: str | None = None
     elements: list[JsonObject] | None = None
 
 
-class _Message(BaseModel):
+class _Message(_Part):
     text: str | None = None
     blocks: list[_Block] | None = None
 
 
-class _Click(BaseModel):
+class _Click(_Part):
     """What is read of a payload, in the types that Slack documents."""
 
     type: str | None = None

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, StrictInt, StrictStr
 from pydantic.alias_generators import to_snake
 
-from rewarm.contracts.base import Contract, Instant, JsonObject
-from rewarm.contracts.parsing import parsed
+from rewarm.contracts.base import Contract, Instant, JsonObject, parsed
 from rewarm.contracts.request import (
+    NOT_BLANK,
     ImageId,
     InstanceId,
     SnapshotId,
@@ -57,7 +57,7 @@ class ImageSource(Contract):
 class RecoveryPointSource(Contract):
     """A recovery point of AWS Backup, of an EBS volume or an EC2 instance."""
 
-    arn: Annotated[StrictStr, Field(min_length=1, max_length=2_048)]
+    arn: Annotated[StrictStr, Field(min_length=1, max_length=2_048, json_schema_extra=NOT_BLANK)]
 
 
 class TagsSource(Contract):
@@ -73,6 +73,7 @@ class TagsSource(Contract):
         default=None, description="The newest completed snapshot of each volume with all these tags."
     )
     volume_tag: TagKey | None = Field(
+        json_schema_extra=NOT_BLANK,
         default=None,
         description="With snapshots: the key of the tag whose value says of which volume a snapshot is. "
         "Needed for copies of snapshots, because EC2 does not say it of them.",

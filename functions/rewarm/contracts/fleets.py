@@ -7,8 +7,17 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, with_config
 
-from rewarm.contracts.answers import Limit, Links, NextToken
-from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject, StepEvent, Usd
+from rewarm.contracts.base import (
+    CONTRACT,
+    Contract,
+    Instant,
+    JsonObject,
+    Limit,
+    Links,
+    NextToken,
+    StepEvent,
+    Usd,
+)
 from rewarm.contracts.fleet_source import FleetSource
 from rewarm.contracts.request import (
     CostLimit,

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictInt
 
-from rewarm.contracts.base import Contract, Instant
-from rewarm.contracts.parsing import parsed
+from rewarm.contracts.base import Contract, Instant, parsed
 from rewarm.contracts.request import Notify, given
 from rewarm.contracts.results import WaitSeconds
 from rewarm.domain.errors import InvalidRequestError

@@ -25,7 +25,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from rewarm import wiring
 from rewarm.adapters import clients
 from rewarm.contracts.answers import ApprovalQuery, RestoreQuery
-from rewarm.contracts.parsing import parsed
+from rewarm.contracts.base import parsed
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.domain import errors
 from rewarm.domain.fleets import FLEET_PREFIX

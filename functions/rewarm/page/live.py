@@ -105,7 +105,7 @@ def _volume(account: Json, planned: Json) -> Json:
         "p50": text.estimate_text(plan["readyP50Seconds"]),
         "p90": text.estimate_text(plan["readyP90Seconds"]),
         "cost": text.money(plan["costUsd"]),
-        "progress": "at full speed" if known.get("settled") else _progress(known),
+        "progress": "at full speed" if index in account.get("settled", ()) else _progress(known),
     }
 
 

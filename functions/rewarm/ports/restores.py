@@ -22,6 +22,10 @@ LISTED = (
     "acceptedAt", "alarmName", "deadlineAt", "failure", "finishedAt", "request", "trigger", VOLUME_COUNT,
 )  # fmt: skip
 """Attributes that a list has; the table's index holds a copy of them (template.yaml)."""
+FIRST, LAST = "0", "9999-12-31T23:59:59Z"
+"""Times before and after those of all records, for lists."""
+MOST_ROUNDS = 10
+"""Optimistic-lock retries: a competitor wins each round. DynamoDB is asked no more often than this."""
 
 OVER = ("sweptAt", "finishedAt")
 """Attributes of a restore that is over: the sweeper ends it, or it has ended by itself."""

@@ -319,6 +319,13 @@ class TestLists:
             "step": None, "trigger": {"kind": "alarm", "alarmName": "rewarm-0"},
         }  # fmt: skip
 
+    def test_a_record_that_somebody_has_changed_stops_no_list(self, api: Api) -> None:
+        (name,) = self.start(api, 1)
+        api.world.table.update(name, {"request": "mine", "failure": "mine", "trigger": "mine"})
+        (summary,) = api.call("GET", "/restores")[1]["restores"]
+        assert (summary["restoreId"], summary["instanceId"], summary["step"]) == (name, None, None)
+        assert self.pages(api, "alarmName=rewarm-0") == [[]]
+
     @pytest.mark.parametrize(
         ("query", "wanted"),
         [

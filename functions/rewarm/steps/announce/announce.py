@@ -12,6 +12,8 @@ from dataclasses import replace
 from datetime import timedelta
 from types import MappingProxyType
 
+from pydantic import Field
+
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.values import VolumeAssignment
@@ -71,6 +73,7 @@ class AnnounceResult(Contract):
     """The channels that accepted the message."""
 
     channels: list[str]
+    repeated: bool = Field(default=False, description="It had been said before, so nothing was sent.")
 
 
 def _metrics(event: AnnounceEvent, result: AnnounceResult) -> Iterator[Metric]:
@@ -78,7 +81,7 @@ def _metrics(event: AnnounceEvent, result: AnnounceResult) -> Iterator[Metric]:
 
     A restore whose report could not be written counts as finished.
     """
-    if event.event == "unreported" and result.channels:
+    if event.event == "unreported" and not result.repeated:
         yield Metric("RestoresFinished", dimensions={"verdict": "ready"})
     failure = event.details.get("failure")
     metric = FAILURES.get(event.event)
@@ -102,11 +105,10 @@ def announce(
 ) -> AnnounceResult:
     """Writes the news to the record, which has them even if no channel accepts the message, and sends it.
 
-    Returns the channels that accepted it; none if an earlier try has sent it. Raises RestoreCancelledError,
-    ServiceUnavailableError.
+    Raises RestoreCancelledError, ServiceUnavailableError.
     """
     if ended.is_reported(event, table):
-        return AnnounceResult(channels=[])
+        return AnnounceResult(channels=[], repeated=True)
     if artifacts is not None and "plansKey" in event.details:
         event = with_plans(event, artifacts)
     if event.event in usable.USABLE:
@@ -115,7 +117,7 @@ def announce(
         plan.note_asked(event, table)
     message = record_news(event, COMPOSERS[event.event], table)
     if message is None:
-        return AnnounceResult(channels=[])
+        return AnnounceResult(channels=[], repeated=True)
     asked = {"approval": event.details["question"]} if event.event == "approval" else {}
     channels = messages.send({**_as_json(message, event), **asked, **_link(event, links)})
     if event.event in MUST_BE_TAKEN and not channels:

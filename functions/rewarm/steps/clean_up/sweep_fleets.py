@@ -18,14 +18,13 @@ from rewarm.domain.fleets import FLEETS_RUNNING, FleetProgress
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource, failed_sweep
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import Listed
+from rewarm.ports.restores import FIRST, LAST, Listed
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from rewarm.steps.fleet.progress import account_of, kept_volumes, notify_of, progress
 from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet
 from rewarm.steps.record.restore import RestoreNotes, parsed_time
-from rewarm.steps.request.listing import FIRST, LAST
-from rewarm.steps.request.routes import wake_waiting
+from rewarm.steps.warm.wake_up import wake_waiting
 
 FLEETS = "fleets"
 MOST_FLEETS = 100
@@ -100,7 +99,7 @@ def _cancel(restore_ids: tuple[str, ...], ports: SweepPorts) -> int:
         with suppress(RestoreError):
             record = RestoreNotes(ports.table, restore_id)
             if ports.has_time() and record.cancel():
-                wake_waiting(restore_id, record.read(), waiters=ports.waiters, tasks=ports.tasks)
+                wake_waiting(restore_id, record.read().indexes, waiters=ports.waiters, tasks=ports.tasks)
     return len(restore_ids)
 
 

@@ -40,8 +40,8 @@ from rewarm.steps.clean_up.missing_reports import (
 )
 from rewarm.steps.record.lost_records import is_lost, recovered
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
-from rewarm.steps.request.routes import wake_waiting
-from rewarm.steps.select.admission import give_back
+from rewarm.steps.select.release_target import give_back
+from rewarm.steps.warm.wake_up import wake_waiting
 
 ABORTED = "ExecutionAborted"
 FAILURES = frozenset({Status.FAILED, Status.CANCELLED})
@@ -195,7 +195,7 @@ def _neglected(record: KnownRestore) -> set[int]:
 def _stop_volumes(restore_id: str, record: KnownRestore, ports: SweepPorts) -> SweptResource:
     """Asks executions of volumes to stop, which outlived that of the restore; they clean up by themselves."""
     _mark(restore_id, record, ports)
-    wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
+    wake_waiting(restore_id, record.indexes, waiters=ports.waiters, tasks=ports.tasks)
     return SweptResource(
         "restores", restore_id, "ending", "its volumes' executions still run, and are to stop"
     )

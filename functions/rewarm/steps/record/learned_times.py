@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from rewarm.contracts.base import parsed
 from rewarm.contracts.benchmarks import Calibration, CalibrationAnswer, StoredCalibration
-from rewarm.contracts.parsing import parsed
 from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import PriceBook

@@ -95,9 +95,9 @@ class KnownDrill(Item):
 class KnownRequest(Item):
     """The parts of a request that later steps need; they can be read of another version's request, too."""
 
-    source: KnownSource = KnownSource()
-    target: KnownTarget = KnownTarget()
-    drill: KnownDrill = KnownDrill()
+    source: KnownSource = Field(default_factory=KnownSource)
+    target: KnownTarget = Field(default_factory=KnownTarget)
+    drill: KnownDrill = Field(default_factory=KnownDrill)
     dry_run: bool = False
     on_failure: OnFailure = OnFailure.CLEAN_UP
 
@@ -155,7 +155,7 @@ class KnownRestore(Item):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     deadline_at: datetime | None = None
-    request: KnownRequest = KnownRequest()
+    request: KnownRequest = Field(default_factory=KnownRequest)
     trigger: Trigger | None = None
     alarm_held_until: datetime | None = None
     """Until this time the alarm that started it starts no other restore."""
@@ -163,7 +163,7 @@ class KnownRestore(Item):
     summary: JsonObject | None = None
     events: list[JsonObject] = []
     """News of the whole restore."""
-    failure: KnownFailure = KnownFailure()
+    failure: KnownFailure = Field(default_factory=KnownFailure)
     report_key: str | None = None
     page_key: str | None = None
     cancel_requested: bool = False
@@ -174,8 +174,8 @@ class KnownRestore(Item):
     """When at least one channel had accepted the message about its end."""
     recovered: bool = False
     """Its item was lost, and made again."""
-    instance: KnownInstance = KnownInstance()
-    slack: KnownSlack = KnownSlack()
+    instance: KnownInstance = Field(default_factory=KnownInstance)
+    slack: KnownSlack = Field(default_factory=KnownSlack)
     volumes: Mapping[int, KnownVolume] = {}
     """Only the volumes that were read."""
 
@@ -203,6 +203,11 @@ class KnownRestore(Item):
     def goes_on(self) -> bool:
         """Whether it has not ended; a dry run ends with its plan."""
         return not self.is_finished and not (self.request.dry_run and self.status == Status.PLANNED)
+
+    def stop_if_cancelled(self) -> None:
+        """Raises RestoreCancelledError."""
+        if self.cancel_requested:
+            raise _cancelled(was_swept=self.raw.get("cancelAsked") is False)
 
     @property
     def is_drill(self) -> bool:
@@ -267,6 +272,22 @@ class KnownRestore(Item):
         last = [news for news in self.events if news.get("event") != "plan"]
         between = [news for _, volume in sorted(self.volumes.items()) for news in volume.events]
         return sorted([*first, *between, *last], key=lambda news: parsed_time(news.get("at")) or _NEVER)
+
+    @property
+    def is_change(self) -> bool:
+        """It is of a change of performance, which is listed among the restores."""
+        return "acceptedAt" in self.raw
+
+    def listed(self) -> JsonObject:
+        """As a list of restores shows it; times as they were written."""
+        return {
+            "finishedAt": self.raw.get("finishedAt"),
+            "deadlineAt": self.raw.get("deadlineAt"),
+            "trigger": self.raw["trigger"] if self.trigger else None,
+            "instanceId": self.request.target.instance_id,
+            "volumeCount": self.raw.get(VOLUME_COUNT),
+            "step": self.failure.state,
+        }
 
     def public(self) -> JsonObject:
         """As GET /restores/{id} shows it, with what is known of each volume under its index."""
@@ -535,10 +556,12 @@ def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:
     """Returns the restore's status. Raises RestoreCancelledError."""
     standing = table.standing(restore_id)
     if standing.is_cancelled:
-        raise RestoreCancelledError(
-            SWEPT if standing.was_swept else "the restore was cancelled, as asked for"
-        )
+        raise _cancelled(was_swept=standing.was_swept)
     return standing.status
+
+
+def _cancelled(*, was_swept: bool) -> RestoreCancelledError:
+    return RestoreCancelledError(SWEPT if was_swept else "the restore was cancelled, as asked for")
 
 
 def parsed_time(value: object) -> datetime | None:

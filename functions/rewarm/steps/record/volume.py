@@ -158,7 +158,7 @@ class KnownReplaced(Item):
     reason: str | None = None
     unmounted: list[str] = []
     detached_at: datetime | None = None
-    look: PendingLook = PendingLook()
+    look: PendingLook = Field(default_factory=PendingLook)
     started_at: datetime | None = None
     """For a root volume only, as the three below: when EC2 was about to be asked to swap it."""
     tasks_before: list[str] = []
@@ -245,20 +245,20 @@ class KnownVolume(Item):
     """The record of one volume; each part is empty if it is missing."""
 
     plan: JsonObject | None = None
-    made: MadeVolume = Field(MadeVolume(), alias="volume")
-    command: KnownCommand = KnownCommand()
-    fast_restore: KnownFastRestore = Field(KnownFastRestore(), alias="fastSnapshotRestore")
-    snapshot_copy: SnapshotCopy = SnapshotCopy()
-    boost: BoostedVolume = BoostedVolume()
+    made: MadeVolume = Field(default_factory=MadeVolume, alias="volume")
+    command: KnownCommand = Field(default_factory=KnownCommand)
+    fast_restore: KnownFastRestore = Field(default_factory=KnownFastRestore, alias="fastSnapshotRestore")
+    snapshot_copy: SnapshotCopy = Field(default_factory=SnapshotCopy)
+    boost: BoostedVolume = Field(default_factory=BoostedVolume)
     initialization: Initialization | None = None
-    measurement: MeasuringCommand = MeasuringCommand()
-    replaced: KnownReplaced = KnownReplaced()
+    measurement: MeasuringCommand = Field(default_factory=MeasuringCommand)
+    replaced: KnownReplaced = Field(default_factory=KnownReplaced)
     rewind: Rewinding | None = None
     clean_up: CleanedUp | None = None
     story: JsonObject = {}
     """What was known of a volume that failed."""
-    report: ReportKeys = ReportKeys()
-    sending: Sending = Sending()
+    report: ReportKeys = Field(default_factory=ReportKeys)
+    sending: Sending = Field(default_factory=Sending)
     message_sent: JsonObject | None = Field(None, alias="told")
     """There once a message has said that the volume is at full speed."""
     events: list[JsonObject] = []

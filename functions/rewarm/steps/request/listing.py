@@ -16,22 +16,20 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from rewarm.contracts.answers import MOST_ON_A_PAGE, RestoresQuery, RunbooksQuery
+from rewarm.contracts.answers import RestoresQuery, RunbooksQuery
+from rewarm.contracts.base import MOST_ON_A_PAGE, parsed
 from rewarm.contracts.fleets import FleetsQuery
-from rewarm.contracts.parsing import parsed
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.fleets import FleetStatus, status_of_fleet
 from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import RUNBOOK, VOLUME_COUNT, Listed, RestoreTable
-from rewarm.steps.record.restore import Status
+from rewarm.ports.restores import FIRST, LAST, RUNBOOK, Listed, RestoreTable
+from rewarm.steps.record.restore import KnownRestore, Status
 
 MOST_LOOKED_AT = 1_000
 """The most entries that are read for a page: some hundred milliseconds of DynamoDB."""
 LONGEST_PLACE = 1_200
 """Bytes: a time, and an alarm's name of 255 characters."""
-FIRST, LAST = "0", "9999-12-31T23:59:59Z"
-"""Bounds before and after every time."""
 Place = tuple[str, str]
 Places = dict[str, Place | None]
 """Status -> where its list continues, None for its beginning; without statuses whose list has ended."""
@@ -136,15 +134,10 @@ def list_fleets(query: JsonObject, table: RestoreTable) -> JsonObject:
 
 
 def _fleet(entry: Listed) -> JsonObject:
-    record = entry.record
-    return {
-        "fleetId": entry.name,
-        "status": status_of_fleet(record["status"]),
-        "startedAt": entry.at,
-        "finishedAt": record.get("finishedAt"),
-        "deadlineAt": record.get("deadlineAt"),
-        "volumeCount": record.get(VOLUME_COUNT),
-    }
+    shown = KnownRestore.model_validate(entry.record).listed()
+    status = status_of_fleet(entry.record["status"])
+    dates = {name: shown[name] for name in ("finishedAt", "deadlineAt", "volumeCount")}
+    return {"fleetId": entry.name, "status": status, "startedAt": entry.at, **dates}
 
 
 def _merged(lanes: Sequence[_Lane]) -> Iterator[Listed]:
@@ -158,44 +151,25 @@ def _merged(lanes: Sequence[_Lane]) -> Iterator[Listed]:
 
 
 def _fits(entry: Listed, asked: RestoresQuery) -> bool:
-    """Whether the filter lets a restore pass; records with `acceptedAt` are changes of performance."""
-    record, at = entry.record, datetime.fromisoformat(entry.at)
+    record, at = KnownRestore.model_validate(entry.record), datetime.fromisoformat(entry.at)
+    alarm_name = record.trigger.alarm_name if record.trigger else None
     return (
-        "acceptedAt" not in record
+        not record.is_change
         and (asked.since or at) <= at <= (asked.until or at)
-        and asked.instance_id in (None, _instance(record))
-        and asked.alarm_name in (None, _trigger(record).get("alarmName"))
-        and asked.drill in (None, _drilled(record))
+        and asked.instance_id in (None, record.request.target.instance_id)
+        and asked.alarm_name in (None, alarm_name)
+        and asked.drill in (None, record.request.drill.runbook)
     )
 
 
 def _summary(entry: Listed) -> JsonObject:
-    record = entry.record
+    record = KnownRestore.model_validate(entry.record)
     return {
         "restoreId": entry.name,
-        "status": record["status"],
+        "status": entry.record["status"],
         "startedAt": entry.at,
-        "finishedAt": record.get("finishedAt"),
-        "deadlineAt": record.get("deadlineAt"),
-        "trigger": record.get("trigger"),
-        "instanceId": _instance(record),
-        "volumeCount": record.get(VOLUME_COUNT),
-        "step": (record.get("failure") or {}).get("state"),
+        **record.listed(),
     }
-
-
-def _instance(record: JsonObject) -> str | None:
-    instance_id = ((record.get("request") or {}).get("target") or {}).get("instanceId")
-    return None if instance_id is None else str(instance_id)
-
-
-def _drilled(record: JsonObject) -> str | None:
-    """The runbook whose drill the restore was."""
-    return ((record.get("request") or {}).get("drill") or {}).get("runbook")
-
-
-def _trigger(record: JsonObject) -> JsonObject:
-    return record.get("trigger") or {}
 
 
 def _token(lanes: Sequence[_Lane]) -> str | None:

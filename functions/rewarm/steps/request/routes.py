@@ -26,7 +26,6 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
 )
 from rewarm.domain.fleets import is_fleet
-from rewarm.domain.ready.waits import approval_signal, cancel_signal
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
@@ -39,7 +38,9 @@ from rewarm.steps.record.lost_records import is_lost, recovered
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.record.volume import KnownVolume
 from rewarm.steps.request.runbooks import resolve_request
-from rewarm.steps.select.admission import HoldingPorts, Keeper, assign_and_hold, enter_stack, give_back
+from rewarm.steps.select.admission import HoldingPorts, Keeper, assign_and_hold, enter_stack
+from rewarm.steps.select.release_target import give_back
+from rewarm.steps.warm.wake_up import wake_waiting
 
 TRIGGER: JsonObject = {"kind": "api"}
 
@@ -247,14 +248,8 @@ def cancel_restore(
                 f"{restore_id} is ready: its volumes are at full speed, and what costs money is being "
                 "released; a volume that is not wanted any more is yours to delete"
             )
-        wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
+        wake_waiting(restore_id, record.indexes, waiters=ports.waiters, tasks=ports.tasks)
     return {"restoreId": restore_id, "status": record.status, "cancelRequested": True}
-
-
-def wake_waiting(restore_id: str, record: KnownRestore, *, waiters: Waiters, tasks: Tasks) -> int:
-    """Wakes the restore that waits for approval, or its volumes that wait for events; returns how many."""
-    signals = [approval_signal(restore_id), *(cancel_signal(restore_id, at) for at in record.indexes)]
-    return sum(tasks.wake(token) for signal in signals for token in waiters.take(signal))
 
 
 def _stop_if_ended(restore_id: str, record: KnownRestore) -> None:
@@ -282,7 +277,8 @@ def show_page(token: str, *, now: datetime, links: PageLinks, ports: GetRestoreP
     if url is not None:
         return ShownPage(url, {})
     account = get_restore(page.restore_id, ports) or {}
-    return ShownPage(None, {**account, "at": iso(now), "running": record.goes_on})
+    settled = [index for index in record.indexes if record.settled(index)]
+    return ShownPage(None, {**account, "at": iso(now), "running": record.goes_on, "settled": settled})
 
 
 def _key(page: LinkedPage, record: KnownRestore) -> str | None:

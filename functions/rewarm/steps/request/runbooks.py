@@ -6,7 +6,7 @@ import json
 import re
 from urllib.parse import quote
 
-from rewarm.contracts.parsing import as_drill, parse_restore_request, with_runbook
+from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import RestoreRequest
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
 from rewarm.domain.units import shown
@@ -84,10 +84,10 @@ def request_of_runbook(
             field="source.alarm",
         )
     asked = changes or {}
-    merged = with_runbook(asked, runbook)
+    merged = _with_runbook(asked, runbook)
     is_drill = asked.get("drill") is not None
     request = parse_restore_request(
-        as_drill(merged, asked, alarm_name) if is_drill else {**merged, "drill": None}
+        _as_drill(merged, asked, alarm_name) if is_drill else {**merged, "drill": None}
     )
     if request.source.alarm is not None:
         raise InvalidRequestError(
@@ -112,3 +112,36 @@ def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
     if request.drill is not None and not request.is_drill:
         raise InvalidRequestError("only goes with source.alarm: a drill is one of a runbook", field="drill")
     return request
+
+
+def _with_runbook(request: JsonObject, runbook: JsonObject) -> JsonObject:
+    """The runbook, with what the caller asked for differently.
+
+    `source` is always the runbook's; another target replaces the runbook's as a whole.
+    """
+    merged = dict(runbook)
+    for name, value in request.items():
+        if name == "source" or value is None:
+            continue
+        both_objects = name != "target" and isinstance(value, dict) and isinstance(merged.get(name), dict)
+        merged[name] = {**merged[name], **value} if both_objects else value
+    return merged
+
+
+def _as_drill(runbook: JsonObject, request: JsonObject, name: str) -> JsonObject:
+    """The runbook as its drill, to the target of the request or of the runbook's `drill`.
+
+    Raises InvalidRequestError where neither names one: a drill never goes to the runbook's own target.
+    """
+    drill = runbook["drill"]
+    if not isinstance(drill, dict):
+        return runbook
+    target = request.get("target") or drill.get("target")
+    if target is None:
+        raise InvalidRequestError(
+            "is missing; a drill goes to an instance with the tag rewarm:drills, or to a zone, and "
+            "not to the runbook's own target",
+            field="drill.target",
+        )
+    own = {"onFailure": "clean-up", "target": target, "drill": {**drill, "target": None, "runbook": name}}
+    return {**runbook, **own}

@@ -17,7 +17,7 @@ from rewarm.domain.plan.cost import PACKS_USD_PER_GIB_MONTH
 from rewarm.domain.units import clock_text, gib, iso, round_usd, size_text, usd_text
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts, LogObject, UndoLogs
-from rewarm.ports.restores import Listed, RestoreTable
+from rewarm.ports.restores import FIRST, LAST, Listed, RestoreTable
 from rewarm.steps.record.bucket import (
     UNDO_LOGS,
     undo_head_key,
@@ -28,7 +28,6 @@ from rewarm.steps.record.bucket import (
 from rewarm.steps.record.restore import FINISHED, KnownRestore, Status
 from rewarm.steps.record.volume import VolumeNotes
 
-FIRST, LAST = "0", "9999-12-31T23:59:59Z"
 RUNNING_AT_ONCE = 100
 """How many running restores are read at once to see whether they need a log."""
 

@@ -87,13 +87,13 @@ def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -
     """
     restore_id, index, instance_id = event.restore_id, event.volume.index, event.volume.instance_id or ""
     record = VolumeNotes(ports.table, restore_id, index)
-    noted = record.read().command
+    known = record.read()
+    noted = known.command
     if noted.attempt == attempt and noted.result is not None:
         return noted.result
     comment = f"rewarm apply {event.written_id} {attempt} for {restore_id}"[:100]
-    standing = record.read().sending
     key = progress_key(restore_id, index, warm_ups=0, restarts=attempt)
-    command_id = sent_before(standing, comment, ports.commands)
+    command_id = sent_before(known.sending, comment, ports.commands)
     if command_id is None:
         note = {"comment": comment, "instanceId": instance_id, "platform": APPLY}
         parameters = _parameters(event, attempt, first_part, key, ports)

@@ -12,7 +12,7 @@ state machine, where waiting costs nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,12 +31,10 @@ from rewarm.domain.errors import (
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits, Running, TargetHolds, check_stack
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.ports.restores import Holds, Pace, RestoreTable
+from rewarm.ports.restores import MOST_ROUNDS, Holds, Pace, RestoreTable
 from rewarm.steps.record.restore import FINISHED
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes
 
-MOST_ROUNDS = 10
-"""Optimistic-lock retries; a competitor wins each round."""
 MOST_CHECKED = 10
 """If the stack is full, so many of the oldest restores are checked; the sweeper checks all."""
 
@@ -159,25 +157,6 @@ def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: 
 def _over(held: TargetHolds, restore_id: str, now: datetime, keeper: Keeper) -> set[str]:
     since = {hold.restore_id: hold.since for hold in held.holds if hold.restore_id != restore_id}
     return {name for name, at in since.items() if keeper.is_over(Running(name, at), now)}
-
-
-def give_back(restore_id: str, *, holds: Holds) -> list[str]:
-    """Releases the restore's devices and its place in the stack; returns the devices. Idempotent."""
-    entry = holds.entry(restore_id)
-    if entry is None:
-        return []
-    released = _release(restore_id, entry.instance_id, holds) if entry.instance_id is not None else ()
-    holds.leave(restore_id)
-    return [f"{device} on {entry.instance_id}" for device in released]
-
-
-def _release(restore_id: str, instance_id: str, holds: Holds) -> Iterable[str]:
-    for _round in range(MOST_ROUNDS):
-        held = holds.on_target(instance_id)
-        devices = held.of(restore_id)
-        if not devices or holds.keep(held, held.without({restore_id})):
-            return devices.values()
-    raise ServiceUnavailableError(f"other restores to {instance_id} begin all the time; try again")
 
 
 def turn_of_restore(pace: Pace, now: datetime) -> datetime:

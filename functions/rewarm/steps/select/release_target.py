@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import Field
 
 from rewarm.contracts.base import Contract, StepEvent
-from rewarm.ports.restores import Holds
+from rewarm.domain.errors import ServiceUnavailableError
+from rewarm.ports.restores import MOST_ROUNDS, Holds
 from rewarm.steps.registration import state
-from rewarm.steps.select.admission import give_back
 
 
 class ReleaseTargetEvent(StepEvent):
@@ -36,3 +38,22 @@ def release_target(event: ReleaseTargetEvent, *, holds: Holds) -> ReleaseTargetR
     if event.has_unsent_messages:
         return ReleaseTargetResult(released=[])
     return ReleaseTargetResult(released=give_back(event.restore_id, holds=holds))
+
+
+def give_back(restore_id: str, *, holds: Holds) -> list[str]:
+    """The devices that the restore held; it runs no more. Does nothing the second time."""
+    entry = holds.entry(restore_id)
+    if entry is None:
+        return []
+    released = _release(restore_id, entry.instance_id, holds) if entry.instance_id is not None else ()
+    holds.leave(restore_id)
+    return [f"{device} on {entry.instance_id}" for device in released]
+
+
+def _release(restore_id: str, instance_id: str, holds: Holds) -> Iterable[str]:
+    for _round in range(MOST_ROUNDS):
+        held = holds.on_target(instance_id)
+        devices = held.of(restore_id)
+        if not devices or holds.keep(held, held.without({restore_id})):
+            return devices.values()
+    raise ServiceUnavailableError(f"other restores to {instance_id} begin all the time; try again")

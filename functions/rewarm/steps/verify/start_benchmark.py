@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from rewarm.contracts.base import JsonObject
+from rewarm.contracts.base import JsonObject, parsed
 from rewarm.contracts.benchmarks import BenchmarkRequest, StartedBenchmark
-from rewarm.contracts.parsing import parsed
 from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS, Pattern
 from rewarm.domain.errors import AgentUnreachableError, InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Instance

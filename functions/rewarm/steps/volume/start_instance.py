@@ -22,7 +22,7 @@ from rewarm.domain.units import clock_text, duration_text, iso
 from rewarm.domain.volume.replacing import STARTED_TAG
 from rewarm.domain.volume.targets import check_stopped
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.restore import KnownInstance, KnownRestore, RestoreNotes, stop_if_cancelled
+from rewarm.steps.record.restore import KnownInstance, KnownRestore, RestoreNotes
 from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.replace.started import StartedPorts, untag
@@ -78,11 +78,11 @@ def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> Star
 
     Raises InstanceNotUpError, TargetNotUsableError, TargetNotFoundError, RestoreCancelledError.
     """
-    stop_if_cancelled(ports.table, event.restore_id)
-    if event.volume.instance_id is None:
-        raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
     record = RestoreNotes(ports.table, event.restore_id)
     known = record.read()
+    known.stop_if_cancelled()
+    if event.volume.instance_id is None:
+        raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
     noted = known.instance
     if noted.state == "given-up":
         raise InstanceNotUpError(str(noted.reason))
