@@ -76,7 +76,7 @@ test-long: setup ## what make test has no room for: the agent for arm64 too, new
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 test-agent: ## the agent's tests: its release binaries, and a build under sanitizers (SYSTEMS="linux-arm64 …")
-	@$(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)"
+	@$(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)" QUICK=yes
 	@$(MAKE) --no-print-directory -C warmer check-asan UNDO_CASES=8 KILLS=6
 
 lint: setup ## all linters
