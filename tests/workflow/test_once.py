@@ -274,6 +274,7 @@ def test_cancel_ends_a_measurement(user: RestoreUser, phase: str) -> None:
     assert user.volume(volume_id)["Tags"]["rewarm:failed"] == restore_id
 
 
+@pytest.mark.long
 def test_cancel_after_the_end_is_refused(user: RestoreUser) -> None:
     done = user.restore(to_zone(user))
     answer = user.call("DELETE", f"/restores/{done.restore_id}")
