@@ -89,7 +89,7 @@ def test_an_event_ends_a_long_wait_and_a_false_one_costs_a_look(
     user: RestoreUser, monkeypatch: pytest.MonkeyPatch, volumes_take: Callable[..., None]
 ) -> None:
     """Half a minute after each look at the status an event says that the volume has been initialized."""
-    volumes_take(**loading(user, hours=4))
+    volumes_take(**loading(user, hours=1))
     core, initializations = user.region._core, user.region._initializations
     describe = initializations.describe
 
