@@ -136,9 +136,9 @@ def lab_rewind(lab: FastLab, **changes: Any) -> Json:
     """A volume of 8 GiB whose newest snapshot is half an hour old, and its rewind to an older one."""
     instance_id = lab.region.add_instance()
     volume_id = lab.region.add_volume(size_gib=8, attach_to=instance_id, device="/dev/sdf")
-    good = lab.region.add_snapshot(size_gib=8, extents=((0, 150), (1_000, 250)), volume_id=volume_id)
+    good = lab.region.add_snapshot(size_gib=8, extents=((0, 30), (1_000, 50)), volume_id=volume_id)
     lab.pass_time(3_600)
-    lab.region.add_snapshot(size_gib=8, extents=((0, 180), (1_000, 200)), volume_id=volume_id)
+    lab.region.add_snapshot(size_gib=8, extents=((0, 36), (1_000, 40)), volume_id=volume_id)
     lab.pass_time(1_800)
     target = {"instanceId": instance_id, "mode": "rewind"}
     return {"source": {"snapshotId": good}, "target": target, **changes}
