@@ -108,6 +108,7 @@ def test_a_damaged_volume_goes_back_and_the_rewind_is_undone(damaged: Damaged, u
     assert damaged.bytes() == before
 
 
+@pytest.mark.long
 def test_what_somebody_writes_while_the_agent_is_away_goes_back_too(
     damaged: Damaged, user: RestoreUser
 ) -> None:
