@@ -134,6 +134,7 @@ def test_an_alarm_that_goes_off_again_after_the_cooldown_restores_again(user: Re
         assert user.finished(started).main.states[-1] == "Restore Completed"
 
 
+@pytest.mark.long
 def test_a_run_of_a_schedule_that_is_started_twice_restores_once(user: RestoreUser) -> None:
     trigger = {"kind": "schedule", "scheduleName": unique("drill"), "scheduledAt": "2026-11-21T03:00:00Z"}
     told = {"request": to_zone(user), "trigger": trigger}

@@ -71,6 +71,7 @@ def test_what_stays_slow_fails_after_one_more_warm_up(user: RestoreUser) -> None
     assert_kept(user, done)
 
 
+@pytest.mark.long
 def test_the_agent_takes_over_what_stands_still(user: RestoreUser) -> None:
     request = request_for(user, "provisioned-rate") | {
         "verify": {"samples": 0},
