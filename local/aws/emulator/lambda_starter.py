@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 PACKAGES = ("boto3", "pydantic", "pydantic.json_schema", "aws_xray_sdk.core", "aws_lambda_powertools")
-PURE = ("rewarm/contracts", "rewarm/domain")
+PURE = ("rewarm/contracts", "rewarm/domain", "rewarm/ports", "rewarm/adapters")
 """Folders of a function's code whose modules read no environment."""
 LARGEST_BYTES = 128 * 1024
 """Of an environment with its command; Linux's own limit for one variable."""
