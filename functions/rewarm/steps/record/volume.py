@@ -11,14 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult
@@ -38,6 +31,10 @@ class Item(BaseModel):
 
     raw: JsonObject = Field(default_factory=dict, repr=False)
     """The whole part as it is stored; only steps/record reads it."""
+
+    def __deepcopy__(self, memo: Any = None) -> Self:
+        """Nobody changes it. pydantic would copy each default of each item that is read."""
+        return self
 
     @property
     def is_known(self) -> bool:
