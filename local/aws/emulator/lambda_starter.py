@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 PACKAGES = ("boto3", "pydantic", "pydantic.json_schema", "aws_xray_sdk.core", "aws_lambda_powertools")
-PURE = ("rewarm/contracts", "rewarm/domain", "rewarm/ports", "rewarm/adapters")
-"""Folders of a function's code whose modules read no environment."""
+PURE = ("rewarm/contracts", "rewarm/domain")
+"""Folders of a function's code whose modules read no environment and take no clock, as adapters do."""
 LARGEST_BYTES = 128 * 1024
 """Of an environment with its command; Linux's own limit for one variable."""
 
