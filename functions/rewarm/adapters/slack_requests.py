@@ -40,33 +40,33 @@ _TIMEOUT = urllib3.Timeout(connect=0.5, read=1.0)
 """Slack waits three seconds for the answer to a click."""
 
 
-class _Part(BaseModel):
+class _PayloadPart(BaseModel):
     model_config = ConfigDict(defer_build=True)
 
 
-class _Named(_Part):
+class _Named(_PayloadPart):
     id: str | None = None
     team_id: str | None = None
     username: str | None = None
     name: str | None = None
 
 
-class _Action(_Part):
+class _Action(_PayloadPart):
     action_id: str | None = None
     value: str | None = None
 
 
-class _Block(_Part):
+class _Block(_PayloadPart):
     block_id: str | None = None
     elements: list[JsonObject] | None = None
 
 
-class _Message(_Part):
+class _Message(_PayloadPart):
     text: str | None = None
     blocks: list[_Block] | None = None
 
 
-class _Click(_Part):
+class _Click(_PayloadPart):
     """What is read of a payload, in the types that Slack documents."""
 
     type: str | None = None
