@@ -34,6 +34,7 @@ from rewarm.domain.volume.leftovers import (
     RESTORE_TAG,
     STACK_TAG,
 )
+from rewarm.domain.volume.proof import evidence_description
 from rewarm.ports.snapshots import SnapshotCatalog
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Ec2SnapshotCopies:
                 SourceRegion=order.region,
                 SourceSnapshotId=order.snapshot_id,
                 CompletionDurationMinutes=order.minutes,
-                Description=f"Copy of {order.snapshot_id} in {order.region} for a restore",
+                Description=order.description,
                 TagSpecifications=[
                     {
                         "ResourceType": "snapshot",
@@ -127,7 +128,7 @@ class Ec2EvidenceSnapshots:
         with naming_errors():
             answer = self._creating.create_snapshot(
                 VolumeId=volume_id,
-                Description=f"{volume_id} before it goes back to {tags[EVIDENCE_TAG]}",
+                Description=evidence_description(volume_id, tags),
                 TagSpecifications=[
                     {
                         "ResourceType": "snapshot",

@@ -97,6 +97,12 @@ class RestoreTable(Protocol):
     def update_volume(self, restore_id: str, index: int, changes: JsonObject) -> None:
         """Sets the given attributes of one volume, and creates its record where it is missing."""
 
+    def begin_creation(self, restore_id: str, index: int, attempt: int, creation: JsonObject) -> JsonObject:
+        """Adds to the volume's `creations` what the attempt asks EC2 for, with a chance value as its `key`.
+
+        An attempt that is there already stays as it is. Returns the volume's record.
+        """
+
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
         """Adds to the list `events` of one volume."""
 

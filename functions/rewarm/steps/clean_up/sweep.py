@@ -24,8 +24,6 @@ from rewarm.domain.volume.leftovers import (
     SweepState,
     SweptResource,
     failed_sweep,
-    is_made_by_us,
-    own_volumes,
     restore_and_index,
     restore_of,
     untouchable,
@@ -33,14 +31,13 @@ from rewarm.domain.volume.leftovers import (
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.steps.clean_up.clean_up_account import UNPROVEN
 from rewarm.steps.clean_up.lost_claims import holders
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep_calibrations import CALIBRATIONS, sweep_calibrations
 from rewarm.steps.clean_up.sweep_fleets import FLEETS, sweep_fleets
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
-from rewarm.steps.record.volume import CleanedUp, KnownVolume, VolumeNotes
+from rewarm.steps.record.volume import CleanedUp, VolumeNotes
 from rewarm.steps.volume.extras import Lowering, lower, release_fast_restore
 
 __all__ = ["SWEEPS", "SweepPorts", "SweptResource", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
@@ -120,9 +117,7 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
 
 
 def _has_leftover(volumes: Iterable[Volume], index: int, record: KnownRestore) -> bool:
-    if record.status is None:
-        return False
-    own = own_volumes(volumes, record.volume(index).made_volumes)
+    own = record.volume(index).own_volumes(volumes) if record.status is not None else []
     return any(_is_leftover(volume, index, record) for volume in own)
 
 
@@ -158,8 +153,9 @@ def sweep_replaced(ports: SweepPorts) -> Iterator[SweptResource]:
         restore_id, place = old.settings.tags.get(REPLACED_TAG), place_of(old.settings.tags)
         if restore_id is None or place is None:
             continue
-        record = RestoreNotes(ports.table, restore_id).read()
-        if record.status != Status.READY and not record.settled(place.index):
+        record = RestoreNotes(ports.table, restore_id).read_with(place.index)
+        is_out = record.volume(place.index).replaced.volume_id == old.volume_id
+        if is_out and record.status != Status.READY and not record.settled(place.index):
             found.setdefault(restore_id, set()).add(place.index)
     return _end(found, ports)
 
@@ -256,43 +252,32 @@ def _end_one(
 def sweep_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
     """Lowers the volumes whose restore is over and did not do it."""
     boosted = ports.volumes.boosted(ports.stack_name)
-    alike = _by_restore(boosted)
     for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
         if not ports.has_time():
             yield SweptResource("boosts", "some", "ending", NO_TIME)
             return
         try:
             if _is_over(volume, ports.executions):
-                yield from _lower_own(volume, alike, ports)
+                yield from _lower_own(volume, ports)
         except Exception as error:
             yield failed_sweep("boosts", volume.volume_id, error)
 
 
-def _lower_own(
-    volume: Volume, alike: Mapping[tuple[str, int], list[Volume]], ports: SweepPorts
-) -> Iterator[SweptResource]:
-    """Nothing for a volume to which somebody has copied the tags of ours."""
+def _lower_own(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
+    """Nothing for a volume that no record calls boosted, whatever its tags say."""
     restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
-    known = KnownVolume()
     if restore_id is None:
-        own = [volume] if is_made_by_us(volume) else []
-    else:
-        known = VolumeNotes(ports.table, restore_id, index).read()
-        own = own_volumes(alike[restore_id, index], known.made_volumes)
-    if volume not in own:
         return
-    if restore_id is None or known.was_never_lost:
-        yield _lower(volume, ports)
-    elif not _is_lowered(volume):
-        yield SweptResource("boosts", volume.volume_id, "left", UNPROVEN)
-
-
-def _is_lowered(volume: Volume) -> bool:
-    """Then nothing costs more than it should, whosever the volume is."""
-    try:
-        return parse_performance(volume.settings.tags[BOOST_TAG]).fits(volume.settings)
-    except ValueError:
-        return False
+    known = VolumeNotes(ports.table, restore_id, index).read()
+    target = known.boost_target(volume)
+    if target is not None:
+        outcome = lower(volume.volume_id, target, volumes=ports.volumes, modifications=ports.modifications)
+        _tell(volume, target, outcome, ports)
+        yield SweptResource("boosts", volume.volume_id, _STATES[outcome.state], outcome.reason)
+    elif (known.boost.volume_id, known.boost.state) == (volume.volume_id, "lowered"):
+        # It has gone back, and only the tag could not be removed then.
+        ports.volumes.untag(volume.volume_id, BOOST_TAG)
+        yield SweptResource("boosts", volume.volume_id, "ended")
 
 
 def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:
@@ -300,26 +285,18 @@ def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:
     return restore_id is None or executions.is_over(restore_id, _index(volume))
 
 
-def _lower(volume: Volume, ports: SweepPorts) -> SweptResource:
-    outcome = lower(volume.volume_id, volumes=ports.volumes, modifications=ports.modifications)
-    _tell(volume, outcome, ports)
-    return SweptResource("boosts", volume.volume_id, _STATES[outcome.state], outcome.reason)
-
-
-def _tell(volume: Volume, outcome: Lowering, ports: SweepPorts) -> None:
-    tags = volume.settings.tags
-    restore_id = tags.get(RESTORE_TAG)
-    if restore_id is None:
-        return
+def _tell(volume: Volume, target: str, outcome: Lowering, ports: SweepPorts) -> None:
     told = {
         "volumeId": volume.volume_id,
         "state": outcome.state,
         "boosted": performance_of(volume.settings).in_words,
-        "target": _in_words(tags[BOOST_TAG]),
+        "target": _in_words(target),
+        "targetSettings": target,
         "reason": outcome.reason or "by the sweeper: the restore ended without doing it",
         "at": iso(ports.now),
     }
-    VolumeNotes(ports.table, restore_id, _index(volume)).note_boost(told)
+    tags = volume.settings.tags
+    VolumeNotes(ports.table, tags[RESTORE_TAG], _index(volume)).note_boost(told)
 
 
 def _in_words(target: str) -> str:

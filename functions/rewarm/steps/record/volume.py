@@ -6,7 +6,7 @@ restore's item, where a cancel meets them (restore.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -23,8 +23,10 @@ from pydantic.alias_generators import to_camel
 
 from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult
 from rewarm.contracts.values import Plan, VolumeAssignment
-from rewarm.domain.model import Strategy
+from rewarm.domain.model import Strategy, Volume
 from rewarm.domain.units import iso
+from rewarm.domain.volume.proof import Creation, proven
+from rewarm.domain.volume.replacing import Place
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 
@@ -72,6 +74,23 @@ class MadeVolume(Item):
     created_at: datetime | None = None
 
 
+class KnownCreation(Item):
+    """That EC2 is asked for a volume, before it is."""
+
+    asked_at: datetime | None = None
+    key: str = ""
+    origin: str | None = None
+    zone: str = ""
+    boost_target: str | None = None
+
+    @property
+    def proof(self) -> Creation | None:
+        """None where somebody has changed it."""
+        if self.asked_at is None or not self.key:
+            return None
+        return Creation(self.asked_at, self.key, self.origin, self.zone, self.boost_target)
+
+
 class Dispatch(Item):
     """What was sent, and where it says how far it is."""
 
@@ -116,6 +135,8 @@ class SnapshotCopy(Item):
     """The copy of another Region's snapshot."""
 
     asked_at: datetime | None = None
+    of: str = ""
+    region: str = ""
     snapshot_id: str | None = None
     """Once EC2 has answered."""
 
@@ -158,6 +179,9 @@ class KnownReplaced(Item):
     reason: str | None = None
     unmounted: list[str] = []
     detached_at: datetime | None = None
+    instance_id: str | None = None
+    device: str | None = None
+    delete_on_termination: bool | None = None
     look: PendingLook = PendingLook()
     started_at: datetime | None = None
     """Of a root volume: when EC2 was about to be asked, what for, and when it answered."""
@@ -169,6 +193,13 @@ class KnownReplaced(Item):
     def is_swapped(self) -> bool:
         """Whether EC2 was asked to swap a root volume."""
         return self.state not in {None, "in-place"}
+
+    def place(self, index: int) -> Place | None:
+        """Where it belongs; None where it was not detached, as a root volume that EC2 swaps."""
+        if self.instance_id is None or self.device is None or self.delete_on_termination is None:
+            return None
+        on_termination = self.delete_on_termination
+        return Place(self.instance_id, self.device, index, delete_on_termination=on_termination)
 
 
 class UndoLogNote(Item):
@@ -246,6 +277,7 @@ class KnownVolume(Item):
 
     plan: JsonObject | None = None
     made: MadeVolume = Field(MadeVolume(), alias="volume")
+    noted_creations: dict[str, KnownCreation] = Field({}, alias="creations")
     command: KnownCommand = KnownCommand()
     fast_restore: KnownFastRestore = Field(KnownFastRestore(), alias="fastSnapshotRestore")
     snapshot_copy: SnapshotCopy = SnapshotCopy()
@@ -270,9 +302,26 @@ class KnownVolume(Item):
         return self.made.volume_ids or first
 
     @property
-    def was_never_lost(self) -> bool:
-        """It has the plan, or what was made by it."""
-        return not self.model_fields_set.isdisjoint({"plan", "made"})
+    def creations(self) -> dict[str, Creation]:
+        """What is known of each volume since before it was made, by the attempt that makes it."""
+        proofs = {attempt: noted.proof for attempt, noted in self.noted_creations.items()}
+        return {attempt: proof for attempt, proof in proofs.items() if proof is not None}
+
+    def own_volumes(self, volumes: Iterable[Volume]) -> list[Volume]:
+        """Those of the volumes that were made for this index."""
+        return list(proven(volumes, self.made_volumes, self.creations).values())
+
+    def boost_target(self, volume: Volume) -> str | None:
+        """What a volume of this index goes back to; None where it has no boost, or has gone back."""
+        is_noted = self.boost.volume_id == volume.volume_id
+        if is_noted and self.boost.state == "lowered":
+            return None
+        targets = [
+            (self.boost.target_settings if is_noted else None)
+            or (self.creations[attempt].boost_target if attempt in self.creations else None)
+            for attempt in proven([volume], self.made_volumes, self.creations)
+        ]
+        return next(iter(targets), None)
 
     @property
     def story_of_failure(self) -> JsonObject:
@@ -316,6 +365,11 @@ class VolumeNotes:
     def note_planned(self, volume: VolumeAssignment, plan: Plan) -> None:
         """How it is to be restored."""
         self._set(plan=planned(volume, plan))
+
+    def begin_creation(self, attempt: int, creation: JsonObject) -> KnownVolume:
+        """EC2 is about to be asked for the volume of this attempt. The first note of an attempt counts."""
+        noted = self.table.begin_creation(self.restore_id, self.index, attempt, creation)
+        return KnownVolume.model_validate(noted)
 
     def note_made(self, made: JsonObject, boost: JsonObject | None) -> None:
         """The volume, and the performance above its own with which it was made."""

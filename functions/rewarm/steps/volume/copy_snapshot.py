@@ -1,12 +1,14 @@
 """The copy of another Region's snapshot: made once, waited for, and given back; for `Prepare Snapshot`.
 
 CopySnapshot has no idempotency token (botocore). So the record says that we are about to ask, and a copy
-whose id was lost is found by its tags. Only if none appears for two minutes a second one is asked for.
+whose id was lost is found by its tags and proven by its description, which only the call that makes it sets.
+Only if none appears for two minutes a second one is asked for.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,6 +18,7 @@ from rewarm.domain.errors import SnapshotNotUsableError
 from rewarm.domain.model import CopyOrder, Snapshot
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import COPY_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG
+from rewarm.domain.volume.proof import CREATION_TAG, copy_description, own_copies
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import SnapshotCopies
@@ -47,13 +50,14 @@ def copy_snapshot(
     """Starts the copy, or looks how far it is. Raises SnapshotNotUsableError."""
     index, record = event.volume.index, VolumeNotes(table, event.restore_id, event.volume.index)
     noted = record.read().snapshot_copy
-    found = _found(noted, copies.of_restore(event.restore_id, index) if noted.asked_at else [])
+    made = list(_own(event.restore_id, index, noted, copies))
+    found = _found(noted, made)
     minutes = event.plan.copy_minutes or 0
     if found is None and _is_due(noted, event.now):
         asked: JsonObject = {"askedAt": iso(event.now), "of": source.snapshot_id, "region": source.region}
         record.note_snapshot_copy(asked)
-        made = copies.start(_order(event, source, minutes, stack_name))
-        record.note_snapshot_copy({**asked, "snapshotId": made})
+        started = copies.start(_order(event, source, minutes, stack_name))
+        record.note_snapshot_copy({**asked, "snapshotId": started})
     if found is None:
         return Copying(None, WAIT_SECONDS[0], "copying")
     if found.state == "error":
@@ -71,16 +75,22 @@ def copy_snapshot(
 
 def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table: RestoreTable) -> list[str]:
     """Deletes what was copied for the volume, and returns it in words. Does nothing where nothing was."""
-    if VolumeNotes(table, restore_id, index).read().snapshot_copy.asked_at is None:
-        return []
-    found = copies.of_restore(restore_id, index)
+    found = list(_own(restore_id, index, VolumeNotes(table, restore_id, index).read().snapshot_copy, copies))
     for snapshot in found:
         copies.delete(snapshot.snapshot_id)
     return [f"snapshot copy {snapshot.snapshot_id}" for snapshot in found]
 
 
+def _own(restore_id: str, index: int, noted: SnapshotCopy, copies: SnapshotCopies) -> Iterator[Snapshot]:
+    """The copies that were made for the volume."""
+    if noted.asked_at is None:
+        return iter(())
+    description = copy_description(noted.of, noted.region, restore_id, index)
+    return own_copies(copies.of_restore(restore_id, index), noted.snapshot_id, description, noted.asked_at)
+
+
 def _found(noted: SnapshotCopy, made: list[Snapshot]) -> Snapshot | None:
-    """The one that the record names, else the first of those with our tags."""
+    """The one that the record names, else the first of them."""
     ordered = sorted(made, key=lambda snapshot: (snapshot.started_at, snapshot.snapshot_id))
     named = [snapshot for snapshot in ordered if snapshot.snapshot_id == noted.snapshot_id]
     return next(iter([*named, *ordered]), None)
@@ -101,5 +111,7 @@ def _order(event: PrepareSnapshotEvent, source: CopiedSnapshot, minutes: int, st
             STACK_TAG: stack_name,
             RESTORE_TAG: event.restore_id,
             INDEX_TAG: str(event.volume.index),
+            CREATION_TAG: event.restore_id,
         },
+        description=copy_description(source.snapshot_id, source.region, event.restore_id, event.volume.index),
     )

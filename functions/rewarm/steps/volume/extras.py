@@ -44,21 +44,17 @@ class Lowering:
 
 def lower(
     volume_id: str,
-    target: str | None = None,
+    target: str,
     *,
     volumes: VolumeStore,
     modifications: VolumeModifications,
 ) -> Lowering:
     """Never raises: a volume that is at full speed must not fail for what it costs.
 
-    `target` says what to go back to where somebody has removed the volume's tag.
+    `target` is what to go back to, by the plan or the record; the volume's tag may say anything.
     """
     try:
-        volume = volumes.get(volume_id)
-        text = volume.settings.tags.get(BOOST_TAG) or target
-        if text is None:
-            return Lowering("lowered")
-        return _lower(volume, parse_performance(text), volumes, modifications)
+        return _lower(volumes.get(volume_id), parse_performance(target), volumes, modifications)
     except VolumeNotFoundError:
         return Lowering("lowered", f"{volume_id} is gone")
     except LATER as error:
