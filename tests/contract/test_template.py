@@ -330,7 +330,7 @@ class TestPermissions:
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
             "benchmark_commands": "ssm:SendCommand", "agent_commands": "ssm:SendCommand",
             "look_commands": "ssm:SendCommand",
-            "calibration_snapshots": "ec2:DeleteSnapshot", "fleets": "states:StopExecution",
+            "tagged_snapshots": "ec2:DeleteSnapshot", "fleets": "states:StopExecution",
             "states": "ec2:St", "copies": "ec2:DescribeSnapshots",
             "evidence": "ec2:CreateSnapshot", "roots": "ec2:CreateReplaceRootVolumeTask",
             "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",

@@ -62,19 +62,19 @@ CANCELLING = timedelta(seconds=20)
 
 
 @dataclass
-class FakeCalibrationSnapshots:
-    """Port CalibrationSnapshots."""
+class FakeTaggedSnapshots:
+    """Port TaggedSnapshots."""
 
-    tags: dict[str, dict[str, str]] = field(default_factory=dict)
+    there: dict[str, Snapshot] = field(default_factory=dict)
     failure: Exception | None = None
 
-    def of_stack(self, stack_name: str) -> dict[str, dict[str, str]]:
-        return {name: tags for name, tags in self.tags.items() if tags["rewarm:stack"] == stack_name}
+    def of_stack(self, stack_name: str) -> list[Snapshot]:
+        return [one for one in self.there.values() if one.tags.get("rewarm:stack") == stack_name]
 
     def delete(self, snapshot_id: str) -> None:
         if self.failure is not None:
             raise self.failure
-        self.tags.pop(snapshot_id, None)
+        self.there.pop(snapshot_id, None)
 
 
 @dataclass
@@ -972,6 +972,16 @@ class FakeHistory:
     calibrated: JsonObject | None = None
     failure: Exception | None = None
     drilled: dict[str, list[JsonObject]] = field(default_factory=dict)
+    leased: JsonObject = field(default_factory=dict)
+
+    def leases(self) -> JsonObject:
+        return _copy(self.leased)
+
+    def keep_lease(self, calibration_id: str, lease: JsonObject) -> None:
+        self.leased[calibration_id] = _copy(lease)
+
+    def end_lease(self, calibration_id: str) -> None:
+        self.leased.pop(calibration_id, None)
 
     def drills(self, runbook: str) -> list[JsonObject]:
         if self.failure is not None:

@@ -207,6 +207,15 @@ class History(Protocol):
     def keep_calibration(self, calibration: JsonObject) -> None:
         """Keeps a calibration in the place of the one before."""
 
+    def leases(self) -> JsonObject:
+        """Returns the leases of calibrations, by their ids."""
+
+    def keep_lease(self, calibration_id: str, lease: JsonObject) -> None:
+        """Keeps the lease of a calibration in the place of its earlier one."""
+
+    def end_lease(self, calibration_id: str) -> None:
+        """Drops the lease. Does nothing where there is none."""
+
 
 class Holds(Protocol):
     """Devices that restores work on, restores that run, and what alarms have started."""

@@ -102,11 +102,9 @@ def own_copies(
             yield snapshot
 
 
-def could_be_of(made_at: datetime, since: datetime | None, until: datetime | None, now: datetime) -> bool:
-    """Whether a thing was made while its record says that its restore ran, or could have lost its record."""
-    if since is None:
-        return now - made_at < RECORDS_LAST
-    return since - CLOCKS_APART <= made_at <= (until or now) + CLOCKS_APART
+def could_be_of(made_at: datetime, since: datetime, until: datetime) -> bool:
+    """Whether a thing was made while its restore ran, by the restore's times."""
+    return since - CLOCKS_APART <= made_at <= until + CLOCKS_APART
 
 
 def unproven_volume(volume: Volume, why: str) -> str:

@@ -10,5 +10,6 @@ Called by the sweeper: sweep, end_stack.
 - ready_messages: sends the message of a volume at full speed where it is missing
 - sweep_calibrations: ends what a killed calibration left
 - sweep_fleets: follows fleets, and ends those whose execution is over
+- sweep_unproven: names what has our tags and no record proves
 - sweep_restores: ends a restore whose execution was stopped or lost
 """

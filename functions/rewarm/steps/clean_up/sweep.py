@@ -36,6 +36,13 @@ from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep_calibrations import CALIBRATIONS, sweep_calibrations
 from rewarm.steps.clean_up.sweep_fleets import FLEETS, sweep_fleets
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
+from rewarm.steps.clean_up.sweep_unproven import (
+    UNPROVEN_THINGS,
+    name_boost,
+    name_replaced,
+    name_volumes,
+    sweep_unproven,
+)
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.record.volume import CleanedUp, VolumeNotes
 from rewarm.steps.volume.extras import Lowering, lower, release_fast_restore
@@ -111,6 +118,8 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
         try:
             if _has_leftover(volumes, index, records[restore_id]):
                 found.setdefault(restore_id, set()).add(index)
+            else:
+                yield from name_volumes(volumes, restore_id, index, records[restore_id], ports)
         except Exception as error:
             yield failed_sweep("volumes", restore_id, error)
     yield from _end(found, ports)
@@ -154,10 +163,13 @@ def sweep_replaced(ports: SweepPorts) -> Iterator[SweptResource]:
         if restore_id is None or place is None:
             continue
         record = RestoreNotes(ports.table, restore_id).read_with(place.index)
-        is_out = record.volume(place.index).replaced.volume_id == old.volume_id
+        known = record.volume(place.index)
+        if not known.is_known:
+            yield from name_replaced(old, ports)
+        is_out = known.replaced.volume_id == old.volume_id
         if is_out and record.status != Status.READY and not record.settled(place.index):
             found.setdefault(restore_id, set()).add(place.index)
-    return _end(found, ports)
+    yield from _end(found, ports)
 
 
 def sweep_fast_restores(ports: SweepPorts) -> Iterator[SweptResource]:
@@ -267,6 +279,7 @@ def _lower_own(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
     """Nothing for a volume that no record calls boosted, whatever its tags say."""
     restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
     if restore_id is None:
+        yield from name_boost(volume, ports)
         return
     known = VolumeNotes(ports.table, restore_id, index).read()
     target = known.boost_target(volume)
@@ -278,6 +291,16 @@ def _lower_own(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
         # It has gone back, and only the tag could not be removed then.
         ports.volumes.untag(volume.volume_id, BOOST_TAG)
         yield SweptResource("boosts", volume.volume_id, "ended")
+    elif not known.made.is_known and not _is_lowered(volume):
+        yield from name_boost(volume, ports)
+
+
+def _is_lowered(volume: Volume) -> bool:
+    """Then nothing costs more than its tag says, whosever the volume is."""
+    try:
+        return parse_performance(volume.settings.tags[BOOST_TAG]).fits(volume.settings)
+    except ValueError:
+        return False
 
 
 def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:
@@ -320,6 +343,7 @@ SWEEPS = MappingProxyType[str, Sweep](
         "restores": sweep_restores,
         "volumes": sweep_volumes,
         "replaced-volumes": sweep_replaced,
+        UNPROVEN_THINGS: sweep_unproven,
         FLEETS: sweep_fleets,
     }
 )

@@ -8,7 +8,7 @@ Only if none appears for two minutes a second one is asked for.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -50,7 +50,8 @@ def copy_snapshot(
     """Starts the copy, or looks how far it is. Raises SnapshotNotUsableError."""
     index, record = event.volume.index, VolumeNotes(table, event.restore_id, event.volume.index)
     noted = record.read().snapshot_copy
-    made = list(_own(event.restore_id, index, noted, copies))
+    found_copies = copies.of_restore(event.restore_id, index) if noted.asked_at else []
+    made = list(own(found_copies, event.restore_id, index, noted))
     found = _found(noted, made)
     minutes = event.plan.copy_minutes or 0
     if found is None and _is_due(noted, event.now):
@@ -75,18 +76,21 @@ def copy_snapshot(
 
 def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table: RestoreTable) -> list[str]:
     """Deletes what was copied for the volume, and returns it in words. Does nothing where nothing was."""
-    found = list(_own(restore_id, index, VolumeNotes(table, restore_id, index).read().snapshot_copy, copies))
+    noted = VolumeNotes(table, restore_id, index).read().snapshot_copy
+    if noted.asked_at is None:
+        return []
+    found = list(own(copies.of_restore(restore_id, index), restore_id, index, noted))
     for snapshot in found:
         copies.delete(snapshot.snapshot_id)
     return [f"snapshot copy {snapshot.snapshot_id}" for snapshot in found]
 
 
-def _own(restore_id: str, index: int, noted: SnapshotCopy, copies: SnapshotCopies) -> Iterator[Snapshot]:
+def own(tagged: Sequence[Snapshot], restore_id: str, index: int, noted: SnapshotCopy) -> Iterator[Snapshot]:
     """The copies that were made for the volume."""
     if noted.asked_at is None:
         return iter(())
     description = copy_description(noted.of, noted.region, restore_id, index)
-    return own_copies(copies.of_restore(restore_id, index), noted.snapshot_id, description, noted.asked_at)
+    return own_copies(tagged, noted.snapshot_id, description, noted.asked_at)
 
 
 def _found(noted: SnapshotCopy, made: list[Snapshot]) -> Snapshot | None:
