@@ -578,6 +578,7 @@ class TestApi:
             "alarm_name": "alarmName",
             "volume_id": "volumeId",
             "benchmark_id": "benchmarkId",
+            "calibration_id": "calibrationId",
         }
         answered = {
             (method.upper(), re.sub(r"<(\w+)>", lambda match: f"{{{names[match[1]]}}}", path))

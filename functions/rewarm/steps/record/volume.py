@@ -26,7 +26,6 @@ from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.model import Strategy, Volume
 from rewarm.domain.units import iso
 from rewarm.domain.volume.proof import Creation, proven
-from rewarm.domain.volume.replacing import Place
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 
@@ -193,13 +192,6 @@ class KnownReplaced(Item):
     def is_swapped(self) -> bool:
         """Whether EC2 was asked to swap a root volume."""
         return self.state not in {None, "in-place"}
-
-    def place(self, index: int) -> Place | None:
-        """Where it belongs; None where it was not detached, as a root volume that EC2 swaps."""
-        if self.instance_id is None or self.device is None or self.delete_on_termination is None:
-            return None
-        on_termination = self.delete_on_termination
-        return Place(self.instance_id, self.device, index, delete_on_termination=on_termination)
 
 
 class UndoLogNote(Item):

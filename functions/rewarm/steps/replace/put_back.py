@@ -65,7 +65,7 @@ def put_back(restore_id: str, index: int, ports: PutBackPorts, *, now: datetime)
     Idempotent. Empty where nothing was replaced, or all is as it was. Raises nothing that AWS says.
     """
     replaced = VolumeNotes(ports.table, restore_id, index).read().replaced
-    place = replaced.place(index)
+    place = _place(replaced, index)
     if place is None or replaced.volume_id is None:
         return []
     try:
@@ -77,6 +77,13 @@ def put_back(restore_id: str, index: int, ports: PutBackPorts, *, now: datetime)
     if old is None or old.settings.tags.get(REPLACED_TAG) != restore_id:
         return _told_before(replaced)
     return [_next_step(restore_id, old, place, ports, now)]
+
+
+def _place(noted: KnownReplaced, index: int) -> Place | None:
+    """Where it belongs; None where it was not detached, as a root volume that EC2 swaps."""
+    if noted.instance_id is None or noted.device is None or noted.delete_on_termination is None:
+        return None
+    return Place(noted.instance_id, noted.device, index, delete_on_termination=noted.delete_on_termination)
 
 
 def _told_before(replaced: KnownReplaced) -> list[PutBack]:
