@@ -75,9 +75,12 @@ test-long: setup ## what make test has no room for: the agent for arm64 too, new
 	@$(MAKE) --no-print-directory -C warmer check check-asan check-tsan check-release ZIG="$(ZIG)"
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
+# Of the agent's tests, `make test` leaves those to `make test-long` that repeat others, and draws fewer kills.
+FEW := QUICK=yes UNDO_CASES=8 KILLS=6
+
 test-agent: ## the agent's tests: its release binaries, and a build under sanitizers (SYSTEMS="linux-arm64 …")
-	@$(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)"
-	@$(MAKE) --no-print-directory -C warmer check-asan UNDO_CASES=8 KILLS=6
+	@$(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)" $(FEW)
+	@$(MAKE) --no-print-directory -C warmer check-asan $(FEW)
 
 lint: setup ## all linters
 	@$(PYTHON) -m pytest tests/lint $(PYTEST_ARGS)

@@ -13,6 +13,7 @@ locals {
     SlackApprovers         = var.slack_approvers
     NotificationEmail      = var.notification_email
     AlarmNamePrefix        = var.alarm_name_prefix
+    AlarmAccounts          = var.alarm_accounts
     AlarmCooldownMinutes   = tostring(var.alarm_cooldown_minutes)
     JwtIssuer              = var.jwt_issuer
     JwtAudience            = var.jwt_audience

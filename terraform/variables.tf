@@ -154,6 +154,23 @@ variable "alarm_name_prefix" {
   }
 }
 
+variable "alarm_accounts" {
+  description = "Ids of the accounts whose alarms start restores, with commas between them; empty for this account alone. Their alarms must be of this Region."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = length(var.alarm_accounts) <= 259
+    error_message = "It must have at most 259 characters."
+  }
+
+  validation {
+    condition     = can(regex("^(\\d{12}(,\\d{12})*)?$", var.alarm_accounts))
+    error_message = "It must match ^(\\d{12}(,\\d{12})*)?$."
+  }
+}
+
 variable "alarm_cooldown_minutes" {
   description = "For so many minutes after a restore, and while it runs, its alarm starts no other one. A runbook may set its own value (alarmCooldownMinutes)."
   type        = number

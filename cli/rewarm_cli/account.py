@@ -19,7 +19,7 @@ class StackUnreachableError(RuntimeError):
 
 
 def api_of(stack: str, api_url: str | None, region: str | None, profile: str | None = None) -> Api:
-    """Signed as the AWS CLI would sign: from the environment, a profile or a role.
+    """The API, signed as the AWS CLI would sign: from the environment, a profile or a role.
 
     `api_url` saves the call to CloudFormation that reads the stack's output. Raises StackUnreachableError.
     """
@@ -58,7 +58,7 @@ def session_of(
 
 @contextlib.contextmanager
 def _said_plainly() -> Iterator[None]:
-    """A profile that is not there, a login that has ended."""
+    """Explains errors such as a missing profile or an expired login."""
     try:
         yield
     except (BotoCoreError, ClientError) as error:

@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from botocore.auth import SigV4Auth
@@ -23,11 +24,11 @@ Json = dict[str, Any]
 SERVICE = "execute-api"
 TIMEOUT_SECONDS = 90.0
 PAUSES_SECONDS = (1.0, 2.0, 4.0)
-"""Before a call that was throttled, or that nobody answered, is sent again."""
+"""Seconds before a call that was throttled or not answered is sent again."""
 PASSING = frozenset({429, 503, 504})
-"""The API was busy, or a service behind it was."""
+"""Statuses that say that the API, or a service behind it, was busy."""
 LASTING = frozenset({"TooManyRestoresError"})
-"""Errors with such a status that stay until a restore has ended."""
+"""Errors with such a status that last until a restore has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,11 @@ class Answer:
     status: int
     body: Json
     retry_after: str | None = None
-    """The header: seconds after which to ask again."""
+    """The header: seconds until the next try."""
 
 
 class ApiRefusedError(RuntimeError):
-    """The API answered with another status than the one that was counted on."""
+    """The API answered with another status than the expected one."""
 
     def __init__(self, call: str, answer: Answer) -> None:
         super().__init__(f"{call} answered {answer.status}: {json.dumps(answer.body)}")
@@ -59,16 +60,16 @@ class Api:
     """The REST API of a stack."""
 
     url: str
-    """Up to and with the stage."""
+    """The address, including the stage."""
     region: str
     access_key_id: str
     secret_access_key: str
     session_token: str | None = None
-    """Of temporary credentials."""
+    """The session token of temporary credentials."""
     ca_bundle: str | None = None
-    """File of the authorities to trust, where it is not the system's."""
+    """File of the authorities to trust, if not the system's."""
     stack_version: str | None = None
-    """What the stack runs, where its outputs were read and say so."""
+    """The stack's version, if its outputs were read and have it."""
 
     def call(
         self, method: str, path: str, body: Json | None = None, headers: dict[str, str] | None = None
@@ -106,7 +107,7 @@ class Api:
         body: Json | None = None,
         headers: dict[str, str] | None = None,
     ) -> Json:
-        """Like `expect`, for a call that may be sent twice: what passes by itself is waited for."""
+        """Like `expect`, for a call that may be sent twice: temporary errors are waited out."""
         for pause in PAUSES_SECONDS:
             try:
                 return self.expect(status, method, path, body, headers)
@@ -128,7 +129,7 @@ class Api:
         return shlex.join([*words, f"{self.url}{path}"])
 
     def _trust(self) -> ssl.SSLContext | None:
-        return ssl.create_default_context(cafile=self.ca_bundle) if self.ca_bundle else None
+        return _trusting(self.ca_bundle) if self.ca_bundle else None
 
     def _signed(self, method: str, path: str, data: bytes | None, headers: dict[str, str]) -> dict[str, str]:
         headers = {"user-agent": f"rewarm-cli/{__version__}", **headers}
@@ -138,6 +139,12 @@ class Api:
         credentials = Credentials(self.access_key_id, self.secret_access_key, self.session_token)
         SigV4Auth(credentials, SERVICE, self.region).add_auth(request)
         return dict(request.headers.items())
+
+
+@cache
+def _trusting(ca_bundle: str) -> ssl.SSLContext:
+    """Who watches a restore calls often, and reading a system's authorities takes 25 ms."""
+    return ssl.create_default_context(cafile=ca_bundle)
 
 
 def _object(content: bytes) -> Json:

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 
 class Parser(argparse.ArgumentParser):
-    """Complains in one sentence: argparse's own usage of a dozen lines would stand before it.
+    """Complains in one sentence, without argparse's usage of a dozen lines.
 
-    With `make_target` the usage is what can be typed: through make, or straight, for the exit status.
+    With `make_target` the usage says how to call it through make, or directly for the exit status.
     """
 
     def __init__(self, *, make_target: str | None = None, **settings: Any) -> None:

@@ -1,7 +1,7 @@
-"""An instance that is launched to be restored onto, with the settings of another one or of a launch template.
+"""Launches an instance for a restore, with the settings of another instance or of a launch template.
 
-RunInstances takes no existing volume. So the instance is launched from an image and stopped at once, and a
-restore with `target.start` gives it its volumes. Whatever fails here, or stops it, terminates the instance.
+RunInstances accepts no existing volume. So the instance is launched from an image and stopped at once, and a
+restore with `target.start` gives it its volumes. Any failure or interruption here terminates the instance.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 Json = dict[str, Any]
 
 TAG = "rewarm:launched-from"
-"""On the instance and on the volumes of its image: the instance or the launch template."""
+"""Tag of the instance and its image's volumes: the instance or launch template that the settings are from."""
 NO_USER_DATA = "#cloud-config\n"
-"""A document that asks for nothing. It also overwrites the user data of a launch template."""
+"""A document that does nothing. It also overwrites the user data of a launch template."""
 POLL_SECONDS, PATIENCE_SECONDS = 2.0, 600.0
 GONE = ("shutting-down", "terminated")
 METADATA = (
@@ -27,16 +27,16 @@ METADATA = (
 )  # fmt: skip
 NAMES = ("HostnameType", "EnableResourceNameDnsARecord", "EnableResourceNameDnsAAAARecord")
 SAME = ("Architecture", "PlatformDetails", "BootMode")
-"""A root volume that boots with one of them may not boot with another; EC2 takes all from the image."""
+"""A root volume that boots with one value may not boot with another; EC2 takes them from the image."""
 
 
 class NotLaunchedError(RuntimeError):
-    """There is no new instance; the message says why."""
+    """No instance was launched; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Whose settings, and which of them are other ones."""
+    """Whose settings to use, and which to change."""
 
     like: str | None = None
     template: str | None = None
@@ -48,12 +48,12 @@ class Wanted:
 
 @dataclass(slots=True)
 class Plan:
-    """What RunInstances gets, and what else there is to know."""
+    """The request of RunInstances, and what else to know."""
 
     request: Json
     root_device: str
     root_ends: bool
-    """Whether the root volume is deleted with the instance, once that has its own."""
+    """Whether the restored root volume is deleted with the instance."""
     left_out: list[str] = field(default_factory=list)
     """Settings of the source that the new instance does not get."""
 
@@ -71,10 +71,12 @@ def plan(ec2: Any, wanted: Wanted) -> Plan:
         tags = _tags_of(data)
         image_id, mappings = data.get("ImageId"), data.get("BlockDeviceMappings", [])
     image = _image(ec2, wanted.image or image_id, source)
-    devices = {one["DeviceName"]: one["Ebs"] for one in image["BlockDeviceMappings"] if "Ebs" in one}
+    devices = {
+        mapping["DeviceName"]: mapping["Ebs"] for mapping in image["BlockDeviceMappings"] if "Ebs" in mapping
+    }
     root = image["RootDeviceName"]
     own_root = source.get("RootDeviceName", root)
-    ends = {one["DeviceName"]: one.get("Ebs", {}).get("DeleteOnTermination") for one in mappings}
+    ends = {mapping["DeviceName"]: mapping.get("Ebs", {}).get("DeleteOnTermination") for mapping in mappings}
     root_ends = ends.get(own_root)
     return Plan(
         request={
@@ -84,7 +86,7 @@ def plan(ec2: Any, wanted: Wanted) -> Plan:
             "MinCount": 1,
             "MaxCount": 1,
             "UserData": NO_USER_DATA,
-            # With either of them the instance could not be stopped, or not be terminated.
+            # With either of them the instance could not be stopped or terminated.
             "DisableApiStop": False,
             "DisableApiTermination": False,
             "BlockDeviceMappings": [
@@ -109,7 +111,7 @@ def launch(ec2: Any, planned: Plan, token: str, say: Callable[[str], None]) -> J
         running = _until(ec2, token, "running")
         instance_id = running["InstanceId"]
         say(f"{instance_id} runs, and is stopped before anything uses it")
-        # Its root volume gives way to another one, so the operating system need not be shut down.
+        # Its root volume is replaced, so the operating system need not be shut down.
         ec2.stop_instances(InstanceIds=[instance_id], SkipOsShutdown=True)
         stopped = _until(ec2, token, "stopped")
         if not planned.root_ends:
@@ -122,7 +124,7 @@ def launch(ec2: Any, planned: Plan, token: str, say: Callable[[str], None]) -> J
 
 
 def pause(seconds: float) -> None:
-    """Tests let lab time pass here."""
+    """Waits; tests replace this."""
     time.sleep(seconds)
 
 
@@ -141,13 +143,13 @@ def _until(ec2: Any, token: str, state: str) -> Json:
 
 
 def _of_token(ec2: Any, token: str) -> list[Json]:
-    """By the token, because the answer with the id may have been lost."""
+    """The instances of the token, because the answer with the id may have been lost."""
     found = ec2.describe_instances(Filters=[{"Name": "client-token", "Values": [token]}])["Reservations"]
     return [instance for reservation in found for instance in reservation["Instances"]]
 
 
 def _terminate(ec2: Any, token: str, say: Callable[[str], None]) -> None:
-    """Its volumes go with it. What is not ended is named."""
+    """Terminates the instance with its volumes, and names what is left."""
     names = f"the instance with the client token {token}"
     try:
         for found in _of_token(ec2, token):
@@ -163,11 +165,11 @@ def _terminate(ec2: Any, token: str, say: Callable[[str], None]) -> None:
 
 
 def _end_volumes(ec2: Any, instance: Json) -> None:
-    """The root volume may be set already to outlive the instance."""
+    """Lets all volumes end with the instance, even if the root volume was set to outlive it."""
     staying = [
-        {"DeviceName": one["DeviceName"], "Ebs": {"DeleteOnTermination": True}}
-        for one in instance.get("BlockDeviceMappings", [])
-        if not one["Ebs"]["DeleteOnTermination"]
+        {"DeviceName": mapping["DeviceName"], "Ebs": {"DeleteOnTermination": True}}
+        for mapping in instance.get("BlockDeviceMappings", [])
+        if not mapping["Ebs"]["DeleteOnTermination"]
     ]
     if staying:
         ec2.modify_instance_attribute(InstanceId=instance["InstanceId"], BlockDeviceMappings=staying)
@@ -181,7 +183,7 @@ def _described(ec2: Any, instance_id: str) -> Json:
 
 
 def _settings(source: Json) -> Json:
-    """As DescribeInstances shows them, as RunInstances takes them."""
+    """The settings that DescribeInstances shows, in the form of RunInstances."""
     shown = source.get("Placement", {})
     placement = {key: shown[key] for key in ("GroupId", "PartitionNumber", "Tenancy") if shown.get(key)}
     if not source.get("SubnetId"):
@@ -223,7 +225,7 @@ def _left_out(source: Json) -> Iterator[str]:
 
 
 def _template(ec2: Any, asked: str) -> tuple[Json, Json]:
-    """(LaunchTemplate of RunInstances, the version's data); the default version where none is named."""
+    """(LaunchTemplate of RunInstances, the version's data); the default version if none is named."""
     name, _, version = asked.partition(":")
     key = "LaunchTemplateId" if name.startswith("lt-") else "LaunchTemplateName"
     answer = ec2.describe_launch_template_versions(
@@ -235,17 +237,22 @@ def _template(ec2: Any, asked: str) -> tuple[Json, Json]:
     data = dict(found[0]["LaunchTemplateData"])
     if "InstanceMarketOptions" in data:
         raise NotLaunchedError(f"{asked} asks for Spot instances or a Capacity Block; EC2 stops few of them")
-    # The number, so that a version made meanwhile changes nothing.
+    # The number, so that a new version made meanwhile changes nothing.
     return {key: name, "Version": str(found[0]["VersionNumber"])}, data
 
 
 def _tags_of(data: Json) -> list[Json]:
     specifications = data.get("TagSpecifications", [])
-    return [tag for one in specifications if one.get("ResourceType") == "instance" for tag in one["Tags"]]
+    return [
+        tag
+        for specification in specifications
+        if specification.get("ResourceType") == "instance"
+        for tag in specification["Tags"]
+    ]
 
 
 def _image(ec2: Any, image_id: str | None, source: Json) -> Json:
-    """Raises NotLaunchedError where the instance's root volume may not boot as an instance of this image."""
+    """The image. Raises NotLaunchedError if the source's root volume may not boot with this image."""
     if not image_id:
         raise NotLaunchedError("the launch template has no image: name one with --image")
     try:
@@ -271,14 +278,14 @@ def _changes(wanted: Wanted, settings: Json) -> Json:
     if wanted.security_groups:
         changes["SecurityGroupIds"] = list(wanted.security_groups)
     if wanted.subnet and "Placement" in settings:
-        # The subnet says the zone, and a placement group may be in another one.
+        # The subnet decides the zone, and the placement group may be in another zone.
         tenancy = settings["Placement"].get("Tenancy")
         changes["Placement"] = {"Tenancy": tenancy} if tenancy else {}
     return {key: value for key, value in changes.items() if value is not None}
 
 
 def _tagged(tags: Sequence[Json], origin: str) -> list[Json]:
-    """Keys with `aws:` are AWS's own, and those with `rewarm:` say what happened to the source."""
+    """The tags to copy: keys with `aws:` are AWS's own, and those with `rewarm:` belong to the source."""
     kept = [tag for tag in tags if not tag["Key"].startswith(("aws:", "rewarm:"))]
     ours = {"Key": TAG, "Value": origin}
     return [

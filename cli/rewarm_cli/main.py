@@ -81,7 +81,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         click.echo("Stopped.", err=True)
         return STOPPED
     except BrokenPipeError:
-        # Whoever read the output has enough of it: nothing more is written, not even by the end of Python.
+        # The reader of the output has closed it, so nothing more is written, not even when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return result if isinstance(result, int) else DONE

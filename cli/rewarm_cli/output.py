@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDE = 10_000
-"""Columns of what is not a terminal: a program reads it, and nothing is cut or wrapped."""
+"""The width if the output is no terminal: a program reads it, so nothing is cut or wrapped."""
 
 
 def document(value: Any, output: str) -> str:
@@ -47,7 +47,7 @@ def _searched(value: Any, query: str) -> Any:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where people read; colours and width are the terminal's, and control characters can be seen."""
+    """A console for people, with the terminal's colours and width, and visible control characters."""
     from rich.console import Console
 
     class VisibleConsole(Console):
@@ -68,7 +68,7 @@ def print_table(
     right: Sequence[str] = (),
     whole: Sequence[str] = (),
 ) -> None:
-    """Columns under bold headings, without lines, as gh has them; what is in `whole` ones can be copied."""
+    """Columns under bold headings without lines, as gh prints them; those in `whole` are never cut."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)

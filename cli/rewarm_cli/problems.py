@@ -37,7 +37,7 @@ class CommandFailedError(click.ClickException):
 
 
 class ApiProblemError(CommandFailedError):
-    """The API's answer; for programs (`--output json` or `yaml`) as it is, on standard error."""
+    """The API's refusal; programs (`--output json` or `yaml`) get it unchanged on standard error."""
 
     def __init__(self, call: str, status: int, body: Json, *, retry_after: str | None, output: str) -> None:
         super().__init__("\n".join([*words(call, status, body), *_later(retry_after)]), _exit_status(status))
@@ -61,7 +61,7 @@ def _exit_status(status: int) -> int:
 
 
 def words(call: str, status: int, body: Json) -> Iterator[str]:
-    """Problem details in lines: what was asked, then each field with what was found and what is allowed."""
+    """Problem details in lines: the call, then each field with what was found and what is allowed."""
     name = body.get("error") or body.get("title") or "no reason"
     errors = [error for error in body.get("errors") or [] if isinstance(error, dict)]
     said = body.get("detail") or body.get("message") or body.get("title") or body.get("text") or ""

@@ -104,7 +104,7 @@ def build(file: str | None, options: Json, tags: tuple[str, ...], sets: tuple[st
     if mode is not None:
         given["replace"] = mode
     if tags or any(FIELDS[name].startswith("source.") for name in given if name != "at"):
-        request["source"] = {}  # a request has one source: the option's, in place of the file's
+        request["source"] = {}  # a request has one source: the option's replaces the file's
     for name, value in given.items():
         put(request, FIELDS[name], value)
     if tags:
@@ -150,7 +150,7 @@ def read(file: str) -> Json:
 
 
 def parse(text: str, where: str) -> Any:
-    """JSON or YAML; a time stays the text that it is."""
+    """JSON or YAML; times stay text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -158,7 +158,7 @@ def parse(text: str, where: str) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Without YAML's times: the API takes them as text."""
+        """A loader without YAML's times, because the API takes times as text."""
 
     resolvers: Json = yaml.SafeLoader.yaml_implicit_resolvers
     Loader.yaml_implicit_resolvers = {
@@ -172,7 +172,7 @@ def parse(text: str, where: str) -> Any:
 
 
 def plain(request: Json) -> Json:
-    """Without fields that are null or empty: a stored request has them all."""
+    """The request without null and empty fields, because a stored request has all fields."""
     found = {}
     for name, value in request.items():
         kept = plain(value) if isinstance(value, dict) else value

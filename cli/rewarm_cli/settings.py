@@ -23,7 +23,7 @@ OUTPUTS = ("table", "json", "yaml")
 EMBEDDED_SHELL = Path(".local", "run", "shell")
 """What `make run ARGS=--keep-running` writes into the clone."""
 NOT_INSIDE = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "REWARM_API_URL", "REWARM_STACK")
-"""Settings for a real account, which the embedded AWS must not get."""
+"""Settings of a real account, which the embedded AWS must not get."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +72,13 @@ class Commands(click.Group):
         return list(self.commands)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As `aws --profile night s3 ls` and `aws s3 ls --profile night` are the same."""
-        flags = {name: one for one in of_settings() if isinstance(one, click.Option) for name in one.opts}
+        """Lets options stand before a command, as in `aws --profile night s3 ls`."""
+        flags = {
+            name: parameter
+            for parameter in of_settings()
+            if isinstance(parameter, click.Option)
+            for name in parameter.opts
+        }
         before = 0
         while before < len(args) and (option := flags.get(args[before].partition("=")[0])) is not None:
             before += 1 if option.is_flag or "=" in args[before] else 2
@@ -81,7 +86,7 @@ class Commands(click.Group):
 
 
 def _agree(own: str, other: str) -> bool:
-    """Whether two versions fit, by Semantic Versioning: the first number, and below 1.0 the second."""
+    """Whether two versions fit by Semantic Versioning: by the first number, and below 1.0 by the second."""
     first, second = own.split("."), other.split(".")
     return first[:2] == second[:2] if first[0] == "0" else first[0] == second[0]
 
@@ -92,7 +97,7 @@ def examples(*lines: str) -> str:
 
 
 def takes_settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of every command, as its first argument; show the API's refusals."""
+    """Give a command the options of every command as its first argument, and show the API's refusals."""
 
     @functools.wraps(command)
     def called(**values: Any) -> Any:
@@ -153,7 +158,7 @@ def _enter_embedded_aws(context: click.Context, _parameter: click.Parameter, val
 
 
 def _embedded_shell() -> Path | None:
-    """That of the clone that this is called from, or that this program is a part of."""
+    """The shell of the clone that this is called from, or that this program is a part of."""
     here = Path.cwd()
     folders = [here, *here.parents, Path(__file__).resolve().parents[2]]
     return next((folder / EMBEDDED_SHELL for folder in folders if (folder / EMBEDDED_SHELL).exists()), None)

@@ -34,7 +34,7 @@ RunSam = Callable[[Sequence[str]], int]
 
 
 class NotRemovableError(RuntimeError):
-    """There is no such stack, it is not Rewarm's, or AWS cannot be asked; the message says which."""
+    """There is no such stack, it is not Rewarm's, or AWS does not answer; the message says which."""
 
 
 def main(arguments: Sequence[str] | None = None, run_sam: RunSam | None = None) -> int:
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None, run_sam: RunSam | None = None) 
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options of `make undeploy`; ends the program where one is wrong."""
+    """The options of `make undeploy`; ends the program if one is wrong."""
     parser = Parser(prog="make undeploy", usage='make undeploy ARGS="[--stack-name rewarm] [--yes]"')
     parser.add_argument("--stack-name", default=_configured_stack(), help="default: that of samconfig.toml")
     parser.add_argument("--region", help="default: that of AWS_REGION or of your profile")
@@ -102,7 +102,7 @@ def _failures(session: boto3.Session, stack: StackTypeDef) -> Iterator[str]:
 
 
 def _kept(session: boto3.Session, name: str, outputs: dict[str, str]) -> Iterator[str]:
-    """A line for each thing that the stack made and that outlives it."""
+    """A line for each thing of the stack that outlives it."""
     bucket = outputs["ArtifactsBucket"]
     yield f"  the reports, and the undo logs with them: aws s3 rb s3://{bucket} --force"
     yield from _undo_logs(session, bucket)
@@ -114,7 +114,7 @@ def _kept(session: boto3.Session, name: str, outputs: dict[str, str]) -> Iterato
 
 
 def _undo_logs(session: boto3.Session, bucket: str) -> Iterator[str]:
-    """A line for each restore whose rewind can be undone by what the bucket has, if there still is one."""
+    """A line for each rewind that the bucket's undo logs can undo, if there still is a bucket."""
     sizes: dict[str, int] = {}
     pages = session.client("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=UNDO_LOGS)
     with suppress(session.client("s3").exceptions.NoSuchBucket):

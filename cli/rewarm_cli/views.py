@@ -23,7 +23,7 @@ FINISHED = frozenset({READY, "failed", "cancelled", "refused", "duplicate", "sup
 
 
 def status_of(record: Json) -> str:
-    """Its status; a restore that has only begun may have none yet."""
+    """Its status; a restore that has just begun may have none."""
     return record.get("status") or "starting"
 
 
@@ -39,7 +39,7 @@ def is_good(record: Json) -> bool:
 
 
 def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: bool = False) -> None:
-    """A volume with all strategies; of several, the schedule of all together. Then the sum of it."""
+    """One volume with all strategies, or the schedule of several volumes; then the summary."""
     schedule = answer["summary"].get("schedule") or []
     if len(answer["plans"]) == 1 or not schedule:
         for planned in answer["plans"]:
@@ -48,7 +48,7 @@ def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: b
         _show_schedule(target, answer["summary"])
         for line in schedule if explain else ():
             target.print(f"Each of {words.count(line['volumes'], 'volume')}, if all took the same way:")
-            planned = next(one for one in answer["plans"] if one["volume"]["index"] == line["firstIndex"])
+            planned = next(plan for plan in answer["plans"] if plan["volume"]["index"] == line["firstIndex"])
             _show_strategies(target, planned, [])
     if explain:
         rows = [[way["name"], way["effort"], way["rightWhen"]] for way in answer.get("ways") or []]
@@ -105,7 +105,7 @@ def by_hand_rows(summary: Json) -> list[list[str]]:
 
 _COLUMNS = ("volumes", "data", "from", "to", "way", "begins", "p50", "p90", "each", "together", "schedule")
 _SAID_ONCE = ("data", "from", "to", "begins")
-"""Left out of the table where all lines have the same."""
+"""Columns that are left out if all lines have the same value."""
 SCHEDULE_RIGHT = ("volumes", "data", "begins", "p50", "p90", "each", "together")
 BAR_LEGEND = (
     "Schedule: ░ waits for others, ▒ is prepared and created, █ loads (P50), ▓ may take until then (P90)."
@@ -129,7 +129,7 @@ def schedule_table(summary: Json) -> tuple[tuple[str, ...], list[list[str]]]:
 
 
 def schedule_lines(summary: Json) -> Iterator[str]:
-    """What stands below the table."""
+    """The lines below the table."""
     yield BAR_LEGEND
     for way in summary.get("byHand") or []:
         yield f"By hand with {way['program']}: {way['effort']}: {way['command']}"
@@ -149,7 +149,7 @@ def schedule_heading(summary: Json) -> str:
 
 
 def _deadline_row(summary: Json) -> list[dict[str, str]]:
-    """Its mark stands where the bars are at that time."""
+    """The deadline's row, with its mark at that time on the bars' scale."""
     deadline = summary.get("deadlineSeconds")
     if deadline is None:
         return []
@@ -199,7 +199,7 @@ def summary_lines(summary: Json, *, several: bool = False) -> Iterator[str]:
 
 
 def rewind_lines(plans: list[Json]) -> Iterator[str]:
-    """What it would take to put each source volume itself back, or why that is not possible."""
+    """What a rewind of each source volume would take, or why it is not possible."""
     for found in filter(None, (planned.get("rewind") for planned in plans)):
         if not found["possible"]:
             yield f"A rewind is not possible: {found['reason'].rstrip('.')}."
@@ -217,7 +217,7 @@ def rewind_lines(plans: list[Json]) -> Iterator[str]:
 
 
 def _in_time(summary: Json) -> str:
-    """Nothing where there is no deadline."""
+    """Whether it is in time; empty without a deadline."""
     if summary["deadlineMissed"]:
         late = summary.get("lateSeconds")
         return f", {words.estimate(late)} after the deadline" if late else ", after the deadline"
@@ -225,13 +225,13 @@ def _in_time(summary: Json) -> str:
 
 
 def _old_prices(summary: Json) -> str:
-    """Where something is paid by them."""
+    """A warning of old prices, if the plan has costs by them."""
     is_paid = Decimal(str(summary["totalCostUsd"])) >= CENT
     return " by prices that are more than 90 days old" if is_paid and summary.get("priceBookStale") else ""
 
 
 def missing_lines(answer: Json) -> Iterator[str]:
-    """What would make the restore better or surer, as far as the plan shows it."""
+    """What would make the restore better or safer, as far as the plan shows it."""
     if answer["summary"]["deadlineMissed"]:
         yield "Missing: time. No strategy meets the deadline; `rewarm plan --what-if` has what others cost."
     for planned in answer["plans"]:
@@ -269,7 +269,7 @@ def _candidate(candidate: Json) -> list[str]:
 
 
 def kept_on_text(candidate: Json) -> str:
-    """What fast snapshot restore costs where nobody disables it."""
+    """What fast snapshot restore costs if nobody disables it."""
     usd = candidate.get("keptOnUsdAMonth")
     return f" Kept on: {words.usd(usd)} a month for this snapshot in this zone." if usd else ""
 
@@ -398,7 +398,7 @@ def progress_of(volume: Json) -> tuple[float, Json] | None:
 
 
 def progress_text(volume: Json) -> str | None:
-    """`72 %  739.5 MiB of 1 GiB  125.0 MiB/s  ETA 3 s`; while blocks are copied, that of the copying."""
+    """`72 %  739.5 MiB of 1 GiB  125.0 MiB/s  ETA 3 s`; while blocks are copied, the copying's progress."""
     found = progress_of(volume)
     if not found or not found[0]:
         copied = _copied(volume.get("copying") or {})
@@ -408,7 +408,7 @@ def progress_text(volume: Json) -> str | None:
 
 
 def _copied(copying: Json) -> tuple[float, Json] | None:
-    """As progress_of, of blocks on their way into packs; None where nothing says, or all are there."""
+    """As progress_of, for blocks that are copied into packs; None if unknown or complete."""
     total, done = copying.get("blocks", 0) * BLOCK_BYTES, copying.get("bytesCopied")
     if done is None or done >= total:
         return None
@@ -479,7 +479,7 @@ def show_fleets(target: Console, fleets: list[Json]) -> None:
 
 
 def fleet_lines(record: Json) -> Iterator[str]:
-    """How far a fleet is, what is slow, and what failed."""
+    """A fleet's progress, what is slow, and what failed."""
     run = f", run {record['run']}" if record["run"] > 1 else ""
     yield f"{record['fleetId']} is {record['status']}{run}, since {words.clock(record['startedAt'])}"
     progress = record.get("progress")

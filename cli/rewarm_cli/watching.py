@@ -1,4 +1,4 @@
-"""Follow a restore until it has ended, live on a terminal, in lines anywhere else; it changes nothing."""
+"""Follow a restore until it has ended: live on a terminal, in lines elsewhere. Changes nothing."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 LONG_POLL_SECONDS = 20
-"""As long as the API lets a call wait for news."""
+"""The longest time that the API lets a call wait for news."""
 LIVE_POLL_SECONDS = 2
-"""While an agent reads: its progress is no news to the record."""
+"""Seconds between calls while an agent reads, because its progress does not change the record."""
 LEAST_PAUSE_SECONDS = 1.0
 OUTAGE_SECONDS = 300.0
-"""So long the API may be out of reach, at a stretch, while a restore is watched."""
+"""How long the API may be out of reach without a break while a restore is watched."""
 MOST_BARS = 10
 PLAIN_STEP_PERCENT = 10.0
 
@@ -47,7 +47,7 @@ def path_of(restore_id: str) -> str:
 
 
 def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> Iterator[Json]:
-    """What GET answers, each time that there may be news; the last one has ended, or the time was over."""
+    """Yields GET's answer whenever there may be news, until the restore has ended or the time is over."""
     version, reading, answered_at = None, False, time.monotonic()
     while True:
         seconds = LIVE_POLL_SECONDS if live and reading else LONG_POLL_SECONDS
@@ -66,7 +66,7 @@ def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> It
 
 
 def _asked(api: Api, path: str, *, give_up_at: float) -> Json | None:
-    """The answer; None where the API is out of reach for a moment, which ends no watching."""
+    """The answer; None if the API is out of reach for a moment, so that watching continues."""
     from rewarm_cli.api import ApiRefusedError
 
     try:
@@ -112,7 +112,7 @@ def follow(settings: Settings, api: Api, restore_id: str, *, watch: bool, minute
 
 
 def end(settings: Settings, record: Json, *, good: bool | None = None, events: bool = True) -> None:
-    """Show how the restore ended; raises Exit where it is not ready."""
+    """Show how the restore ended; raises Exit if it is not ready."""
     if settings.for_people:
         from rewarm_cli.output import console
 
@@ -124,7 +124,7 @@ def end(settings: Settings, record: Json, *, good: bool | None = None, events: b
 
 
 class _View:
-    """New states and events as lines, and below them a bar for each volume; off a terminal, lines only."""
+    """New states and events as lines, and below them a bar for each volume; without a terminal only lines."""
 
     def __init__(self, settings: Settings) -> None:
         from rewarm_cli.output import console
@@ -153,7 +153,7 @@ class _View:
         self._status = status
 
     def close(self) -> None:
-        """Take the bars away. Safe to call twice."""
+        """Remove the bars. Safe to call twice."""
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
@@ -200,7 +200,7 @@ def _bars(console: Console) -> Progress:
     bar = BarColumn(30)
 
     class KnownShare(ProgressColumn):
-        """The bar, of what has a share."""
+        """The bar, only for what has a known share."""
 
         def render(self, task: Task) -> Any:
             return Text() if task.total is None else bar.render(task)

@@ -24,16 +24,16 @@ WHERE = {"profile": "--profile", "region": "--region", "stack": "--stack", "api_
 
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What moves or colours a terminal, or turns the direction of text; a tab and a new line do no harm."""
+"""Characters that control a terminal or the direction of text; a tab and a new line are harmless."""
 
 
 def visible(text: str) -> str:
-    """The text with its control characters as JSON escapes them: names from outside may have any."""
+    """The text with control characters escaped as in JSON, because names from outside may have any."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def command(*words: str) -> str:
-    """`rewarm <words>`, to be pasted: with the options that say which stack, where this command has them."""
+    """`rewarm <words>` for pasting, with this command's options that say which stack."""
     context = click.get_current_context(silent=True)
     typed = [os.environ.get(TYPED_AS, "rewarm"), *words]
     for name, option in WHERE.items():
@@ -59,7 +59,7 @@ def duration(seconds: float | None) -> str:
 
 
 def estimate(seconds: float | None) -> str:
-    """A duration that is promised, so it is rounded up as in the plan's own sentences."""
+    """A promised duration, which is rounded up as in the plan's own sentences."""
     return duration(seconds if seconds is None or seconds < 100 else 60 * math.ceil(seconds / 60))
 
 

@@ -1,7 +1,4 @@
-"""One logger, one tracer, and the metrics.
-
-The dashboard and the alarms of template.yaml read the metrics.
-"""
+"""One logger, one tracer, and the metrics. The dashboard and the alarms of template.yaml read the metrics."""
 
 from __future__ import annotations
 

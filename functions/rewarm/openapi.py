@@ -283,8 +283,8 @@ def document() -> JsonObject:
     """Returns docs/openapi.json."""
     paths: dict[str, JsonObject] = {}
     references = _References()
-    for one in OPERATIONS:
-        paths.setdefault(one.path, {})[one.method] = _published(one, references)
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method] = _published(operation, references)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -314,11 +314,11 @@ def document() -> JsonObject:
 def definition() -> JsonObject:
     """Returns api.json."""
     paths: dict[str, JsonObject] = {"/{path+}": {"x-amazon-apigateway-any-method": _deployed("/{path}")}}
-    for one in OPERATIONS:
+    for operation in OPERATIONS:
         # API Gateway does not say whether %2F is a slash when it looks for the route; so both are taken.
-        path = one.path.replace("{alarmName}", "{alarmName+}")
-        anything_else = {"x-amazon-apigateway-any-method": _deployed(one.path)}
-        paths.setdefault(path, anything_else)[one.method] = _deployed(one.path)
+        path = operation.path.replace("{alarmName}", "{alarmName+}")
+        anything_else = {"x-amazon-apigateway-any-method": _deployed(operation.path)}
+        paths.setdefault(path, anything_else)[operation.method] = _deployed(operation.path)
     return {
         "openapi": "3.0.1",
         "info": {"title": {"Ref": "AWS::StackName"}, "version": __version__},
@@ -333,10 +333,10 @@ class _References:
 
     def __init__(self) -> None:
         models: list[tuple[type[Contract], JsonSchemaMode]] = [(answers.Problem, "validation")]
-        for one in OPERATIONS:
-            models.append((one.answer, "serialization"))
-            if one.body:
-                models.append((one.body, "validation"))
+        for operation in OPERATIONS:
+            models.append((operation.answer, "serialization"))
+            if operation.body:
+                models.append((operation.body, "validation"))
         self._found, whole = models_json_schema(
             list(dict.fromkeys(models)),
             ref_template="#/components/schemas/{model}",
@@ -348,22 +348,22 @@ class _References:
         return self._found[model, mode]
 
 
-def _published(one: Operation, references: _References) -> JsonObject:
-    content = {JSON: {"schema": references.of(one.answer, "serialization")}}
-    if one.picture:
+def _published(operation: Operation, references: _References) -> JsonObject:
+    content = {JSON: {"schema": references.of(operation.answer, "serialization")}}
+    if operation.picture:
         content["image/svg+xml"] = {"schema": {"type": "string"}}
     refused = {PROBLEM: {"schema": references.of(answers.Problem, "validation")}}
-    statuses = sorted({*ALWAYS, *one.errors, *(WITH_BODY if one.body else ())})
-    found: JsonObject = {"operationId": one.name, "summary": one.says}
-    parameters = [*one.parameters, *_of_query(one.query)]
+    statuses = sorted({*ALWAYS, *operation.errors, *(WITH_BODY if operation.body else ())})
+    found: JsonObject = {"operationId": operation.name, "summary": operation.says}
+    parameters = [*operation.parameters, *_of_query(operation.query)]
     if parameters:
         found["parameters"] = parameters
-    if one.body:
-        example = EXAMPLES[one.body].model_dump(by_alias=True, mode="json", exclude_defaults=True)
-        schema = references.of(one.body, "validation")
+    if operation.body:
+        example = EXAMPLES[operation.body].model_dump(by_alias=True, mode="json", exclude_defaults=True)
+        schema = references.of(operation.body, "validation")
         found["requestBody"] = {"required": True, "content": {JSON: {"schema": schema, "example": example}}}
     found["responses"] = {
-        str(one.status): {"description": HTTPStatus(one.status).phrase, "content": content},
+        str(operation.status): {"description": HTTPStatus(operation.status).phrase, "content": content},
         **{str(each): {"description": HTTPStatus(each).phrase, "content": refused} for each in statuses},
         "431": {"description": TOO_LONG},
     }

@@ -1,4 +1,4 @@
-"""The page of a restore or a fleet, as the functions draw it that write its account."""
+"""The page of a restore or a fleet, drawn by the functions that write its report."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from rewarm.ports import JsonObject
 
 
 def drawn(account: JsonObject) -> str | None:
-    """None where it cannot be made: a page is never worth a restore."""
+    """The page; None if it cannot be made, because a page must never fail a restore."""
     try:
-        # Loaded here: what a page needs, and that it might be missing, stops nothing.
+        # Loaded here, so that a missing package of the page stops nothing else.
         from rewarm.page import fleet, render  # noqa: PLC0415
 
         return fleet.render(account) if "fleetId" in account else render(account)
@@ -20,7 +20,7 @@ def drawn(account: JsonObject) -> str | None:
 
 def drawn_live(account: JsonObject) -> str:
     """The page of a restore that has no report yet."""
-    # Loaded here: only who looks at a page waits for what draws it.
+    # Loaded here, so that only requests for a page wait for what draws it.
     from rewarm.page import live  # noqa: PLC0415
 
     return live.render(account)

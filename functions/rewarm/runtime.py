@@ -1,11 +1,11 @@
 """The Lambda functions: `rewarm.runtime.create_volume` is that of the state Create Volume.
 
-It is made when Lambda asks for it: only the module of its step is imported, and the adapters of its ports.
+It is made when Lambda asks for it, and imports only the module of its step and the adapters of its ports.
 A function that serves no state is a module of handlers/.
 """
 
-# ruff: noqa: E402 - importing makes a hundred thousand objects that stay, and nothing that could be collected.
-# Python would look through all of them again and again meanwhile, for a quarter of a cold start.
+# ruff: noqa: E402 - imports make a hundred thousand objects, of which none can be collected. Python would
+# search them again and again, which takes a quarter of a cold start.
 from __future__ import annotations
 
 import gc
@@ -51,7 +51,7 @@ def registration(name: str) -> Registration:
 
 
 def state_function(name: str, **given: Any) -> Handler:
-    """Returns the Lambda function of the states of a step, with its ports; those that are given win.
+    """Returns the Lambda function of a step's states, with its ports; those that are given win.
 
     It parses the event, names the restore in every log line, traces, and returns the result as JSON.
     """
@@ -74,19 +74,19 @@ def state_function(name: str, **given: Any) -> Handler:
 
 
 def _volume(event: JsonObject) -> JsonObject:
-    """Which volume of the restore it is about, where it is about one."""
+    """The index of the volume that the event is about, if any."""
     volume = event.get("volume") or {}
     keys = {"volume_id": event.get("volumeId"), "snapshot_id": volume.get("snapshotId")}
     return {name: value for name, value in keys.items() if value}
 
 
 def filled(bundle: type[Bundle], **given: Any) -> Bundle:
-    """Returns a bundle with each port by its name: as it is given, or as wiring.py makes it."""
+    """Returns a bundle with each port by its name: the given one, or the one that wiring.py makes."""
     return bundle(**ports_of(bundle, given))
 
 
 def ports_of(taker: Any, given: JsonObject) -> JsonObject:
-    """Returns by name what a bundle takes, or what a step takes beside its event."""
+    """Returns by name the ports that a bundle takes, or that a step takes in addition to its event."""
     return {name: _port(name, kind, owners, given) for name, kind, owners in wanted(taker)}
 
 
@@ -102,11 +102,13 @@ def wanted(taker: Any) -> Iterator[tuple[str, Any, list[str]]]:
 
 
 def maker(name: str, owners: list[str]) -> Callable[[], Any] | None:
-    """Returns what makes a port: for the port `commands` of AgentPorts, and of bundles that inherit from it,
-    `agent_commands`, for others `commands`. None where the port is a bundle itself.
+    """Returns the function of wiring.py that makes a port; None if the port is a bundle itself.
+
+    For the port `commands` of AgentPorts and bundles that inherit from it, that is `agent_commands`, if it is
+    there, else `commands`.
     """
     names = [*(f"{owner}_{name}" for owner in owners), name]
-    return next((vars(wiring)[one] for one in names if one in vars(wiring)), None)
+    return next((vars(wiring)[maker_name] for maker_name in names if maker_name in vars(wiring)), None)
 
 
 def _port(name: str, kind: Any, owners: list[str], given: JsonObject) -> Any:
@@ -115,7 +117,7 @@ def _port(name: str, kind: Any, owners: list[str], given: JsonObject) -> Any:
     make = maker(name, owners)
     if make is not None:
         return make()
-    (bundle,) = (one for one in get_args(kind) or [kind] if one is not type(None))
+    (bundle,) = (member for member in get_args(kind) or [kind] if member is not type(None))
     return filled(bundle, **given)
 
 

@@ -10,9 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
+from pydantic_core.core_schema import DataclassSchema
 
-from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.base import Contract, JsonObject, parsed
 from rewarm.contracts.benchmarks import (
     BenchmarkRequest,
     BenchmarkResult,
@@ -21,7 +22,7 @@ from rewarm.contracts.benchmarks import (
     MeasuredFigure,
 )
 from rewarm.contracts.fleets import FleetRequest
-from rewarm.contracts.parsing import parse_restore_request, parsed
+from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.performance import PerformanceRequest
 from rewarm.contracts.plans import PlanResult
 from rewarm.contracts.results import ReportResult
@@ -103,7 +104,7 @@ def input_examples() -> dict[str, JsonObject]:
         "cloudwatch-alarm": ALARM,
         "scheduled-drill": {
             "request": {"source": {"alarm": "rewarm-orders-database"}, "drill": {}},
-            # EventBridge Scheduler fills the time in; a run that it starts twice restores once.
+            # EventBridge Scheduler fills in the time. A run that it starts twice restores once.
             "trigger": {
                 "kind": "schedule",
                 "scheduleName": "monthly-drill",
@@ -114,7 +115,11 @@ def input_examples() -> dict[str, JsonObject]:
 
 
 class WithoutFieldTitles(GenerateJsonSchema):
-    """Leaves out the titles that pydantic makes of the fields' names."""
+    """Leaves out the titles that pydantic makes of the fields' names; a domain's value is closed too."""
+
+    def dataclass_schema(self, schema: DataclassSchema) -> JsonSchemaValue:
+        """Returns the schema of a domain's value, which the config of its contract closes."""
+        return {**super().dataclass_schema(schema), "additionalProperties": False}
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Returns false for every field."""

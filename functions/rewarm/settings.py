@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from rewarm.domain.volume.holds import ConcurrencyLimits
-from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.domain.volume.performance import ModificationRule
 from rewarm.ports.instances import APPLY
 
 
@@ -71,7 +71,7 @@ class Settings:
 
     @property
     def device_use_documents(self) -> dict[str, str]:
-        """Names of the SSM documents that look at a device; of those who detach volumes."""
+        """Names of the SSM documents that look at a device; only functions that detach volumes have them."""
         return {
             "linux": self._required("DEVICE_USE_DOCUMENT"),
             "windows": self._required("DEVICE_USE_WINDOWS_DOCUMENT"),
@@ -79,12 +79,12 @@ class Settings:
 
     @property
     def restore_state_machine_arn(self) -> str:
-        """The state machine `restore`; only who starts one or asks whether one runs has it."""
+        """The state machine `restore`; only functions that start restores, or check for them, have it."""
         return self._required("RESTORE_STATE_MACHINE_ARN")
 
     @property
     def restore_volume_state_machine_arn(self) -> str:
-        """The state machine `restore-volume`; only who asks whether one runs has it."""
+        """The state machine `restore-volume`; only functions that check whether one runs have it."""
         return self._required("RESTORE_VOLUME_STATE_MACHINE_ARN")
 
     @property
@@ -94,7 +94,7 @@ class Settings:
 
     @property
     def fleet_state_machine_arn(self) -> str:
-        """The state machine `fleet`; empty for who starts none."""
+        """The state machine `fleet`; empty for functions that start none."""
         return self.environment.get("FLEET_STATE_MACHINE_ARN", "")
 
     @property
@@ -104,7 +104,7 @@ class Settings:
 
     @property
     def undo_log_days(self) -> int:
-        """After so many days S3 deletes an undo log; only who names or lists them has it."""
+        """After so many days S3 deletes an undo log; only functions that name or list logs have it."""
         return int(self._required("UNDO_LOG_DAYS"))
 
     @property
@@ -126,33 +126,38 @@ class Settings:
         return self._required("ALARM_NAME_PREFIX")
 
     @property
+    def alarm_accounts(self) -> Collection[str]:
+        """Accounts whose alarms start restores; only the function of Parse Request has them."""
+        return self._required("ALARM_ACCOUNTS").split(",")
+
+    @property
     def alarm_cooldown(self) -> timedelta:
         """How long after a restore its alarm starts no other; a runbook may say otherwise."""
         return timedelta(minutes=int(self._required("ALARM_COOLDOWN_MINUTES")))
 
     @property
     def notification_topic_arn(self) -> str | None:
-        """SNS topic of plain messages; None where there is none."""
+        """SNS topic of plain messages; None if there is none."""
         return self.environment.get("NOTIFICATION_TOPIC_ARN") or None
 
     @property
     def chat_topic_arn(self) -> str | None:
-        """SNS topic of messages for Amazon Q Developer in chat applications; None where there is none."""
+        """SNS topic of messages for Amazon Q Developer in chat applications; None if there is none."""
         return self.environment.get("CHAT_TOPIC_ARN") or None
 
     @property
     def slack_webhook_secret_arn(self) -> str | None:
-        """Secrets Manager secret with the webhook's address; None where there is none."""
+        """Secrets Manager secret with the webhook's address; None if there is none."""
         return self.environment.get("SLACK_WEBHOOK_SECRET_ARN") or None
 
     @property
     def slack_bot_secret_arn(self) -> str | None:
-        """Secrets Manager secret with the token of Slack's bot; None where there is none."""
+        """Secrets Manager secret with the token of Slack's bot; None if there is none."""
         return self.environment.get("SLACK_BOT_SECRET_ARN") or None
 
     @property
     def slack_channel(self) -> str | None:
-        """The channel in which the bot posts; None where there is none."""
+        """The channel in which the bot posts; None if there is none."""
         return self.environment.get("SLACK_CHANNEL") or None
 
     @property
@@ -162,12 +167,12 @@ class Settings:
 
     @property
     def slack_signing_secret_arn(self) -> str | None:
-        """Secrets Manager secret by which Slack signs clicks; None where there is none."""
+        """Secrets Manager secret by which Slack signs clicks; None if there is none."""
         return self.environment.get("SLACK_SIGNING_SECRET_ARN") or None
 
     @property
     def slack_team_id(self) -> str | None:
-        """The workspace whose clicks count; None for any that has the app."""
+        """The workspace whose clicks count; None for every workspace with the app."""
         return self.environment.get("SLACK_TEAM_ID") or None
 
     @property
@@ -179,7 +184,7 @@ class Settings:
 
     @property
     def pages_url(self) -> str:
-        """The API without signatures, which opens the pages of restores; empty for who links none."""
+        """The API without signatures, which opens pages of restores; empty for functions that link none."""
         return self.environment.get("PAGES_URL", "")
 
     @property

@@ -1,24 +1,24 @@
-"""Which adapter stands behind which port, and what time it is.
+"""Which adapter serves which port, and what time it is.
 
-A function here has the name of a port or a setting, and returns it. `runtime` calls those that a step asks
-for by name. An adapter's module is imported when its port is made.
+A function here has the name of a port or a setting, and returns it. `runtime` calls the functions whose ports
+a step names. An adapter's module is imported when its port is made.
 """
 
 from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from rewarm import adapters
 from rewarm.adapters import clients
-from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.domain.volume.performance import ModificationRule
 from rewarm.observability import count
 from rewarm.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from rewarm.ports import JsonObject
     from rewarm.ports.artifacts import Artifacts, UndoLogs
@@ -52,15 +52,15 @@ settings = Settings()
 
 
 def now() -> datetime:
-    """Returns the time, for handlers that no state machine tells it.
+    """Returns the time for handlers that get none from a state machine.
 
-    It is read by time.time: datetime.now cannot be moved where time runs faster than real time.
+    It reads time.time, because datetime.now cannot be replaced where tests run faster than real time.
     """
     return datetime.fromtimestamp(time.time(), UTC)
 
 
 def pause(seconds: float) -> None:
-    """Waits, in the same time as `now`."""
+    """Waits by the same clock as `now`."""
     time.sleep(seconds)
 
 
@@ -69,8 +69,18 @@ def _client(service: str) -> Any:
     return clients.client(service)
 
 
+def _later_client(service: str) -> Any:
+    """Of a service that few of those ask who have the port."""
+    return clients.later(partial(_client, service))
+
+
 _s3 = cache(clients.s3_client)
 _client_that_tries_once = cache(clients.client_that_tries_once)
+_price_list_client = cache(clients.price_list_client)
+
+
+def alarm_accounts() -> Collection[str]:
+    return settings.alarm_accounts
 
 
 def bucket() -> str:
@@ -103,7 +113,9 @@ def undo_log_days() -> int:
 
 def snapshots() -> SnapshotCatalog:
     lister = clients.block_list_client(adapters.snapshot_blocks.THREADS)
-    return adapters.snapshots.Ec2SnapshotCatalog(_client("ec2"), lister, _client("kms"), _foreign_snapshots)
+    return adapters.snapshots.Ec2SnapshotCatalog(
+        _client("ec2"), lister, _later_client("kms"), _foreign_snapshots
+    )
 
 
 @cache
@@ -114,7 +126,8 @@ def _foreign_snapshots(region: str) -> SnapshotCatalog:
 
 
 def copies() -> SnapshotCopies:
-    return adapters.snapshots.Ec2SnapshotCopies(_client("ec2"), _client_that_tries_once("ec2"))
+    once = clients.later(partial(_client_that_tries_once, "ec2"))
+    return adapters.snapshots.Ec2SnapshotCopies(_client("ec2"), once)
 
 
 def evidence() -> EvidenceSnapshots:
@@ -126,7 +139,7 @@ def tagged_snapshots() -> TaggedSnapshots:
 
 
 def fast_restores() -> FastSnapshotRestores:
-    return adapters.fast_restores.Ec2FastSnapshotRestores(_client("ec2"), _client("cloudwatch"))
+    return adapters.fast_restores.Ec2FastSnapshotRestores(_client("ec2"), _later_client("cloudwatch"))
 
 
 def volumes() -> VolumeStore:
@@ -188,7 +201,7 @@ def commands() -> Commands:
 
 
 def agent_commands() -> Commands:
-    """For those who send some, by a client that tries once."""
+    """For steps that send commands, by a client that tries only once."""
     return _commands(settings.warmer_documents, sender=_client_that_tries_once("ssm"))
 
 
@@ -213,11 +226,13 @@ def trail() -> CallTrail:
 
 
 def prices() -> Prices:
-    return adapters.prices.AwsPrices(clients.price_list_client(), settings.region, settings.price_overrides)
+    return adapters.prices.AwsPrices(
+        clients.later(_price_list_client), settings.region, settings.price_overrides
+    )
 
 
 def quotas() -> Quotas:
-    return adapters.quotas.ServiceQuotas(_client("service-quotas"), _client("ec2"))
+    return adapters.quotas.ServiceQuotas(_later_client("service-quotas"), _client("ec2"))
 
 
 def artifacts() -> Artifacts:
@@ -278,7 +293,7 @@ def _pace(per_second: float, **of: Any) -> adapters.holds.DynamoPace:
 
 
 def keeper() -> Keeper:
-    """Who holds devices, for steps of the state machine."""
+    """Which restores hold devices, for steps of the state machine."""
     from rewarm.steps.select.admission import Keeper
 
     return Keeper(holds(), table(), settings.limits)
@@ -316,7 +331,7 @@ def inventory() -> Inventory:
     return adapters.executions.AwsInventory(
         _client("ec2"),
         _client("stepfunctions"),
-        _client("cloudformation"),
+        _later_client("cloudformation"),
         _table(),
         settings.restore_state_machine_arn,
     )
@@ -348,6 +363,6 @@ def message_refused() -> None:
 
 
 def slack_requests() -> adapters.slack_requests.SlackRequests | None:
-    """What checks the clicks in Slack; None where there is no app."""
+    """What checks the clicks in Slack; None if there is no app."""
     arn = settings.slack_signing_secret_arn
-    return adapters.slack_requests.SlackRequests(_client("secretsmanager"), arn) if arn else None
+    return adapters.slack_requests.SlackRequests(_later_client("secretsmanager"), arn) if arn else None

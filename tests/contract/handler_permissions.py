@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 
-from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
-
 from local.aws.permissions import reference
 from tests.contract.repository import Json
 
@@ -107,6 +105,8 @@ UNUSED: dict[tuple[str, str], set[str]] = {
 
 def handled(kind: str) -> set[str]:
     """Every permission that the handlers of a type need; names that AWS does not know are left out."""
+    from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER  # noqa: PLC0415  # a second, for one worker's tests
+
     schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", kind).schema
     found = set(schema.get("tagging", {}).get("permissions", []))
     for handler in ("create", "read", "update", "delete"):

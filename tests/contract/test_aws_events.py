@@ -27,10 +27,15 @@ def alarm() -> dict[str, Any]:
 
 
 def parse(event: dict[str, Any], table: FakeTable, restore_id: str = "event-1") -> Any:
-    told = ParseRequestEvent(restore_id=restore_id, now=NOW, started_at=NOW, input=event)
-    return parse_request(
-        told, ParseRequestPorts(keeper=keeper(table), pace=FakePace(), cooldown=timedelta(hours=1))
+    ports = ParseRequestPorts(
+        keeper=keeper(table),
+        pace=FakePace(),
+        cooldown=timedelta(hours=1),
+        alarm_accounts=["123456789012"],
+        region="us-east-1",
     )
+    asked = ParseRequestEvent(restore_id=restore_id, now=NOW, started_at=NOW, input=event)
+    return parse_request(asked, ports)
 
 
 @pytest.mark.parametrize("path", EVENTS, ids=lambda path: path.stem)

@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 
 from local.tools.plan import offline
 from local.tools.plan.options import Options
+from rewarm.contracts.base import parsed
 from rewarm.contracts.benchmarks import Calibration
-from rewarm.contracts.parsing import parsed
 from tests.support.tree import ROOT
 
 FILES = [ROOT / "events" / "calibration.json", *sorted((ROOT / "docs" / "calibrations").glob("*.json"))]

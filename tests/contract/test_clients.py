@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import boto3
 import pytest
@@ -57,3 +58,12 @@ def test_a_session_that_is_there_stays(monkeypatch):
 def test_an_unknown_service_is_an_error_as_before(loader):
     with pytest.raises(DataNotFoundError):
         clients.client("ec3")
+
+
+def test_a_client_for_later_is_made_at_its_first_call_and_then_stays(loader):
+    del loader
+    made = []
+    later = clients.later(cache(lambda: made.append("sns") or clients.client("sns")))
+    assert made == []
+    assert later.meta.region_name == later.meta.region_name
+    assert made == ["sns"]

@@ -17,7 +17,7 @@ from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.blocks.rewind_facts import WrittenSince
 from rewarm.domain.volume.leftovers import ExecutionEnd
-from rewarm.domain.volume.performance_change import Activity
+from rewarm.domain.volume.performance import Activity
 from tests.contract.answers import ApiError, Aws
 from tests.local.aws.region.region_lab import Lab
 

@@ -19,7 +19,7 @@ from rewarm.adapters.performance import CloudTrailCalls, Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.domain.errors import ModificationPostponedError
-from rewarm.domain.volume.performance_change import Activity, ModificationRule
+from rewarm.domain.volume.performance import Activity, ModificationRule
 from rewarm.steps.performance.change_performance import (
     ChangePerformanceEvent,
     ChangePerformancePorts,

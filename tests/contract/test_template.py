@@ -17,7 +17,7 @@ from local.aws.permissions import reference
 from local.aws.permissions.policies import problems
 from local.soak.lab.template import stack
 from rewarm.contracts.answers import Problem
-from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.domain.volume.performance import ModificationRule
 from rewarm.domain.volume.replacing import TAGS as REPLACING_TAGS
 from rewarm.openapi import OPERATIONS, SIGNATURE, document
 from rewarm.steps.request.parse_request import OWN_ALARMS
@@ -29,7 +29,7 @@ STACK_TAG = "aws:ResourceTag/rewarm:stack"
 MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
 REPLACED_TAG = "aws:ResourceTag/rewarm:replaced-by-stack"
 REWINDING_TAG = "aws:ResourceTag/rewarm:rewinding-by-stack"
-NO_HANDLERS = {"__init__", "http", "api_volumes", "api_fleets", "api_undo_logs"}
+NO_HANDLERS = {"__init__", "http", "api_others"}
 """Parts of handlers."""
 NOT_IN_DRILLS = {
     "DrillAttachVolumeFunction": {"look_commands"},
@@ -83,7 +83,7 @@ def longest_value(value: Any) -> str:
     if name is None:
         return str(value)
     if parameter is None:
-        return LONGEST_STACK if name == "AWS::StackName" else longest_name(name)
+        return {"AWS::StackName": LONGEST_STACK, "AWS::AccountId": "0" * 12}.get(name) or longest_name(name)
     if "MaxLength" in parameter:
         return '"' * parameter["MaxLength"]
     return max(map(str, parameter.get("AllowedValues") or [parameter["MaxValue"]]), key=len)

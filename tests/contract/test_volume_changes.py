@@ -12,12 +12,12 @@ from rewarm.adapters.performance import Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.model import VolumeSettings
-from rewarm.domain.volume.performance import BOOST_TAG, Performance, performance_of
+from rewarm.domain.volume.performance import BOOST_TAG, PerformanceSettings, performance_of
 from tests.contract.answers import ApiError, Aws
 from tests.local.aws.region.region_lab import Lab
 
 VOLUME, SOURCE = "vol-00000000000000001", "vol-0fedcba9876543210"
-TARGET = Performance("gp3", 3_000, 125)
+TARGET = PerformanceSettings("gp3", 3_000, 125)
 SETTINGS = VolumeSettings("gp3", 100, iops=4_000, throughput_mib_s=250, tags={"Name": "data"})
 
 
@@ -67,7 +67,7 @@ class TestModifications:
         ec2 = Aws("ec2").on("ModifyVolume", {"VolumeModification": {"ModificationState": "modifying"}})
         modifications = Ec2VolumeModifications(ec2.client)
         modifications.start(VOLUME, TARGET)
-        modifications.start(VOLUME, Performance("io2", 500))
+        modifications.start(VOLUME, PerformanceSettings("io2", 500))
         assert ec2.params("ModifyVolume") == [
             {"VolumeId": VOLUME, "VolumeType": "gp3", "Iops": 3_000, "Throughput": 125},
             {"VolumeId": VOLUME, "VolumeType": "io2", "Iops": 500},
@@ -104,7 +104,11 @@ class TestModifications:
         ec2 = Aws("ec2").on("DescribeVolumesModifications", {"VolumesModifications": [told]})
         found = Ec2VolumeModifications(ec2.client).latest(VOLUME)
         assert found is not None
-        assert (found.state, found.message, found.target) == ("failed", "try again", Performance("io2", 500))
+        assert (found.state, found.message, found.target) == (
+            "failed",
+            "try again",
+            PerformanceSettings("io2", 500),
+        )
         assert (found.in_force, found.under_way) == (False, False)
 
     def test_an_unknown_volume_has_its_own_error(self) -> None:
@@ -135,7 +139,7 @@ class TestOnTheRegion:
         assert (found.state, found.snapshot_id, performance_of(found.settings)) == (
             "available",
             None,
-            Performance("gp3", 4_000, 250),
+            PerformanceSettings("gp3", 4_000, 250),
         )
         assert (status.initialization_type, status.state) == ("volume-copy", "initializing")
         with pytest.raises(errors.VolumeCopyUnavailableError, match="being copied"):
@@ -184,7 +188,7 @@ class TestOnTheRegion:
         modifications = Ec2VolumeModifications(client(lab.region, "ec2"))
         volume = lab.volume(Size=10, VolumeType="gp3")
         for iops in (3_100, 3_200, 3_300, 3_400):
-            modifications.start(volume, Performance("gp3", iops, 125))
+            modifications.start(volume, PerformanceSettings("gp3", iops, 125))
             lab.wait(3_600)
         with pytest.raises(errors.ModificationPostponedError, match="VolumeModificationRateExceeded"):
             modifications.start(volume, TARGET)

@@ -50,7 +50,7 @@ ROOM_MAY_USE = {
         "ready": {"volume"},
         "time": set(),
         "volume": set(),
-        "words": {"volume"},
+        "words": {"time", "volume"},
     },
     "steps": {
         "announce": {"performance", "record", "report"},
@@ -60,7 +60,6 @@ ROOM_MAY_USE = {
             "record",
             "replace",
             "report",
-            "request",
             "select",
             "volume",
             "warm",
@@ -73,7 +72,7 @@ ROOM_MAY_USE = {
         "replace": {"record"},
         "rewind": {"record", "replace", "warm"},
         "report": {"record"},
-        "request": {"record", "select"},
+        "request": {"record", "select", "warm"},
         "select": {"record"},
         "verify": {"record", "warm"},
         "volume": {"record", "replace"},
@@ -110,11 +109,10 @@ SMALL_FOR_A_REASON = {
     "ports/prices.py": "no other port is about the account's prices and quotas",
     "adapters/side_by_side.py": "three adapters use it, and the fast lab replaces its threads",
     "restore_page.py": "only functions that draw may import it",
-    "steps/rewind/needs.py": "the modules of the room take it, and the step is built of them",
 }
 """Module -> why it stands alone though it is short."""
-SHARED_BY_STATES = {"clean_up": {"remove"}}
-"""The sweeper does for a restore that was stopped what the state does for one that failed."""
+SHARED_BY_STATES = {"clean_up": {"remove"}, "release_target": {"give_back"}}
+"""The sweeper does for a restore that was stopped what the state does; so does a start that fails."""
 
 
 def modules() -> list[Path]:

@@ -36,6 +36,7 @@ def test_no_partition_is_written_into_what_is_deployed(path):
     assert set(re.findall(r"([\w.${}:-]+)\.amazonaws\.com", text)) <= PRINCIPALS_AND_CALLERS
 
 
+@pytest.mark.long
 def test_cfn_lint():
     assert complaints([BIN / "cfn-lint", "template.yaml"]) == ""
 

@@ -10,8 +10,9 @@ from typing import Any
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.events import ReportEvent
 from rewarm.contracts.results import PollInitializationResult, ReportResult
-from rewarm.contracts.values import Candidate, CostPart, Failure, InitializationSignals, Trigger, VolumePlan
+from rewarm.contracts.values import Candidate, Failure, InitializationSignals, Trigger, VolumePlan
 from rewarm.domain.model import GIB, Strategy
+from rewarm.domain.plan.cost import CostPart
 from rewarm.domain.time.measured import Phase, Sample, with_sample
 from rewarm.steps.record.bucket import samples_key
 from rewarm.steps.record.payloads import write_plans
@@ -166,7 +167,8 @@ def failed(
 ) -> JsonObject:
     """What the state Volume Failed of `restore` keeps."""
     inner = json.dumps({"errorMessage": words, "errorType": error})
-    cause = json.dumps({"Status": "FAILED", "Error": error, "Cause": f"At Poll Initialization: {inner}"})
+    failure = json.dumps({"state": "Poll Initialization", "error": error, "cause": inner})
+    cause = json.dumps({"Status": "FAILED", "Error": error, "Cause": failure})
     return {"verdict": "failed", "index": index, "error": "States.TaskFailed", "cause": cause}
 
 

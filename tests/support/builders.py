@@ -10,10 +10,10 @@ from typing import Any
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import DispatchWarmerResult
-from rewarm.contracts.values import Boost, NewVolume, Plan, VolumeAssignment, VolumePlan
-from rewarm.domain.model import GIB, Instance, InstanceEbsLimits, Snapshot, Strategy
+from rewarm.contracts.values import NewVolume, Plan, VolumeAssignment, VolumePlan
+from rewarm.domain.model import GIB, Boost, Instance, InstanceEbsLimits, Snapshot, Strategy
 from rewarm.domain.plan.facts import VolumeFacts
-from rewarm.domain.volume.volume_types import VolumeSpeed
+from rewarm.domain.volume.volume_types import VolumeLimits
 from rewarm.steps.select.admission import Keeper
 from tests.support import holds
 from tests.support.fakes import (
@@ -204,7 +204,7 @@ def facts(**changes: Any) -> VolumeFacts:
         "written_bytes": 40 * GIB,
         "written_blocks": 80 * 1024,
         "snapshot_size_gib": 100,
-        "speed": VolumeSpeed(3_000, 125.0, 125.0),
+        "speed": VolumeLimits(3_000, 125.0, 125.0),
         "instance_limits": InstanceEbsLimits(593.75, 593.75, 20_000, 20_000),
         "agent_available": True,
         "verified": True,

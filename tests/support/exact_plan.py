@@ -14,8 +14,6 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
-from ortools.sat.python import cp_model
-
 from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits
@@ -36,6 +34,9 @@ class ExactPlan:
         self._volumes = volumes
         self._deadline = deadline_seconds
         self._book = book
+        from ortools.sat.python import cp_model  # noqa: PLC0415  # half a second, for one worker's tests
+
+        self._solver = cp_model
         self._model = cp_model.CpModel()
         self._usd: list[Any] = []
         self._ways: list[list[Any]] = [[] for _ in volumes]
@@ -49,14 +50,14 @@ class ExactPlan:
 
     def least_usd(self) -> Decimal | None:
         """None where the deadline cannot be met. Raises TimeoutError where the solver found no proof."""
-        solver = cp_model.CpSolver()
+        solver = self._solver.CpSolver()
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 1
         solver.parameters.max_time_in_seconds = SOLVER_SECONDS
         status = solver.solve(self._model)
-        if status == cp_model.INFEASIBLE:
+        if status == self._solver.INFEASIBLE:
             return None
-        if status != cp_model.OPTIMAL:
+        if status != self._solver.OPTIMAL:
             raise TimeoutError
         return Decimal(round(solver.objective_value)) / MICRO
 

@@ -51,7 +51,7 @@ from rewarm.domain.ready.agent_output import SentCommand
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import ExecutionEnd, FastRestoreClaim
-from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, Performance, VolumeModification
+from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, PerformanceSettings, VolumeModification
 from rewarm.domain.volume.proof import evidence_description
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG
 from rewarm.ports.messages import LinkedPage
@@ -432,14 +432,14 @@ class FakeModifications:
 
     volumes: FakeVolumes
     changes: dict[str, VolumeModification] = field(default_factory=dict)
-    started: list[tuple[str, Performance]] = field(default_factory=list)
+    started: list[tuple[str, PerformanceSettings]] = field(default_factory=list)
     failure: Exception | None = None
 
     def latest(self, volume_id: str) -> VolumeModification | None:
         self.volumes.get(volume_id)
         return self.changes.get(volume_id)
 
-    def start(self, volume_id: str, target: Performance) -> None:
+    def start(self, volume_id: str, target: PerformanceSettings) -> None:
         self.volumes.get(volume_id)
         if self.failure is not None:
             raise self.failure

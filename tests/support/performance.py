@@ -6,12 +6,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from rewarm.contracts.performance import PerformanceSettings
 from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import RunningFastRestore, Volume, VolumeSettings
 from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart
-from rewarm.domain.volume.performance import STACK_TAG, Performance, VolumeModification
-from rewarm.domain.volume.performance_change import Activity, ModificationRule
+from rewarm.domain.volume.performance import (
+    STACK_TAG,
+    Activity,
+    ModificationRule,
+    PerformanceSettings,
+    VolumeModification,
+)
 from rewarm.ports import JsonObject
 from rewarm.steps.performance.check_performance import CheckPerformanceEvent
 from rewarm.steps.performance.routes import (
@@ -161,10 +165,10 @@ class TimedModifications(FakeModifications):
 
     now: datetime = NOW
 
-    def start(self, volume_id: str, target: Performance) -> None:
+    def start(self, volume_id: str, target: PerformanceSettings) -> None:
         before = self.volumes.get(volume_id).settings
         super().start(volume_id, target)
-        original = Performance(before.volume_type, before.iops, before.throughput_mib_s)
+        original = PerformanceSettings(before.volume_type, before.iops, before.throughput_mib_s)
         change = replace(self.changes[volume_id], started_at=self.now, original=original)
         self.changes[volume_id] = change
 
@@ -190,7 +194,7 @@ class ChangeWorld:
 
     def changed(self, state: str, started_at: datetime = NOW, **changes: Any) -> None:
         """EC2's latest change of the volume."""
-        told = VolumeModification(state, TARGET.values(), started_at=started_at, original=ORIGINAL.values())
+        told = VolumeModification(state, TARGET, started_at=started_at, original=ORIGINAL)
         self.modifications.changes[VOLUME_ID] = replace(told, **changes)
 
     def ask(self, body: JsonObject, *, now: datetime = NOW, **changes: Any) -> JsonObject:

@@ -11,7 +11,7 @@ from rewarm.contracts.rewinding import RewindEvent, RewindResult
 from rewarm.contracts.values import Failure
 from rewarm.domain.model import Strategy
 from rewarm.steps.record.bucket import part_key, progress_key
-from rewarm.steps.rewind.needs import RewindPorts
+from rewarm.steps.rewind.gate import RewindPorts
 from rewarm.steps.rewind.rewind import rewind
 from tests.support.builders import RESTORE_ID, assignment, at, plan, request, snapshot
 from tests.support.fakes import FakeEvidence

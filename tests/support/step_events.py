@@ -19,22 +19,23 @@ from rewarm.contracts.events import (
 )
 from rewarm.contracts.fleets import ReportFleetEvent
 from rewarm.contracts.parsing import parse_restore_request
-from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
+from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import DispatchWarmerResult
 from rewarm.contracts.rewinding import RewindEvent
 from rewarm.contracts.values import (
     ApprovalQuestion,
-    CostPart,
     Failure,
     NewVolume,
-    PassedOverSnapshot,
     Plan,
     ReplacedVolume,
     Trigger,
     VolumeAssignment,
 )
 from rewarm.domain.model import GIB, Strategy
+from rewarm.domain.plan.cost import CostPart
+from rewarm.domain.snapshots import PassedOverSnapshot
+from rewarm.domain.volume.performance import PerformanceSettings
 from rewarm.schemas import ALARM, INSTANCE_ID, REQUEST, SNAPSHOT_ID
 from rewarm.steps.blocks.copy_shard import CopyShardEvent
 from rewarm.steps.blocks.join_parts import JoinPartsEvent

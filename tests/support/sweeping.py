@@ -11,7 +11,7 @@ from rewarm.contracts.results import ReportResult
 from rewarm.domain.model import Attachment, Volume, VolumeSettings
 from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.ports import JsonObject
-from rewarm.steps.clean_up.known_executions import KnownExecutions
+from rewarm.steps.clean_up.gauges import KnownExecutions
 from rewarm.steps.clean_up.missing_reports import PagePorts
 from rewarm.steps.clean_up.sweep import SweptResource, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_restores import SweepPorts

@@ -100,6 +100,7 @@ def test_a_boost_that_cannot_be_lowered_is_told_and_fails_nothing(user: RestoreU
     assert user.report(done.restore_id)["volumes"][0]["boost"]["state"] == "not-lowered"
 
 
+@pytest.mark.long
 def test_a_failed_warm_up_lowers_the_volume_that_stays(
     user: RestoreUser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,8 +15,8 @@ import pytest
 
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.attacker import YEAR_SECONDS
+from rewarm.contracts.base import parsed
 from rewarm.contracts.benchmarks import Calibration
-from rewarm.contracts.parsing import parsed
 from rewarm_cli.calibrate import cloud as accounts
 from rewarm_cli.calibrate import command
 from rewarm_cli.calibrate.measuring import Measured, Measuring

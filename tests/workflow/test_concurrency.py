@@ -44,6 +44,7 @@ def assert_refused(done: Restore, first: str) -> None:
     assert first in done.record["failure"]["cause"]
 
 
+@pytest.mark.long
 def test_the_second_to_a_device_gets_409_with_the_firsts_id(user: RestoreUser) -> None:
     request = to_device(user)
     executions = user.executions()

@@ -116,6 +116,7 @@ def test_each_metric_has_datapoints_after_a_restore_that_is_ready_and_one_that_f
     assert reason == "SnapshotNotFoundError"
 
 
+@pytest.mark.long
 def test_a_restore_in_flight_is_counted_and_later_not(user: RestoreUser) -> None:
     with user.lab.clock.busy():
         restore_id = user.start(request_for(user, "provisioned-rate"))
@@ -127,6 +128,7 @@ def test_a_restore_in_flight_is_counted_and_later_not(user: RestoreUser) -> None
     assert values(written(user), "RestoresInFlight")[-1] == 0
 
 
+@pytest.mark.long
 def test_a_boost_that_nobody_needs_is_told_until_it_is_lowered(user: RestoreUser) -> None:
     with user.lab.clock.busy():
         restore_id = user.start(request_for(user, "boosted-warm-up", instance_type="m5.4xlarge"))

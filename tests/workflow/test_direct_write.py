@@ -15,7 +15,7 @@ from tests.support.restores import RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 REGION = "eu-west-1"
-BLOCKS = 1_300
+BLOCKS = 600
 KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 
 

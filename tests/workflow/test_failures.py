@@ -24,6 +24,7 @@ def test_unreadable_blocks_fail_the_agent(user: RestoreUser, monkeypatch: pytest
     assert_kept(user, done)
 
 
+@pytest.mark.long
 def test_an_agent_that_is_never_reached_fails(user: RestoreUser) -> None:
     request = request_for(user, "warm-up-agent") | {"verify": {"samples": 0}}
     user.region.faults.add(FaultRule("command:delivery", "drop"))
@@ -66,6 +67,7 @@ def test_plans_take_over_one_after_the_other(user: RestoreUser) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_stalled_initialization_fails(user: RestoreUser) -> None:
     request = request_for(user, "provisioned-rate") | user.to_zone
     user.region.faults.inject("initialization-stalls")
@@ -104,6 +106,7 @@ def test_a_refused_fast_snapshot_restore_fails_where_it_was_asked_for(user: Rest
     assert_nothing_left(user, done)
 
 
+@pytest.mark.long
 def test_a_ready_volume_outlives_a_failed_release(user: RestoreUser) -> None:
     request = request_for(user, "fast-snapshot-restore") | user.to_zone
     denied = "You are not authorized to perform this operation."
@@ -183,6 +186,7 @@ def test_a_volume_that_is_still_cold_is_never_called_ready(user: RestoreUser) ->
     assert_kept(user, done)
 
 
+@pytest.mark.long
 def test_throttling_is_waited_out(user: RestoreUser) -> None:
     request = request_for(user, "background") | {"verify": {"samples": 0}}
     user.region.faults.inject("throttled")

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from local.aws.region import Region
 from local.aws.region.faults import FaultRule
+from local.soak.lab.endings import ended
+from local.soak.lab.lab import FastLab
 from tests.support.restores import Restore, RestoreUser, texts
 
 Json = dict[str, Any]
@@ -19,15 +22,15 @@ ROUNDING_SECONDS = 0.1
 """Each of two phases is rounded to a tenth of a second."""
 
 
-def restore(user: RestoreUser, gib: int, strategy: str = "background") -> Restore:
-    done = user.restore(request(user, gib, strategy))
+def restore(user: RestoreUser, gib: int, strategy: str) -> Restore:
+    done = user.restore(asked(user.region, gib, strategy))
     assert done.main.status == "SUCCEEDED", done.why
     return done
 
 
-def request(user: RestoreUser, gib: int, strategy: str) -> Json:
-    snapshot_id = user.region.add_snapshot(size_gib=gib, extents=[(0, gib * BLOCKS_PER_GIB)])
-    target = {"availabilityZone": user.zone}
+def asked(region: Region, gib: int, strategy: str) -> Json:
+    snapshot_id = region.add_snapshot(size_gib=gib, extents=[(0, gib * BLOCKS_PER_GIB)])
+    target = {"availabilityZone": region.settings.zones[0]}
     return {
         "source": {"snapshotId": snapshot_id},
         "target": target,
@@ -41,19 +44,24 @@ def told(user: RestoreUser, done: Restore) -> tuple[Json, Json]:
     return report["plans"][0]["plan"], report["volumes"][0]
 
 
-def test_estimates_become_those_of_the_account(user: RestoreUser) -> None:
+def test_estimates_become_those_of_the_account() -> None:
     errors, sizes = [], (12, 30, 16)
-    for number, gib in enumerate(sizes):
-        plan, volume = told(user, restore(user, gib))
-        source = "history" if number else "priors"
-        assert plan["basis"] == {"source": source, "restores": number}
-        assert volume["sincePlanSeconds"] <= volume["estimatedP90Seconds"]
-        errors.append(abs(volume["errorPercent"]))
+    with FastLab(seed=4) as fast:
+        for number, gib in enumerate(sizes):
+            restore_id = fast.start(asked(fast.region, gib, "background"))
+            assert ended(fast, restore_id).kind == "ready"
+            record = fast.api("GET", f"/restores/{restore_id}")[1]
+            source = "history" if number else "priors"
+            assert record["plans"][0]["plan"]["basis"] == {"source": source, "restores": number}
+            measured = record["volumes"][0]["measured"]
+            estimated = sum(one["estimatedP90Seconds"] for one in measured["phases"])
+            assert measured["sincePlanSeconds"] <= estimated
+            errors.append(abs(measured["errorPercent"]))
+        plans = fast.api("POST", "/plans", asked(fast.region, 20, "background"))[1]["plans"]
     assert errors[0] > 100, "the prior knows nothing of this account"
     assert errors[-1] < 10, errors
-    planned = user.call("POST", "/plans", request(user, 20, "background")).body["plans"][0]["plan"]
-    assert planned["basis"] == {"source": "history", "restores": len(sizes)}
-    assert planned["readyP50Seconds"] < PRIOR_HOURS * 3_600
+    assert plans[0]["plan"]["basis"] == {"source": "history", "restores": len(sizes)}
+    assert plans[0]["plan"]["readyP50Seconds"] < PRIOR_HOURS * 3_600
 
 
 def test_estimate_against_actual_is_told_part_by_part(user: RestoreUser) -> None:
@@ -76,7 +84,7 @@ def test_estimate_against_actual_is_told_part_by_part(user: RestoreUser) -> None
 @pytest.mark.long
 def test_a_failed_restore_teaches_nothing(user: RestoreUser) -> None:
     user.region.faults.add(FaultRule("volume:creation", effect="volume-error"))
-    done = user.restore(request(user, 12, "provisioned-rate"))
+    done = user.restore(asked(user.region, 12, "provisioned-rate"))
     assert done.main.status == "FAILED"
     user.region.faults.clear()
     plan, _ = told(user, restore(user, 12, "provisioned-rate"))

@@ -134,6 +134,7 @@ def test_an_alarm_that_goes_off_again_after_the_cooldown_restores_again(user: Re
         assert user.finished(started).main.states[-1] == "Restore Completed"
 
 
+@pytest.mark.long
 def test_a_run_of_a_schedule_that_is_started_twice_restores_once(user: RestoreUser) -> None:
     trigger = {"kind": "schedule", "scheduleName": unique("drill"), "scheduledAt": "2026-11-21T03:00:00Z"}
     told = {"request": to_zone(user), "trigger": trigger}
@@ -274,6 +275,7 @@ def test_cancel_ends_a_measurement(user: RestoreUser, phase: str) -> None:
     assert user.volume(volume_id)["Tags"]["rewarm:failed"] == restore_id
 
 
+@pytest.mark.long
 def test_cancel_after_the_end_is_refused(user: RestoreUser) -> None:
     done = user.restore(to_zone(user))
     answer = user.call("DELETE", f"/restores/{done.restore_id}")

@@ -71,6 +71,7 @@ def test_what_stays_slow_fails_after_one_more_warm_up(user: RestoreUser) -> None
     assert_kept(user, done)
 
 
+@pytest.mark.long
 def test_the_agent_takes_over_what_stands_still(user: RestoreUser) -> None:
     request = request_for(user, "provisioned-rate") | {
         "verify": {"samples": 0},
@@ -89,7 +90,7 @@ def test_an_event_ends_a_long_wait_and_a_false_one_costs_a_look(
     user: RestoreUser, monkeypatch: pytest.MonkeyPatch, volumes_take: Callable[..., None]
 ) -> None:
     """Half a minute after each look at the status an event says that the volume has been initialized."""
-    volumes_take(**loading(user, hours=4))
+    volumes_take(**loading(user, hours=1))
     core, initializations = user.region._core, user.region._initializations
     describe = initializations.describe
 

@@ -46,11 +46,12 @@ def sweep(user: RestoreUser) -> Json:
 @pytest.mark.parametrize(
     ("strategy", "state", "slow"),
     [
-        pytest.param("fast-snapshot-restore", "Wait For Snapshot", {}, marks=pytest.mark.long),
-        pytest.param("background", "Attach Volume", {"attach_seconds": SLOW_SECONDS}, marks=pytest.mark.long),
+        ("fast-snapshot-restore", "Wait For Snapshot", {}),
+        ("background", "Attach Volume", {"attach_seconds": SLOW_SECONDS}),
         ("provisioned-rate", "Wait For Volume", {"creation_seconds": SLOW_SECONDS}),
     ],
 )
+@pytest.mark.long
 def test_what_a_stopped_restore_made_is_removed(
     user: RestoreUser,
     volumes_take: Callable[..., None],

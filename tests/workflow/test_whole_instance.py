@@ -111,6 +111,7 @@ def launched(user: RestoreUser, whole: WholeInstance, monkeypatch: pytest.Monkey
     return made
 
 
+@pytest.mark.long
 def test_a_new_instance_gets_every_volume(user: RestoreUser, whole: WholeInstance, launched: Json) -> None:
     """Devices and DeleteOnTermination are those of the source, which keeps its volumes."""
     target = {"instanceId": launched["InstanceId"], "mode": "replace", "start": True}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 LEAST_SECONDS, MOST_SECONDS = 5, 3_600
-"""Of each run, as the API takes it (events/benchmark-request.schema.json)."""
+"""Seconds of each run that the API allows (events/benchmark-request.schema.json)."""
 DEFAULT_PATTERN = "cache"
 PAUSE_SECONDS = 3.0
 RIGHT = ("rank", "IOPS", "MiB/s")
@@ -80,7 +80,7 @@ def bench(settings: Settings, *, instance: str, picture: Path | None, **options:
 
 
 def request_of(instance: str, options: Json) -> Json:
-    """The request of POST /benchmarks. Raises UsageError where the options do not go together."""
+    """The request of POST /benchmarks. Raises UsageError if the options do not go together."""
     if options["copy"]:
         if options["mount"] or options["volume"] or options["pattern"]:
             raise click.UsageError("--copy goes without --mount, --volume and --pattern")

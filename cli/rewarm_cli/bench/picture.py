@@ -13,11 +13,11 @@ from rewarm_cli.bench.tables import Json, by_pattern, title
 
 BAR_COLOUR, LIMIT_COLOUR = "#1b7f5c", "#c0392b"
 WIDTH_INCHES, BAR_INCHES, HEAD_INCHES = 8.0, 0.48, 1.0
-LABEL_CHARACTERS = 100  # as many as stand in the width of the picture
+LABEL_CHARACTERS = 100  # as many as fit into the picture's width
 
 
 def draw(path: Path, runs: Sequence[Json]) -> bool:
-    """Write an SVG with a panel for each pattern; False where there is none. Equal runs, equal bytes."""
+    """Write an SVG with a panel for each pattern; False without patterns. Equal runs give equal bytes."""
     panels = {
         name: measured
         for name, same in by_pattern(runs).items()
@@ -36,14 +36,14 @@ def draw(path: Path, runs: Sequence[Json]) -> bool:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Without date and version, and without the blanks that the library leaves at line ends."""
+    """Save without date and version, and without the blanks that the library leaves at line ends."""
     figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
     lines = path.read_text(encoding="utf-8").splitlines()
     path.write_text("\n".join(line.rstrip() for line in lines) + "\n", encoding="utf-8")
 
 
 def label(target: str) -> str:
-    """A target by its name; of one too long for the picture the begin and the end, where names differ."""
+    """A target's name; of a name that is too long, the beginning and the end, where names differ."""
     if len(target) <= LABEL_CHARACTERS:
         return target
     half = LABEL_CHARACTERS // 2
@@ -66,7 +66,7 @@ def _panel(axis: Any, name: str, runs: Sequence[Json]) -> None:
             axis.plot(
                 [run["provisionedIops"]] * 2, [place - 0.3, place + 0.36], color=LIMIT_COLOUR, linewidth=2
             )
-        # Above its bar, not beside it: the path of a mount may be longer than the picture has room for there.
+        # Above its bar, because the path of a mount may be too long beside it.
         axis.annotate(
             label(run["target"]), (0, place - 0.3), xytext=(0, 2), textcoords="offset points", in_layout=False
         )

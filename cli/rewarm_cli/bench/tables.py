@@ -19,7 +19,7 @@ COLUMNS = ("rank", "target", "IOPS", "MiB/s", "read p50 / p99", "write p50 / p99
 
 
 def by_pattern(runs: Sequence[Json]) -> dict[str, list[Json]]:
-    """In the order of the patterns, the fastest first; those without figures at the end."""
+    """The runs by pattern, fastest first; those without figures last."""
     found: dict[str, list[Json]] = {}
     for run in runs:
         found.setdefault(run["pattern"], []).append(run)
@@ -29,7 +29,7 @@ def by_pattern(runs: Sequence[Json]) -> dict[str, list[Json]]:
 
 
 def title(pattern: str) -> str:
-    """Name and what it does."""
+    """The pattern's name, and what it does."""
     return f"{pattern}: {PATTERNS[pattern]}"
 
 

@@ -1,6 +1,6 @@
 """`rewarm calibrate`: measures in the user's account what AWS does not document.
 
-- command: what the user sees and is asked
+- command: what the user sees and answers
 - ways: what is measured, how long it takes and what it costs at most
 - cloud: what is made in the account, its tags, and how it is removed
 - measuring: the measurements, one after the other

@@ -1,4 +1,4 @@
-"""What a calibration makes in the account, how it is tagged, and how all of it is removed again.
+"""What a calibration makes in the account, how it is tagged, and how everything is removed.
 
 The stack keeps a lease with the ids of all that is made, so that the sweeper can end it if this program is
 killed. Tags prove nothing, because anybody may set them: only what the lease or this program names is
@@ -28,7 +28,7 @@ RENEW_SECONDS = 300.0
 DEVICES = [f"/dev/sd{letter}" for letter in "pomnlkjihgf"]
 POLL_SECONDS = 0.5
 WRONG_SECONDS = 3.0
-"""The header `Date` has whole seconds, and an answer takes a while."""
+"""The header `Date` has whole seconds, and answers take time."""
 REMOVAL_SECONDS = 300.0
 SERVER_ERROR = 500
 """From this HTTP status on, the call may have been carried out."""
@@ -36,7 +36,7 @@ GONE = ("InvalidVolume.NotFound", "InvalidSnapshot.NotFound")
 
 
 class CalibrationError(RuntimeError):
-    """Nothing more can be measured; the message says why."""
+    """The calibration cannot continue; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class Clients:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time, which a test may let pass faster."""
+    """The time, which tests may let pass faster."""
 
     now: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
 
 
 def clock_of(clients: Clients) -> Clock:
-    """This machine's clock; where it is wrong, set by EC2's, because the sweeper goes by that."""
+    """This machine's clock, corrected by EC2's if it is wrong, because the sweeper uses AWS's time."""
     answer = clients.ec2.describe_volumes(MaxResults=5)
     date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
     ahead = parsedate_to_datetime(date).timestamp() + 0.5 - time.time() if date else 0.0
@@ -95,7 +95,7 @@ class Cloud:
 
     # ------------------------------------------------------------------------------------------ making
     def create_volume(self, **settings: Any) -> tuple[str, Seen, float]:
-        """A volume, how long it took to be available, and when it was."""
+        """Makes a volume; returns it, how long it took to be available, and when it was."""
         began = self.clock.now()
         place = {"AvailabilityZone": self.where.zone, "VolumeType": "gp3"}
         tags = self.tags("volume")
@@ -113,7 +113,7 @@ class Cloud:
         return name, seen, began + seen.middle
 
     def create_snapshot(self, volume_id: str) -> tuple[str, Seen]:
-        """A snapshot, and how long it took to be completed."""
+        """Makes a snapshot; returns it and how long it took to be completed."""
         began = self.clock.now()
         made = self.clients.ec2.create_snapshot(
             VolumeId=volume_id, TagSpecifications=self.tags("snapshot"), Description=self.description
@@ -130,7 +130,7 @@ class Cloud:
         )
 
     def attach(self, volume_id: str) -> Seen:
-        """Attaches at the first device name that is free, and returns how long it took."""
+        """Attaches at the first free device name, and returns how long it took."""
         for device in DEVICES:
             began = self.clock.now()
             try:
@@ -147,7 +147,7 @@ class Cloud:
         raise AssertionError("a device was tried")
 
     def detach(self, volume_id: str) -> Seen:
-        """How long it took until the volume was available again."""
+        """Detaches, and returns how long it took until the volume was available."""
         began = self.clock.now()
         self.clients.ec2.detach_volume(VolumeId=volume_id, InstanceId=self.where.instance_id)
         return self.until(
@@ -155,12 +155,12 @@ class Cloud:
         )
 
     def delete_volume(self, volume_id: str) -> None:
-        """At once; the record goes a little later."""
+        """Deletes it at once; EC2 shows it a little longer."""
         self.clients.ec2.delete_volume(VolumeId=volume_id)
         self.volumes.remove(volume_id)
 
     def enable_fast_restore(self, snapshot_id: str) -> str | None:
-        """Why it was refused; None where it begins."""
+        """Begins to enable it; returns why EC2 refused, or None."""
         self.fast_restores.append(snapshot_id)
         answer = self.clients.ec2.enable_fast_snapshot_restores(
             AvailabilityZones=[self.where.zone], SourceSnapshotIds=[snapshot_id]
@@ -168,18 +168,18 @@ class Cloud:
         if answer.get("Successful"):
             return None
         self.fast_restores.remove(snapshot_id)
-        errors = [one["FastSnapshotRestoreStateErrors"][0]["Error"] for one in answer["Unsuccessful"]]
+        errors = [refused["FastSnapshotRestoreStateErrors"][0]["Error"] for refused in answer["Unsuccessful"]]
         return str(errors[0]["Code"])
 
     def disable_fast_restore(self, snapshot_id: str) -> None:
-        """Begins to."""
+        """Begins to disable it."""
         self.clients.ec2.disable_fast_snapshot_restores(
             AvailabilityZones=[self.where.zone], SourceSnapshotIds=[snapshot_id]
         )
         self.fast_restores.remove(snapshot_id)
 
     def run(self, volume_id: str, size_gib: int, action: str, plan: str) -> tuple[str, float]:
-        """What the document printed, and when the command was sent. Raises CalibrationError."""
+        """Runs the document; returns its output and when the command was sent. Raises CalibrationError."""
         sent = self.clock.now()
         command = self.clients.ssm.send_command(
             InstanceIds=[self.where.instance_id],
@@ -208,9 +208,9 @@ class Cloud:
 
     # --------------------------------------------------------------------------------------- looking
     def initialization(self, volume_id: str) -> tuple[int | None, bool]:
-        """Progress, and whether the initialization is shown as completed."""
+        """EC2's Progress, and whether it shows the initialization as completed."""
         (status,) = self.clients.ec2.describe_volume_status(VolumeIds=[volume_id])["VolumeStatuses"]
-        states = {one["Name"]: one["Status"] for one in status["VolumeStatus"].get("Details", [])}
+        states = {detail["Name"]: detail["Status"] for detail in status["VolumeStatus"].get("Details", [])}
         progress = status.get("InitializationStatusDetails", {}).get("Progress")
         return progress, states.get("initialization-state") == "completed"
 
@@ -219,7 +219,7 @@ class Cloud:
         return bool(self._volume(volume_id).get("FastRestored"))
 
     def fast_restore(self, snapshot_id: str) -> Json:
-        """Its state and times; empty where there is none."""
+        """Its state and times; empty if there is none."""
         filters = [
             {"Name": "snapshot-id", "Values": [snapshot_id]},
             {"Name": "availability-zone", "Values": [self.where.zone]},
@@ -228,7 +228,7 @@ class Cloud:
         return dict(found[0]) if found else {}
 
     def read_minutes(self, volume_id: str, since: float) -> set[float]:
-        """The minutes of which CloudWatch has VolumeReadOps, by their beginning."""
+        """The beginnings of the minutes for which CloudWatch has VolumeReadOps."""
         metric = {
             "Namespace": "AWS/EBS",
             "MetricName": "VolumeReadOps",
@@ -251,7 +251,7 @@ class Cloud:
         most: float = 600.0,
         poll: float = POLL_SECONDS,
     ) -> Seen:
-        """Polls, and returns the bounds of how long it took. Raises CalibrationError after `most` seconds."""
+        """Polls, and returns the bounds of the duration. Raises CalibrationError after `most` seconds."""
         last_no = 0.0
         while True:
             asked = self.clock.now() - began
@@ -292,7 +292,7 @@ class Cloud:
         return state
 
     def _attachment(self, volume_id: str) -> str | None:
-        return next((str(one["State"]) for one in self._volume(volume_id)["Attachments"]), None)
+        return next((str(attachment["State"]) for attachment in self._volume(volume_id)["Attachments"]), None)
 
     def _snapshot_state(self, snapshot_id: str) -> str:
         (found,) = self.clients.ec2.describe_snapshots(SnapshotIds=[snapshot_id])["Snapshots"]
@@ -313,7 +313,7 @@ class Cloud:
             return {}
 
     def tags(self, kind: str) -> list[Json]:
-        """TagSpecifications of what is made now."""
+        """TagSpecifications for what is made now."""
         tags = {
             STACK_TAG: self.where.stack,
             CALIBRATION_TAG: self.calibration,
@@ -372,9 +372,11 @@ def leftovers(clients: Clients, stack: str) -> list[Leftover]:
     ]
     volumes = clients.ec2.describe_volumes(Filters=filters)["Volumes"]
     snapshots = clients.ec2.describe_snapshots(OwnerIds=["self"], Filters=filters)["Snapshots"]
-    found = [(one["VolumeId"], one) for one in volumes if one["State"] not in ("deleting", "deleted")]
-    found += [(one["SnapshotId"], one) for one in snapshots]
-    return [_leftover(name, one) for name, one in found]
+    found = [
+        (volume["VolumeId"], volume) for volume in volumes if volume["State"] not in ("deleting", "deleted")
+    ]
+    found += [(snapshot["SnapshotId"], snapshot) for snapshot in snapshots]
+    return [_leftover(name, described) for name, described in found]
 
 
 def _leftover(name: str, one: Json) -> Leftover:
@@ -386,7 +388,7 @@ def _leftover(name: str, one: Json) -> Leftover:
 def remove(
     clients: Clients, clock: Clock, volumes: list[str], snapshots: list[str], say: Callable[[str], None]
 ) -> list[str]:
-    """Removes volumes, snapshots and their fast snapshot restores; what is left is returned."""
+    """Removes volumes, snapshots and their fast snapshot restores; returns what is left."""
     for snapshot_id, zone in _fast_restores(clients, snapshots):
         say(f"disabling fast snapshot restore of {snapshot_id}")
         place = {"AvailabilityZones": [zone], "SourceSnapshotIds": [snapshot_id]}
@@ -406,10 +408,10 @@ def _fast_restores(clients: Clients, snapshots: list[str]) -> Iterator[tuple[str
     try:
         found = clients.ec2.describe_fast_snapshot_restores(Filters=filters)["FastSnapshotRestores"]
     except (BotoCoreError, ClientError):
-        return  # A snapshot that is deleted takes its fast snapshot restore along.
-    for one in found:
-        if one["State"] in ("enabling", "optimizing", "enabled"):
-            yield str(one["SnapshotId"]), str(one["AvailabilityZone"])
+        return  # Deleting the snapshot ends its fast snapshot restore, too.
+    for restore in found:
+        if restore["State"] in ("enabling", "optimizing", "enabled"):
+            yield str(restore["SnapshotId"]), str(restore["AvailabilityZone"])
 
 
 def _gone_volume(clients: Clients, clock: Clock, name: str, say: Callable[[str], None]) -> bool:
@@ -424,7 +426,7 @@ def _gone_volume(clients: Clients, clock: Clock, name: str, say: Callable[[str],
 
 
 def _tried(call: Callable[..., object], **params: Any) -> bool:
-    """Whether it is done, or was done before."""
+    """Makes the call; returns whether its effect is there."""
     try:
         call(**params)
     except ClientError as error:

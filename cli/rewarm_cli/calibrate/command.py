@@ -1,4 +1,4 @@
-"""`rewarm calibrate`: what the user sees, is asked, and can stop."""
+"""`rewarm calibrate`: what the user sees, answers, and can stop."""
 
 from __future__ import annotations
 
@@ -89,16 +89,16 @@ def calibrate(settings: Settings, **given: Any) -> None:
     from rewarm_cli.calibrate.cloud import leftovers
 
     api = settings.api()
-    told = api.insist(200, "GET", "/calibration")
+    known = api.insist(200, "GET", "/calibration")
     clients, document = _account(settings, api.region)
-    if old := leftovers(clients, told["stack"]):
-        _offer(clients, old, told["leases"], yes=given["yes"], wanted=given["clean_up"])
+    if old := leftovers(clients, known["stack"]):
+        _offer(clients, old, known["leases"], yes=given["yes"], wanted=given["clean_up"])
     if given["clean_up"]:
         return
     if given["instance"] is None:
         raise click.UsageError("Missing option '--instance'.")
-    where = _where(clients, given["instance"], api.region, told["stack"], document)
-    ways = _agreed_ways(told, where, given)
+    where = _where(clients, given["instance"], api.region, known["stack"], document)
+    ways = _agreed_ways(known, where, given)
     found = _measure(api, clients, where, given["size_gib"], ways)
     if given["save"] is not None:
         given["save"].write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
@@ -115,7 +115,7 @@ def _account(settings: Settings, region: str) -> tuple[Clients, str]:
 
     session = botocore.session.Session(profile=settings.profile)
     near = {name: session.create_client(name, region_name=region) for name in ("ec2", "ssm", "cloudwatch")}
-    # The price list answers in a few Regions only (botocore's endpoints of `pricing`).
+    # The price list answers only in a few Regions (botocore's endpoints of `pricing`).
     try:
         document = output_of(session, settings.stack, region, "CalibrationDocumentName")
     except StackUnreachableError as error:
@@ -152,8 +152,8 @@ def _offer(clients: Clients, old: Sequence[Leftover], leases: list[Json], *, yes
     for one in old:
         click.echo(f"{one.name} of {one.calibration} {_state(one, over, leases)}", err=True)
     if over and (yes or click.confirm("Remove what is left?", err=True)):
-        volumes = [one.name for one in over if one.name.startswith("vol-")]
-        snapshots = [one.name for one in over if one.name.startswith("snap-")]
+        volumes = [leftover.name for leftover in over if leftover.name.startswith("vol-")]
+        snapshots = [leftover.name for leftover in over if leftover.name.startswith("snap-")]
         left = remove(clients, clock, volumes, snapshots, _say)
         if left:
             raise CommandFailedError(f"could not remove {', '.join(left)}", FAILED)
@@ -173,11 +173,11 @@ def _state(one: Leftover, over: Sequence[Leftover], leases: list[Json]) -> str:
     )
 
 
-def _agreed_ways(told: Json, where: Where, given: Json) -> list[str]:
+def _agreed_ways(known: Json, where: Where, given: Json) -> list[str]:
     """Shows what will be done, for how long and at what cost at most, and asks."""
     from rewarm_cli.calibrate.ways import Prices, considered
 
-    prices = Prices(*(Decimal(told[name]) for name in _PRICES))
+    prices = Prices(*(Decimal(known[name]) for name in _PRICES))
     ways = considered(given["size_gib"], prices, given["max_cost_usd"], given["ways"] or WAYS)
     done = [way for way in ways if way.is_done]
     for way in ways:
@@ -243,22 +243,22 @@ def _measured(cloud: Cloud, size_gib: int, ways: Sequence[str]) -> Measured:
 
 @contextlib.contextmanager
 def _stopped_by_a_signal() -> Iterator[None]:
-    """SIGTERM and SIGHUP end it as Ctrl-C does."""
+    """Lets SIGTERM and SIGHUP end it like Ctrl-C."""
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     signals = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(one, stop) for one in signals]
+    before = [signal.signal(number, stop) for number in signals]
     try:
         yield
     finally:
-        for one, handler in zip(signals, before, strict=True):
-            signal.signal(one, handler)
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _remove(cloud: Cloud) -> None:
-    """A second signal ends even this; then the sweeper does it."""
+    """Removes what was made; if a second signal ends even this, the sweeper does it."""
     try:
         left = cloud.remove_all(_say)
     except BaseException as error:
@@ -269,7 +269,7 @@ def _remove(cloud: Cloud) -> None:
 
 
 def _usage_type(clients: Clients, region: str) -> str | None:
-    """What the price list calls a provisioned initialization rate; None where it has no such row."""
+    """The price list's usage type of a provisioned initialization rate; None if it has no such row."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     filters = [

@@ -1,7 +1,7 @@
-"""From observations to a value and the interval that is stated for it.
+"""From observations to a value and its interval.
 
-Intervals are wide enough for 99 % of repetitions where chance is at work, and cover what polling leaves open
-where it is not. Nothing here assumes a distribution but the mean, which is that of many reads.
+With chance, intervals cover 99 % of repetitions; without it, they cover what polling leaves open. Only the
+mean, which is of many reads, assumes a distribution.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from statistics import fmean, median, stdev
 from typing import NamedTuple
 
 SIGMAS = 2.576
-"""Of a normal distribution, 99 % are within so many standard deviations of the mean."""
+"""99 % of a normal distribution are within so many standard deviations of the mean."""
 LIKELIHOOD_DROP = 3.317
-"""Half of chi-square's 99 % quantile of one degree of freedom: a likelihood that is lower is out."""
+"""Half of chi-square's 99 % quantile with one degree of freedom: values with a lower likelihood are out."""
 
 
 class Figure(NamedTuple):
@@ -28,7 +28,7 @@ class Figure(NamedTuple):
 
     @property
     def document(self) -> dict[str, float | int]:
-        """As the file has it."""
+        """The figure as the file has it."""
         return {
             "value": rounded(self.value),
             "low": math.floor(self.low * 1e4) / 1e4,
@@ -38,7 +38,7 @@ class Figure(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A duration that polling has bounded: it was not over after `low` seconds, and was after `high`."""
+    """A duration that polling has bounded: it had not ended after `low` seconds, but after `high`."""
 
     low: float
     high: float
@@ -50,7 +50,7 @@ class Seen(NamedTuple):
 
 
 def rounded(value: float) -> float:
-    """To four places: more no measurement has."""
+    """Rounded to four places, because no measurement has more."""
     return round(value, 4)
 
 
@@ -59,17 +59,17 @@ def duration(seen: Sequence[Seen]) -> Figure | None:
     if not seen:
         return None
     return Figure(
-        median(one.middle for one in seen),
-        min(one.low for one in seen),
-        max(one.high for one in seen),
+        median(each.middle for each in seen),
+        min(each.low for each in seen),
+        max(each.high for each in seen),
         len(seen),
     )
 
 
 def middle(values: Sequence[Seen]) -> Figure | None:
     """The median of many durations that differ by chance, between two of them (order statistics)."""
-    slack = max(((one.high - one.low) / 2 for one in values), default=0.0)
-    return quantile([one.middle for one in values], 0.5, slack=slack)
+    slack = max(((value.high - value.low) / 2 for value in values), default=0.0)
+    return quantile([value.middle for value in values], 0.5, slack=slack)
 
 
 def quantile(values: Sequence[float], share: float, *, slack: float = 0.0) -> Figure | None:
@@ -84,7 +84,7 @@ def quantile(values: Sequence[float], share: float, *, slack: float = 0.0) -> Fi
 
 
 def mean(values: Sequence[float]) -> Figure | None:
-    """The mean of many, with its standard error; few and skewed values get a wider interval."""
+    """The mean of many values with its standard error; few and skewed values get a wider interval."""
     if len(values) < 8:
         return None
     centre = fmean(values)
@@ -101,7 +101,7 @@ def ratio(of: Figure, to: float, least: float, most: float) -> Figure:
 
 
 def slope(points: Sequence[tuple[Seen, int]]) -> Figure | None:
-    """Per cent a second, from the first and the last change of a number of whole per cent."""
+    """Per cent a second, from the first and the last change of a whole per cent."""
     if len(points) < 2:
         return None
     (began, first), (ended, last) = points[0], points[-1]
@@ -129,8 +129,8 @@ def spacing(times: Sequence[Seen]) -> Figure | None:
 def end_of_loading(probes: Sequence[tuple[float, bool]]) -> Figure | None:
     """When all is loaded, from reads at chance places: (seconds since loading began, whether it was cold).
 
-    At a steady rate the share that is still cold falls in a straight line. The end is where that makes the
-    reads likeliest, and the interval has every end that makes them not much less likely.
+    At a steady rate the cold share falls linearly. The end is the one that makes the reads likeliest, and the
+    interval has every end that makes them not much less likely.
     """
     cold = [seconds for seconds, is_cold in probes if is_cold]
     if len(cold) < 10 or len(cold) == len(probes):
@@ -140,12 +140,12 @@ def end_of_loading(probes: Sequence[tuple[float, bool]]) -> Figure | None:
     chances = [sum(_chance(seconds / end, is_cold=is_cold) for seconds, is_cold in probes) for end in ends]
     best = max(chances)
     likely = [end for end, chance in zip(ends, chances, strict=True) if chance >= best - LIKELIHOOD_DROP]
-    # What is between two ends was not looked at.
+    # Ends between two tried ones were not tried.
     slack = least / 250
     return Figure(ends[chances.index(best)], likely[0] - slack, likely[-1] + slack, len(probes))
 
 
 def _chance(share: float, *, is_cold: bool) -> float:
-    """The logarithm; a stray read among thousands rules nothing out."""
+    """The logarithm of a likelihood that a stray read among thousands does not make zero."""
     loaded = min(0.999, max(0.001, share))
     return math.log(1 - loaded if is_cold else loaded)

@@ -51,7 +51,7 @@ NOT_MEASURED = (
 
 
 def document(measured: Measured, where: Where, size_gib: int, now: float) -> Json:
-    """The file, and the body of PUT /calibration."""
+    """The content of the file, and the body of PUT /calibration."""
     return {
         "format": FORMAT,
         "measuredOn": datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d"),
@@ -70,8 +70,8 @@ def rows(found: Json) -> Iterator[tuple[str, str, str, str, str]]:
     """The table's rows: what was measured, then what was not, with the reason."""
     for name, (what, assumed, consequence) in ROWS.items():
         if name in found["figures"]:
-            one = found["figures"][name]
-            yield what, assumed, _number(one["value"]), _interval(one), consequence
+            figure = found["figures"][name]
+            yield what, assumed, _number(figure["value"]), _interval(figure), consequence
         elif name in found["notMeasured"]:
             yield what, assumed, "-", "", found["notMeasured"][name]
     for name, (what, assumed) in ANSWERS.items():
@@ -82,8 +82,8 @@ def rows(found: Json) -> Iterator[tuple[str, str, str, str, str]]:
         yield f"error code: {name}", "-", code, "", ""
 
 
-def _interval(one: Json) -> str:
-    return f"{_number(one['low'])} to {_number(one['high'])}"
+def _interval(figure: Json) -> str:
+    return f"{_number(figure['low'])} to {_number(figure['high'])}"
 
 
 def _number(value: float) -> str:

@@ -1,4 +1,4 @@
-"""The measurements of a calibration, one after the other. What fails is left out, with the reason."""
+"""The measurements of a calibration, one after the other. Failed ones are left out, with the reason."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ from rewarm_cli.calibrate.ways import RATE_MIB_S
 WATCH_SECONDS = 5.0
 MOST_WATCH_SECONDS = 1_800.0
 MOST_LAG_SECONDS = 330.0
-"""AWS: up to 5 minutes for the information to be updated."""
+"""AWS: it takes up to 5 minutes for the information to be updated."""
 ENOUGH_CHANGES, ENOUGH_PERCENT, ENOUGH_MINUTES = 3, 10, 12
 UNIT_BASES, UNIT_REACHES = 12, (1, 32, 64, 128, 256, 512, 1024)
-"""Pages between a place that was read and one that may be warm by that: 4 KiB to 4 MiB."""
+"""Pages between a place that was read and a place that this may have warmed: 4 KiB to 4 MiB."""
 LEAST_AGREEING = 6
 FAR_PAGES = 2_048
 """8 MiB: no unit is larger."""
 ROW, ROW_PAGES = 96, MIB_PAGES // 4
-"""Reads in a row, and the pages of each."""
+"""Sequential reads, and the pages of each."""
 DEPTHS = (16, 64, 128)
 MANY_TIMES = 6
-"""By so many reads of each program the second run of a depth is longer than the first."""
+"""How many more reads of each program the second run of a depth has."""
 END_SHARE = 0.4
-"""By how much of a read's time the end of a run differs from another's (standard deviation, cautious)."""
+"""The standard deviation of a run's end, as a part of a read's time (a cautious value)."""
 PROBES = 700
 CLOCKS_SECONDS = 0.5
-"""The clocks of the instance and of this machine are taken to be no further apart."""
+"""How far the clocks of the instance and of this machine may differ."""
 FSR_SECONDS = 1_500.0
 
 
 @dataclass(slots=True)
 class Measured:
-    """What came of a calibration."""
+    """The results of a calibration."""
 
     figures: dict[str, Figure] = field(default_factory=dict)
     answers: dict[str, Any] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Measured:
     not_measured: dict[str, str] = field(default_factory=dict)
 
     def keep(self, name: str, figure: Figure | None, reason: str) -> None:
-        """The figure, or why there is none."""
+        """Keeps the figure, or why there is none."""
         if figure is None:
             self.not_measured[name] = reason
         else:
@@ -70,7 +70,7 @@ class Measured:
 
 @dataclass(slots=True)
 class Durations:
-    """Each kind's observations."""
+    """The observations of each kind."""
 
     create: list[Seen] = field(default_factory=list)
     attach: list[Seen] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Durations:
 
 @dataclass(slots=True)
 class Watched:
-    """What EC2 showed of an initialization: each change of Progress, and between which looks it came."""
+    """What EC2 showed of an initialization: each change of Progress, and the polls before and after it."""
 
     volume_id: str
     changes: list[tuple[Seen, int]] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Watched:
     looked: float = 0.0
 
     def note(self, at: float, progress: int | None, *, completed: bool) -> None:
-        """What the first look finds may have been there for long: it is no change."""
+        """Notes a poll; what the first one finds is no change, because it may be old."""
         self.is_completed = completed
         if progress is not None:
             if self.shown is not None and progress != self.shown:
@@ -99,7 +99,7 @@ class Watched:
 
 
 class Measuring:
-    """One calibration. `say` tells the user what is being done."""
+    """One calibration. `say` shows the user what is being done."""
 
     def __init__(self, cloud: Cloud, size_gib: int, ways: Sequence[str], say: Callable[[str], None]) -> None:
         self._cloud, self._size, self._ways, self._say = cloud, size_gib, ways, say
@@ -109,7 +109,7 @@ class Measuring:
         self.measured = Measured()
 
     def run(self) -> Measured:
-        """All of it. Raises CalibrationError and botocore's errors; what was measured until then stays."""
+        """Measures everything. Raises CalibrationError and botocore's errors; earlier results stay."""
         try:
             self._all()
         finally:
@@ -152,14 +152,14 @@ class Measuring:
         return snapshot
 
     def _volume(self, what: str, **settings: Any) -> tuple[str, float]:
-        """A volume of the snapshot, and when it was available."""
+        """Makes a volume of the snapshot; returns it and when it was available."""
         self._say(f"making a volume of the snapshot: {what}")
         name, seen, at = self._cloud.create_volume(**settings)
         self._durations.create.append(seen)
         return name, at
 
     def _dry_runs(self, volume: str) -> None:
-        """Wrong requests with DryRun: EC2 says what is wrong, and does nothing."""
+        """Sends wrong requests with DryRun: EC2 says what is wrong, and does nothing."""
         ec2, where = self._cloud.clients.ec2, self._cloud.where
         new = {
             "AvailabilityZone": where.zone,
@@ -193,8 +193,8 @@ class Measuring:
         first = places.take("first", 160, every=FAR_PAGES // 2)
         warm = again(first, "warm")
         same = again(first, "same", offset=BLOCK_PAGES // 2, count=48)
-        # What lies side by side comes first: EBS loads the volume meanwhile.
-        found = {one.name: one for one in self._reads(volume, [bases, *reaches, first, warm, same])}
+        # Neighbouring places come first, because EBS loads the volume meanwhile.
+        found = {result.name: result for result in self._reads(volume, [bases, *reaches, first, warm, same])}
         cold = self._first_touch(found)
         if cold is None:
             return
@@ -204,7 +204,7 @@ class Measuring:
         self._sweep(volume, places)
 
     def _first_touch(self, found: Mapping[str, PhaseResult]) -> float | None:
-        """From how many milliseconds on a read is a first touch; None where nothing was slow."""
+        """The milliseconds from which a read is a first touch; None if nothing was slow."""
         warm = found["warm"].milliseconds
         limit = cold_limit(warm)
         cold = [taken for taken in found["first"].milliseconds if taken >= limit]
@@ -221,7 +221,7 @@ class Measuring:
         return limit
 
     def _unit(self, found: Mapping[str, PhaseResult], limit: float) -> None:
-        """The farthest place that a read has made warm says how much it loads."""
+        """How much a read loads, by the farthest place that it has warmed."""
         warm = {pages: _agreed(found["base"], found[f"reach-{pages}"], limit) for pages in UNIT_REACHES}
         if None in warm.values():
             self.measured.keep(
@@ -240,23 +240,23 @@ class Measuring:
         self.measured.keep("fetchUnitKib", Figure(kib, kib, kib, UNIT_BASES), "")
 
     def _read_ahead(self, volume: str, places: Places, limit: float) -> None:
-        """24 MiB in a row: what lies between two first touches was loaded with the first of them."""
+        """Reads 24 MiB sequentially: what lies between two first touches was loaded with the first."""
         places.take("margin", 1, every=FAR_PAGES * 10)
         (row,) = self._reads(
             volume,
             [Phase("row", 1, places.left // FAR_PAGES * FAR_PAGES, ROW_PAGES, ROW, places.pages, ROW_PAGES)],
         )
         cold = [number for number, taken in enumerate(row.milliseconds) if taken >= limit]
-        # Some read before a reader counts as one that reads in a row.
+        # A few reads come before EBS treats a reader as sequential.
         gaps = [later - earlier for earlier, later in pairwise(cold) if earlier >= ROW // 12]
         kib = [max(0.0, (gap * ROW_PAGES - self._unit_pages) * PAGE_KIB) for gap in gaps]
         figure = Figure(median(kib), min(kib), max(kib), len(kib)) if len(kib) > 1 else None
         self.measured.keep("readAheadKib", figure, "more was read ahead than was looked at")
 
     def _concurrency(self, volume: str, places: Places) -> None:
-        """How many first touches EBS serves at once: their rate times the time that each takes alone.
+        """How many first touches EBS serves at once: their rate times the duration of a single one.
 
-        Each depth reads twice, a few places and then many. What a start and an end cost is in both, and the
+        Each depth reads twice, a few places and then many. Both have the costs of start and end, so the
         difference has neither.
         """
         every = max(self._unit_pages, BLOCK_PAGES)
@@ -287,7 +287,7 @@ class Measuring:
         reads, all_reads = sum(found[0] for found in full), sum(found[1] for found in full)
         seconds = sum(found[2] for found in full)
         at_once = reads / seconds * alone.value / 1_000
-        # The times vary as those of the lone reads do; the difference of two sums varies as their sum.
+        # Times vary as those of single reads; the variance of a difference is the sum of the variances.
         spread = (alone.high - alone.low) / (2 * alone.value)
         ends = figures.SIGMAS * END_SHARE * at_once * (2 * len(full)) ** 0.5 / reads
         error = (spread**2 * (1 + alone.observations * all_reads / reads**2) + ends**2) ** 0.5
@@ -303,11 +303,11 @@ class Measuring:
             self._reads(volume, [places.take("sweep", count, every=every, depth=64)])
 
     def _reads(self, volume: str, phases: Sequence[Phase]) -> list[PhaseResult]:
-        plan = " ".join(one.text for one in phases)
+        plan = " ".join(phase.text for phase in phases)
         output, sent = self._cloud.run(volume, self._size, "read", plan)
         found = parsed(output)
         # Each place is in a separate unit.
-        new = sum(one.count for one in phases if one.name in ("first", "few", "many", "sweep"))
+        new = sum(phase.count for phase in phases if phase.name in ("first", "few", "many", "sweep"))
         self._touched_pages += new * self._unit_pages
         if len(found) < len(phases):
             raise CalibrationError("the instance printed less than was read; is its clock set, and dd GNU's?")
@@ -338,7 +338,7 @@ class Measuring:
         limit = cold_limit(
             [self.measured.figures["warmReadMs"].value] if "warmReadMs" in self.measured.figures else [1.0]
         )
-        # A probe hears of the block as it is when the read begins.
+        # A probe shows the block's state when the read begins.
         seen = [(at - available, taken >= limit) for at, taken in result.reads]
         end = figures.end_of_loading(seen)
         self._keep_rate(end, (created.high - created.low) / 2 + CLOCKS_SECONDS)
@@ -346,7 +346,7 @@ class Measuring:
         self._cloud.delete_volume(volume)
 
     def _probes(self) -> Phase:
-        """Places all over the volume, in an order that jumps to and fro."""
+        """Places all over the volume, in an order without a direction."""
         pages, every = self._size * 1024 * MIB_PAGES, max(self._unit_pages, BLOCK_PAGES)
         places = pages // every
         jump = int(places * 0.618034) | 1
@@ -420,7 +420,7 @@ class Measuring:
     def _credits(
         self, snapshot: str, shown: Mapping[str, Any], until: float, watched: Sequence[Watched]
     ) -> None:
-        """Whether a volume between the two possible times of the first credit is fast says when it began."""
+        """A volume made between the two possible times of the first credit shows when credits begin."""
         self._say("waiting for its first credit")
         if shown.get("EnablingTime") is None or shown.get("EnabledTime") is None:
             return
@@ -448,12 +448,12 @@ class Measuring:
     # -------------------------------------------------------------------------------------------- watching
     def _look(self, watched: Sequence[Watched]) -> None:
         self._cloud.renew()
-        for one in watched:
-            progress, completed = self._cloud.initialization(one.volume_id)
-            one.note(self._cloud.clock.now(), progress, completed=completed)
+        for volume in watched:
+            progress, completed = self._cloud.initialization(volume.volume_id)
+            volume.note(self._cloud.clock.now(), progress, completed=completed)
 
     def _await_refresh(self, alone: Watched, touched: Watched) -> None:
-        """Before EBS itself has loaded as much as was read: then nobody could tell the two apart."""
+        """Waits for a refresh before EBS itself has loaded as much as was read, which would look the same."""
         self._say("waiting until EC2 shows how far the volume that was read is")
         began = self._cloud.clock.now()
         while self._cloud.clock.now() - began < MOST_LAG_SECONDS and not touched.changes:
@@ -489,7 +489,7 @@ class Measuring:
         self.measured.keep("statusLagSeconds", figures.spacing(times), "Progress did not change often enough")
 
     def _keep_answer(self, alone: Watched, touched: Watched) -> None:
-        """How far EC2 shows the volume that was read ahead of the one that was left alone."""
+        """Whether EC2's Progress of the volume that was read is ahead of the other volume's."""
         share = 100 * self._touched_pages / (self._size * 1024 * MIB_PAGES)
         rate = self.measured.figures.get("backgroundMibS")
         if share < 20 or rate is None or touched.shown is None:
@@ -514,7 +514,7 @@ class Measuring:
 
 @dataclass(slots=True)
 class _Minutes:
-    """How long after its end each minute was there; the first look finds old ones, which say nothing."""
+    """How long after its end each minute appeared; the first poll finds old ones, which do not count."""
 
     known: set[float] | None = None
     looked: float = 0.0
@@ -530,7 +530,7 @@ class _Minutes:
 
 
 def _loaded(alone: Watched, touched: Watched) -> int:
-    """Per cent that EBS itself had loaded when the other volume's Progress changed first."""
+    """Per cent that EBS itself had loaded when the other volume's Progress first changed."""
     until = touched.changes[0][0].high if touched.changes else touched.looked
     return max((percent for seen, percent in alone.changes if seen.low <= until), default=0)
 
@@ -543,9 +543,9 @@ def _is_enough(alone: Watched) -> bool:
 
 
 def _agreed(before: PhaseResult, after: PhaseResult, limit: float) -> bool | None:
-    """Whether nearly all reads after a first touch were warm, or nearly none; None for something between.
+    """Whether nearly all reads after a first touch were warm, or nearly none; None in between.
 
-    Places that were warm before say nothing.
+    Places that were warm before do not count.
     """
     pairs = zip(before.milliseconds, after.milliseconds, strict=False)
     warm = [later < limit for earlier, later in pairs if earlier >= limit]

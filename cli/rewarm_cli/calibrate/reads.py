@@ -1,6 +1,6 @@
-"""Reads of a volume on the instance: what the SSM document is given, and what it prints of them.
+"""Reads of a volume on the instance: the SSM document's parameters, and the output that it prints.
 
-Places are pages of 4 KiB. Every place is read once only, from the volume's end to its beginning: nobody knows
+Places are pages of 4 KiB. Every place is read only once, from the volume's end to its beginning. Nobody knows
 in which order EBS loads blocks, but the embedded AWS begins with the first.
 """
 
@@ -17,7 +17,7 @@ PAGES_PER_GIB = 1024 * MIB_PAGES
 BLOCK_PAGES = 128
 """A block of 512 KiB, as EBS direct APIs count."""
 COLD_TIMES, COLD_MS = 4.0, 2.0
-"""A first touch takes so many times a warm read, and so many milliseconds: the warm-up agent's own rule."""
+"""A first touch takes at least so many times a warm read, and so many ms: the warm-up agent's own rule."""
 _LINE = re.compile(r"(?:phase (?P<name>\S+) )?(?P<at>\d{10,})(?: (?P<seconds>\d[0-9.e-]*))?")
 
 
@@ -35,20 +35,20 @@ class Phase:
 
     @property
     def text(self) -> str:
-        """As the document takes it."""
+        """The phase as a parameter of the document."""
         numbers = (self.depth, self.first, self.step, self.count, self.modulus, self.pages)
         return ":".join([self.name, *map(str, numbers)])
 
 
 @dataclass(slots=True)
 class PhaseResult:
-    """What came of a phase, by the instance's clock."""
+    """The result of a phase, by the instance's clock."""
 
     name: str
     began: float
     ended: float = 0.0
     reads: list[tuple[float, float]] = field(default_factory=list)
-    """(when it was begun, milliseconds), where one was read after the other."""
+    """(when a read began, its milliseconds), if reads followed each other."""
 
     @property
     def milliseconds(self) -> list[float]:
@@ -57,7 +57,7 @@ class PhaseResult:
 
 
 def parsed(output: str) -> list[PhaseResult]:
-    """The lines of the document; what cannot be read is left out."""
+    """The phases in the document's output; unreadable lines are left out."""
     found: list[PhaseResult] = []
     for line in output.splitlines():
         match = _LINE.fullmatch(line.strip())
@@ -70,7 +70,7 @@ def parsed(output: str) -> list[PhaseResult]:
             found[-1].reads.append((at, float(match["seconds"]) * 1_000))
         elif found:
             found[-1].ended = at
-    return [one for one in found if one.ended]
+    return [phase for phase in found if phase.ended]
 
 
 def written(output: str) -> tuple[float, float] | None:
@@ -80,7 +80,7 @@ def written(output: str) -> tuple[float, float] | None:
 
 
 def cold_limit(warm: Sequence[float]) -> float:
-    """From so many milliseconds on a read was a first touch."""
+    """A read of so many milliseconds or more was a first touch."""
     return max(COLD_MS, COLD_TIMES * median(warm))
 
 
@@ -92,17 +92,17 @@ class Places:
         self._next = self.pages
 
     def take(self, name: str, count: int, *, every: int, depth: int = 1, pages: int = 1) -> Phase:
-        """So many places with a distance between them, the first of them aligned to it."""
+        """So many places with a distance between them; the first is aligned to that distance."""
         first = (self._next - count * every) // every * every
         self._next = first
         return Phase(name, depth, first, every, count, self.pages, pages)
 
     @property
     def left(self) -> int:
-        """Pages below what was handed out."""
+        """Pages that are left below."""
         return self._next
 
 
 def again(phase: Phase, name: str, offset: int = 0, count: int | None = None) -> Phase:
-    """The same places, or so many pages behind them."""
+    """The same places, or places so many pages later."""
     return Phase(name, 1, phase.first + offset, phase.step, count or phase.count, phase.modulus)

@@ -1,4 +1,4 @@
-"""What is measured, how long it takes and what it costs at most: known before anything is made."""
+"""What is measured, how long it takes and what it costs at most, before anything is made."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from decimal import Decimal
 
 HOURS_PER_MONTH = 720
 LIFE_HOURS = Decimal(2)
-"""What is made lives no longer: where this program is killed, the sweeper ends it within 35 minutes."""
+"""The longest life of what is made: if this program is killed, the sweeper ends it within 35 minutes."""
 RATE_MIB_S = 100
-"""The lowest rate: a small snapshot is loaded in too short a time to measure it otherwise."""
+"""The lowest rate, because a small snapshot is loaded too fast to measure at a higher one."""
 METRIC_CALLS = 400
 USD_PER_METRIC = Decimal("0.00001")
-"""Commonly quoted, and in no source of AWS's that was read: 0.01 USD for 1,000 metrics."""
+"""0.01 USD for 1,000 metrics: commonly quoted, but found in no source of AWS's."""
 WAYS = ("volume", "rate", "fsr")
 
 
@@ -35,7 +35,7 @@ class Way:
     minutes: int
     usd: Decimal
     reason: str = ""
-    """Why it is left out; empty where it is done."""
+    """Why it is left out; empty if it is done."""
 
     @property
     def is_done(self) -> bool:
@@ -62,7 +62,7 @@ def considered(size_gib: int, prices: Prices, most_usd: Decimal, wanted: Sequenc
 
 
 def _costs(size_gib: int, prices: Prices) -> Mapping[str, tuple[str, int, Decimal]]:
-    """Of each way: what it does, minutes, and the most that it costs."""
+    """For each way: what it does, its minutes, and the most that it costs."""
     stored = prices.storage_per_gib_month * size_gib * LIFE_HOURS / HOURS_PER_MONTH
     return {
         "volume": (
@@ -79,7 +79,7 @@ def _costs(size_gib: int, prices: Prices) -> Mapping[str, tuple[str, int, Decima
         "fsr": (
             "enables fast snapshot restore in one zone; AWS bills an hour at least",
             15,
-            # It is enabled for 25 minutes at most, and for 35 more where this program is killed.
+            # It is enabled for 25 minutes at most, and for 35 more if this program is killed.
             prices.fsr_per_hour,
         ),
     }

@@ -1,4 +1,4 @@
-"""`rewarm drill`: rehearse a runbook, and see what its drills have shown."""
+"""`rewarm drill`: rehearse a runbook, and see the results of its drills."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def start_drill(
 
 
 def _insist_on_objectives(settings: Settings, alarm_name: str, restore_id: str) -> None:
-    """A drill that is ready but missed an objective has not passed."""
+    """Fails the command if the drill is ready but missed an objective."""
     for drilled in _drills(settings, alarm_name):
         if drilled["restoreId"] == restore_id and drilled["outcome"] == "late":
             raise CommandFailedError(
@@ -97,7 +97,7 @@ def report_drill(settings: Settings, alarm_name: str, *, url: bool, save: Path |
 
 
 def _drills(settings: Settings, alarm_name: str) -> list[Json]:
-    """The oldest first."""
+    """The runbook's drills, oldest first."""
     answer = settings.api().insist(200, "GET", f"/runbooks/{quote(alarm_name, safe='')}")
     found: list[Json] = answer["drills"]
     return found

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 STATUSES = ("accepted", "awaiting-approval", "restoring", "ready", "incomplete", "failed", "cancelled")
 RUNNING = frozenset(STATUSES[:3])
 LOOK_SECONDS = 15.0
-"""Between two looks at a fleet that somebody waits for."""
+"""Seconds between two calls for a fleet that the user waits for."""
 
 
 @click.group(cls=Commands)
@@ -118,7 +118,7 @@ def _ended(api: Api, fleet_id: str) -> Json:
 
 
 def _shown(settings: Settings, record: Json, *, good: bool = False) -> None:
-    """Shows the fleet; the exit status says whether it is ready, where somebody waited for that."""
+    """Shows the fleet; if the user waited for it, the exit status says whether it is ready."""
     if settings.for_people:
         from rewarm_cli.views import fleet_lines
 

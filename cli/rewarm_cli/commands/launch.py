@@ -59,7 +59,7 @@ def _ec2(settings: Settings) -> Any:
 
 
 def _show(settings: Settings, made: dict[str, Any], like: str | None, left_out: list[str]) -> None:
-    volumes = [one["Ebs"]["VolumeId"] for one in made.get("BlockDeviceMappings", [])]
+    volumes = [mapping["Ebs"]["VolumeId"] for mapping in made.get("BlockDeviceMappings", [])]
     answer = {"instanceId": made["InstanceId"], "imageVolumes": volumes, "leftOut": left_out}
     if not settings.for_people:
         settings.emit(answer)

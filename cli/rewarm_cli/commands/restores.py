@@ -143,7 +143,7 @@ def start(
 
 
 def _started(api: Api, request: Json, key: str) -> Json:
-    """The key lets a call whose answer was lost be sent again."""
+    """Starts the restore; because of the key, the call can be sent again if its answer was lost."""
     try:
         return api.insist(202, "POST", "/restores", request, {"Idempotency-Key": key})
     except KeyboardInterrupt:
@@ -219,7 +219,7 @@ def list_restores(
 
 
 def pages(api: Api, path: str, name: str, limit: int, query: Json) -> list[Json]:
-    """The first things of a list, page after page."""
+    """The first entries of a list, page by page."""
     found: list[Json] = []
     token = None
     while len(found) < limit:
@@ -329,7 +329,7 @@ def open_page(settings: Settings, restore_id: str, *, url: bool, save: Path | No
 
 
 def opened(link: str) -> bool:
-    """Whether there is a browser that takes it; click.launch says so of a machine without one, too."""
+    """Whether a browser has opened it; click.launch says so even without a browser."""
     import webbrowser
 
     return webbrowser.open(link)

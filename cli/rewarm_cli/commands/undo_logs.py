@@ -49,7 +49,7 @@ def list_undo_logs(settings: Settings) -> None:
 
 
 def _blocks(log: Json) -> str:
-    """How many undo the rewind; no number of one that stopped halfway, or was interrupted."""
+    """How many blocks undo the rewind; unknown if it stopped halfway or was interrupted."""
     if log["completedAt"] is None:
         return "incomplete"
     return "-" if log["blocks"] is None else f"{log['blocks']:,}"
@@ -73,7 +73,7 @@ def delete_undo_log(settings: Settings, restore_id: str, *, yes: bool) -> None:
 
 
 def _ask(restore_id: str) -> None:
-    """Ends the command where nobody agrees; what is deleted never comes back."""
+    """Ends the command unless the user agrees, because what is deleted cannot be recovered."""
     if not sys.stdin.isatty():
         raise click.UsageError(
             f"there is nobody to ask whether to delete what undoes {restore_id}: use --yes"

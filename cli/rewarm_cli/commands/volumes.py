@@ -54,7 +54,7 @@ def set_volume(settings: Settings, volume_id: str, *, wait: bool, **options: Any
     if not body:
         raise click.UsageError("at least one of --type, --iops and --throughput is needed")
     api = settings.api()
-    # Sent once: a second one would meet the first one's change.
+    # Sent only once, because a second request would find the first one's change.
     started = api.expect(202, "POST", _path(volume_id), body)
     if wait:
         answer = _changed(api, volume_id, started["changeId"])

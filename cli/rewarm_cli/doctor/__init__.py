@@ -1,5 +1,5 @@
-"""What `rewarm doctor` looks at, with a module for each group of checks.
+"""What `rewarm doctor` checks, with a module for each group of checks.
 
-`findings` has what a check says, `account` asks AWS, and `examination` runs the checks. `account` makes
+`findings` has the result of a check, `account` asks AWS, and `examination` runs the checks. `account` makes
 no call that could change anything.
 """

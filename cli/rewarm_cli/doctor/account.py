@@ -1,4 +1,4 @@
-"""The user's account as the checks ask it: one way for every call, with one kind of error."""
+"""The user's account as the checks read it: one function for every call, and one kind of error."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from rewarm_cli.settings import Settings
 Json = dict[str, Any]
 
 PREFIXES = {"service-quotas": "servicequotas"}
-"""botocore's names of services where IAM has another."""
+"""botocore's names of services that have other names in IAM."""
 DENIED = re.compile(r"AccessDenied|UnauthorizedOperation|AuthorizationError|NotAuthorized")
 MISSING = re.compile(r"NotFound|NoSuchEntity|NoSuchResource|Malformed")
 POLICY = "docs/policies/doctor.json"
 PRICE_LIST_REGION = "us-east-1"
-"""The Price List Query API has few endpoints, and each answers for every Region (botocore endpoints)."""
+"""The Price List Query API has few endpoints, of which each answers for every Region (botocore endpoints)."""
 
 
 READS = re.compile(r"Describe|Get|List")
@@ -34,11 +34,11 @@ OTHERS = {
     ("iam", "SimulatePrincipalPolicy"): "decides, and does nothing",
     ("ssm", "SendCommand"): "for --on-instance only, with a script that writes nothing",
 }
-"""Operations that change nothing although their names do not begin as those that read."""
+"""Operations that change nothing, although their names do not begin like those that read."""
 
 
-class NotToldError(Exception):
-    """AWS did not answer what was asked: it refused, or it could not be reached."""
+class NoAnswerError(Exception):
+    """AWS refused the call, or could not be reached."""
 
     def __init__(self, action: str, code: str, message: str) -> None:
         super().__init__(f"{action}: {code} {message}" if code else f"{action}: {message}")
@@ -47,17 +47,17 @@ class NotToldError(Exception):
 
     @property
     def is_denied(self) -> bool:
-        """These credentials may not ask."""
+        """Whether these credentials may not make the call."""
         return DENIED.search(self.code) is not None
 
     @property
     def is_missing(self) -> bool:
-        """There is no such thing."""
+        """Whether the thing does not exist."""
         return MISSING.search(self.code) is not None
 
     @property
     def todo(self) -> str:
-        """What lets it be asked."""
+        """What makes the call possible."""
         if self.is_denied:
             return f"allow {self.action} to these credentials ({POLICY} has all that doctor asks)"
         return "run it again; if this stays, ask AWS with the same call of the AWS CLI"
@@ -91,17 +91,17 @@ class Account:
         self.wanted = wanted
         self.session = botocore.session.Session(profile=settings.profile)
         self.caller: str | None = None
-        """ARN; None until AWS has taken the credentials."""
+        """ARN of the caller; None until AWS has accepted the credentials."""
         self.account_id = ""
         self.stack = Stack()
         self.skew_seconds: float | None = None
-        """This machine's clock less AWS's."""
+        """This machine's clock minus AWS's."""
         self._known: dict[str, Any] = {}
         self._clients: dict[tuple[str, str], Any] = {}
 
     @property
     def region(self) -> str | None:
-        """As the other commands choose it."""
+        """The Region that the other commands use, too."""
         configured: str | None = self.session.get_config_variable("region")
         return self.settings.region or os.environ.get("AWS_REGION") or configured
 
@@ -115,7 +115,7 @@ class Account:
 
     @property
     def domain(self) -> str:
-        """Behind the Region in the names of AWS's hosts."""
+        """What follows the Region in the names of AWS's hosts."""
         return "amazonaws.com.cn" if self.partition == "aws-cn" else "amazonaws.com"
 
     def arn(self, service: str, resource: str, *, region: bool = True, account: bool = True) -> str:
@@ -124,7 +124,7 @@ class Account:
         return f"arn:{self.partition}:{service}:{where}:{owner}:{resource}"
 
     def ask(self, service: str, operation: str, **parameters: Any) -> Json:
-        """One call. Raises NotToldError; ValueError for one that would change something."""
+        """Makes one call. Raises NoAnswerError; ValueError for a call that would change something."""
         self._check_reads(service, operation, parameters)
         with self._explained(service, operation):
             call = getattr(self._client(service), xform_name(operation))
@@ -133,14 +133,14 @@ class Account:
         return answer
 
     def pages(self, service: str, operation: str, key: str, **parameters: Any) -> list[Any]:
-        """All pages of a list. Raises NotToldError; ValueError for a call that would change something."""
+        """All pages of a list. Raises NoAnswerError; ValueError for a call that would change something."""
         self._check_reads(service, operation, parameters)
         with self._explained(service, operation):
             paginator = self._client(service).get_paginator(xform_name(operation))
             return [item for page in paginator.paginate(**parameters) for item in page.get(key) or []]
 
     def once(self, name: str, look: Any) -> Any:
-        """What `look` returned the first time; an error is not kept."""
+        """What `look` returned the first time; errors are not kept."""
         if name not in self._known:
             self._known[name] = look()
         return self._known[name]
@@ -161,9 +161,9 @@ class Account:
         except ClientError as error:
             self._note_time(error.response)
             said = error.response.get("Error", {})
-            raise NotToldError(action, said.get("Code", ""), said.get("Message", "")) from error
+            raise NoAnswerError(action, said.get("Code", ""), said.get("Message", "")) from error
         except BotoCoreError as error:
-            raise NotToldError(action, "", str(error)) from error
+            raise NoAnswerError(action, "", str(error)) from error
 
     def _client(self, service: str) -> Any:
         region = PRICE_LIST_REGION if service == "pricing" else self.region or PRICE_LIST_REGION
@@ -177,7 +177,7 @@ class Account:
         return self._clients[key]
 
     def _note_time(self, answer: Any) -> None:
-        """The first answer's Date header, which has whole seconds, against this machine's clock."""
+        """Notes how far this machine's clock is from the first answer's Date header (whole seconds)."""
         headers = (answer.get("ResponseMetadata") or {}).get("HTTPHeaders") or {}
         if self.skew_seconds is None and (date := headers.get("date")):
             try:

@@ -14,7 +14,7 @@ SET_IT = "let the system set its clock (NTP, chrony, Windows Time)"
 
 
 def clock(account: Account) -> Iterator[Finding]:
-    """Compared with the Date header of AWS's first answer, which has whole seconds."""
+    """Compares it with the Date header of AWS's first answer, which has whole seconds."""
     skew = account.skew_seconds
     if skew is None:
         yield unknown("clock", "no answer of AWS had a Date header", "see why AWS does not answer, above")

@@ -1,4 +1,4 @@
-"""All checks in their order. None stops another, and none ends in a traceback."""
+"""All checks in their order. An error in one stops no other, and none ends in a traceback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rewarm_cli.doctor import (
     quotas,
     snapshots,
 )
-from rewarm_cli.doctor.account import Account, NotToldError, Wanted
+from rewarm_cli.doctor.account import Account, NoAnswerError, Wanted
 from rewarm_cli.doctor.findings import Finding, problem, unknown
 from rewarm_cli.settings import Settings
 
@@ -58,7 +58,7 @@ OF_DATA = (Group("snapshots", (snapshots.snapshot, snapshots.lineage)), Group("k
 
 
 def examine(settings: Settings, wanted: Wanted) -> Iterator[tuple[str, list[Finding]]]:
-    """The heading and the findings of each group, as soon as they are there."""
+    """Yields the heading and the findings of each group when they are known."""
     try:
         account = Account(settings, wanted)
         _ = account.region
@@ -75,7 +75,7 @@ def examine(settings: Settings, wanted: Wanted) -> Iterator[tuple[str, list[Find
 
 
 def _groups(wanted: Wanted) -> Iterator[Group]:
-    """Those that there is something for."""
+    """The groups for what the user named."""
     yield from ALWAYS
     if wanted.instance:
         yield from OF_INSTANCE
@@ -84,11 +84,11 @@ def _groups(wanted: Wanted) -> Iterator[Group]:
 
 
 def _guarded(account: Account, check: Check) -> Iterator[Finding]:
-    """What a check finds; where it cannot look, the reason."""
+    """What a check finds; if it cannot look, the reason."""
     name = check.__name__.replace("_", " ")
     try:
         yield from check(account)
-    except NotToldError as error:
+    except NoAnswerError as error:
         yield unknown(name, str(error), error.todo)
     except Exception as error:
         found = f"AWS's answer could not be read: {type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""What a check says: a state, what was found, and what to do."""
+"""The result of a check: a state, what was found, and what to do."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Finding:
 
 
 def ok(check: str, found: str) -> Finding:
-    """All is well."""
+    """The check passed."""
     return Finding(OK, check, found)
 
 
@@ -40,7 +40,7 @@ def problem(check: str, found: str, todo: str) -> Finding:
 
 
 def unknown(check: str, found: str, todo: str) -> Finding:
-    """It could not be looked at."""
+    """The check could not be made."""
     return Finding(UNKNOWN, check, found, todo)
 
 

@@ -1,4 +1,4 @@
-"""Who asks, which stack, does its API answer, and who hears of restores."""
+"""Who calls, which stack, does its API answer, and who gets messages about restores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rewarm_cli import __version__, words
-from rewarm_cli.doctor.account import Account, NotToldError
+from rewarm_cli.doctor.account import Account, NoAnswerError
 from rewarm_cli.doctor.findings import Finding, ok, problem, unknown, warning
 from rewarm_cli.problems import FORBIDDEN_HINT
 
@@ -20,14 +20,14 @@ DONE_BEFORE = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 
 
 def credentials(account: Account) -> Iterator[Finding]:
-    """AWS takes the credentials, and there is a Region."""
+    """AWS accepts the credentials, and there is a Region."""
     if account.region is None:
         yield problem("Region", "there is no Region", "set AWS_REGION, or use --region")
         return
     yield ok("Region", f"{account.region}, partition {account.partition}")
     try:
         identity = account.ask("sts", "GetCallerIdentity")
-    except NotToldError as error:
+    except NoAnswerError as error:
         yield problem("credentials", str(error), "log in again, or choose another profile with --profile")
         return
     account.caller, account.account_id = identity["Arn"], identity["Account"]
@@ -35,19 +35,22 @@ def credentials(account: Account) -> Iterator[Finding]:
 
 
 def stack(account: Account) -> Iterator[Finding]:
-    """The stack is there, whole, and of this command's version."""
+    """The stack exists, is complete, and has this command's version."""
     name = account.settings.stack
     try:
         found = account.ask("cloudformation", "DescribeStacks", StackName=name)["Stacks"][0]
-    except NotToldError as error:
+    except NoAnswerError as error:
         # CloudFormation API reference, DescribeStacks: a stack that does not exist is a ValidationError.
         if error.code != "ValidationError":
             raise
         yield problem("stack", f"there is no stack {name} in {account.region}", DEPLOY)
         return
     outputs, parameters = account.stack.outputs, account.stack.parameters
-    outputs |= {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", [])}
-    parameters |= {one["ParameterKey"]: one.get("ParameterValue", "") for one in found.get("Parameters", [])}
+    outputs |= {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])}
+    parameters |= {
+        parameter["ParameterKey"]: parameter.get("ParameterValue", "")
+        for parameter in found.get("Parameters", [])
+    }
     yield _state(name, found)
     if not outputs.keys() >= NAMES_OF_REWARM:
         yield problem("outputs", f"{name} has no outputs of Rewarm, such as ApiUrl", DEPLOY)
@@ -103,7 +106,7 @@ def api(account: Account) -> Iterator[Finding]:
 
 
 def messages(account: Account) -> Iterator[Finding]:
-    """Somebody hears of restores."""
+    """Somebody gets messages about restores."""
     outputs = account.stack.outputs
     if "NotificationTopicArn" not in outputs:
         yield unknown("messages", "the topics are not known, for want of the stack", DEPLOY)
@@ -117,9 +120,9 @@ def messages(account: Account) -> Iterator[Finding]:
         for topic in topics
         for subscription in account.pages("sns", "ListSubscriptionsByTopic", "Subscriptions", TopicArn=topic)
     ]
-    mails = [one for one in listed if one["Protocol"].startswith("email")]
+    mails = [subscription for subscription in listed if subscription["Protocol"].startswith("email")]
     yield from _mail(mails, account.stack.parameters.get("NotificationEmail", ""))
-    others = [one["Protocol"] for one in listed if one not in mails]
+    others = [subscription["Protocol"] for subscription in listed if subscription not in mails]
     if others:
         named = ", ".join(sorted(set(others)))
         yield ok("subscribers", f"{words.count(len(others), 'subscription')} ({named})")

@@ -1,4 +1,4 @@
-"""The instance that a volume is attached to: does it run, has it room, does Systems Manager reach it?"""
+"""The instance that a volume is attached to: does it run, has it room, can Systems Manager reach it?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rewarm_cli import words
-from rewarm_cli.doctor.account import Account, NotToldError
+from rewarm_cli.doctor.account import Account, NoAnswerError
 from rewarm_cli.doctor.findings import Finding, ok, problem, unknown, warning
 
 Json = dict[str, Any]
@@ -19,12 +19,12 @@ NITRO = "choose an instance type of the Nitro system"
 
 
 def described(account: Account) -> Json | None:
-    """EC2's description; None where there is no such instance. Raises NotToldError."""
+    """EC2's description; None if there is no such instance. Raises NoAnswerError."""
 
     def look() -> list[Json]:
         try:
             answer = account.ask("ec2", "DescribeInstances", InstanceIds=[account.wanted.instance])
-        except NotToldError as error:
+        except NoAnswerError as error:
             if error.is_missing:
                 return []
             raise
@@ -40,7 +40,7 @@ def is_windows(instance: Json) -> bool:
 
 
 def managed(account: Account) -> Json | None:
-    """What Systems Manager says of the instance; None where it does not know it. Raises NotToldError."""
+    """What Systems Manager says of the instance; None if it does not know it. Raises NoAnswerError."""
 
     def look() -> list[Json]:
         wanted: Json = {"Key": "InstanceIds", "Values": [account.wanted.instance]}
@@ -53,12 +53,12 @@ def managed(account: Account) -> Json | None:
 
 
 def is_online(account: Account) -> bool:
-    """Whether the SSM agent is in touch. Raises NotToldError."""
+    """Whether the SSM agent is online. Raises NoAnswerError."""
     return (managed(account) or {}).get("PingStatus") == "Online"
 
 
 def state(account: Account) -> Iterator[Finding]:
-    """It exists, runs, and there is an agent for it."""
+    """Whether it exists and runs, and there is an agent for it."""
     instance_id, instance = account.wanted.instance, described(account)
     if instance is None:
         yield problem(
@@ -107,7 +107,7 @@ def _nvme(kind: str, support: str | None) -> Finding:
 
 
 def _places(instance: Json, ebs: Json, volumes: int, disks: int) -> Finding:
-    """EC2 user guide, "Amazon EBS volume limits": interfaces and instance store take shared places."""
+    """EC2 user guide, "Amazon EBS volume limits": interfaces and instance store use the same places."""
     most = ebs.get("MaximumEbsAttachments")
     if most is None:
         found = f"{words.count(volumes, 'volume')}; EC2 does not tell how many fit"

@@ -1,4 +1,4 @@
-"""The KMS keys of a snapshot and of a volume: a volume whose key cannot be used never comes."""
+"""The KMS keys of a snapshot and of a volume: without its key, a volume is never created."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from rewarm_cli import words
 from rewarm_cli.doctor import snapshots
-from rewarm_cli.doctor.account import Account, NotToldError
+from rewarm_cli.doctor.account import Account, NoAnswerError
 from rewarm_cli.doctor.findings import OK, Finding, ok, problem, unknown
 from rewarm_cli.doctor.simulation import Need, simulated
 
@@ -21,7 +21,7 @@ ACTIONS = ("kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintex
 
 
 def keys(account: Account) -> Iterator[Finding]:
-    """Of the snapshot, of the volume's newest usable snapshot, and of the volume."""
+    """The keys of the snapshot, of the volume's newest usable snapshot, and of the volume."""
     sources = [(name, found) for name, found in _sources(account) if found is not None]
     plain = [name for name, found in sources if not found.get("Encrypted")]
     if plain:
@@ -39,7 +39,7 @@ def _sources(account: Account) -> Iterator[tuple[str, Json | None]]:
     if wanted.snapshot:
         try:
             yield wanted.snapshot, snapshots.described(account, wanted.snapshot)
-        except NotToldError as error:
+        except NoAnswerError as error:
             if not error.is_missing:
                 raise
     if wanted.volume:
@@ -52,7 +52,7 @@ def _sources(account: Account) -> Iterator[tuple[str, Json | None]]:
 def _key(account: Account, key_id: str, encrypted: str) -> Iterator[Finding]:
     try:
         key = account.ask("kms", "DescribeKey", KeyId=key_id)["KeyMetadata"]
-    except NotToldError as error:
+    except NoAnswerError as error:
         if error.is_missing:
             yield problem(
                 "key", f"{key_id} of {encrypted} does not exist", "take a snapshot with another key"
@@ -63,7 +63,7 @@ def _key(account: Account, key_id: str, encrypted: str) -> Iterator[Finding]:
         return
     yield _state(key, encrypted)
     if key.get("KeyManager") == "AWS":
-        # EBS user guide, "How Amazon EBS encryption works": who may use EBS may use this key.
+        # EBS user guide, "How Amazon EBS encryption works": everybody who may use EBS may use this key.
         yield ok("use of the key", "AWS manages it for EBS, so that whoever may use EBS may use it")
     else:
         yield _use(account, key["Arn"])
@@ -77,14 +77,14 @@ def _state(key: Json, encrypted: str) -> Finding:
     if state == "Disabled":
         return problem("key", found, f"aws kms enable-key --key-id {key_id}")
     if state == "PendingDeletion":
-        when = words.clock(key["DeletionDate"].isoformat()) if key.get("DeletionDate") else "a time not told"
+        when = words.clock(key["DeletionDate"].isoformat()) if key.get("DeletionDate") else "an unknown time"
         todo = f"aws kms cancel-key-deletion --key-id {key_id}, then enable it; afterwards the data is lost"
         return problem("key", f"{found}, and is deleted at {when}", todo)
     return problem("key", found, "see the key in KMS: a volume made with it would never come")
 
 
 def _use(account: Account, key_arn: str) -> Finding:
-    """The simulator does not know the key's own policy for a role."""
+    """Simulates the use of the key; the simulator ignores the key's own policy for a role."""
     role = account.stack.resources.get(ROLE)
     if role is None:
         return unknown("use of the key", "the stack's role is not known", "find the stack first")

@@ -1,4 +1,4 @@
-"""The way from the instance's subnet to S3 and Systems Manager, as EC2 describes it; nothing is sent.
+"""The path from the instance's subnet to S3 and Systems Manager, as EC2 describes it; nothing is sent.
 
 IPv4 only. VPC user guide, "Configure route tables"; AWS PrivateLink guide, "Gateway endpoints for Amazon S3";
 Systems Manager user guide, "Improve the security of EC2 instances by using VPC endpoints".
@@ -54,7 +54,7 @@ def path(account: Account) -> Iterator[Finding]:
 
 
 def security_groups(account: Account) -> Iterator[Finding]:
-    """HTTPS out."""
+    """Whether security groups let HTTPS out."""
     instance = instances.described(account)
     if instance is None or not instance.get("SecurityGroups"):
         return
@@ -70,7 +70,7 @@ def security_groups(account: Account) -> Iterator[Finding]:
 
 
 def network_acl(account: Account) -> Iterator[Finding]:
-    """HTTPS out, and its answers in: a network ACL keeps no state."""
+    """Whether it lets HTTPS out and the answers in: a network ACL is stateless."""
     instance = instances.described(account)
     if instance is None or "SubnetId" not in instance:
         return
@@ -93,7 +93,7 @@ def _acl_finding(found: str, *, allowed: bool, others: list[str]) -> Finding:
 
 
 def _route_table(account: Account, instance: Json) -> Json:
-    """The subnet's own, or the VPC's main one."""
+    """The subnet's own route table, or the VPC's main one."""
     own = [_is("association.subnet-id", instance["SubnetId"])]
     main = [_is("vpc-id", instance["VpcId"]), _is("association.main", "true")]
     for filters in (own, main):
@@ -104,9 +104,9 @@ def _route_table(account: Account, instance: Json) -> Json:
 
 
 def _way_out(table: Json, *, has_address: bool) -> Finding:
-    """Where everything else goes to."""
+    """Where the default route leads."""
     name = f"route table {table['RouteTableId']}"
-    routes = [one for one in table["Routes"] if one.get("DestinationCidrBlock") == rules.EVERYWHERE]
+    routes = [route for route in table["Routes"] if route.get("DestinationCidrBlock") == rules.EVERYWHERE]
     if not routes:
         return warning("way out", f"{name} has no route to 0.0.0.0/0", "nothing, if there are endpoints")
     gate = next((str(routes[0][key]) for key in GATES if routes[0].get(key)), "an unknown target")
@@ -143,7 +143,7 @@ def _s3_endpoint(endpoint: Json) -> Finding:
 
 
 def _allows_all(policy: str | None) -> bool:
-    """The policy that an endpoint has unless somebody writes another: all actions, resources and callers."""
+    """Whether it is an endpoint's default policy: all actions, resources and callers."""
     if not policy:
         return True
     try:
@@ -151,9 +151,9 @@ def _allows_all(policy: str | None) -> bool:
     except ValueError:
         return False
     listed = statements if isinstance(statements, list) else [statements]
-    return [{name: one[name] for name in sorted(one) if name != "Sid"} for one in listed] == [
-        {"Action": "*", "Effect": "Allow", "Principal": "*", "Resource": "*"}
-    ]
+    return [
+        {name: statement[name] for name in sorted(statement) if name != "Sid"} for statement in listed
+    ] == [{"Action": "*", "Effect": "Allow", "Principal": "*", "Resource": "*"}]
 
 
 def _to_systems_manager(

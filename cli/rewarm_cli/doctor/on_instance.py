@@ -1,4 +1,4 @@
-"""What only the instance itself knows: a command of Systems Manager that reads, and writes no file."""
+"""What only the instance itself knows: runs a command of Systems Manager that only reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.doctor import instance as instances
-from rewarm_cli.doctor.account import Account, NotToldError
+from rewarm_cli.doctor.account import Account, NoAnswerError
 from rewarm_cli.doctor.findings import Finding, ok, problem, unknown, warning
 
 Json = dict[str, Any]
@@ -61,7 +61,7 @@ ENDED = {"Success", "Failed", "TimedOut", "Cancelled"}
 
 
 def look(account: Account) -> Iterator[Finding]:
-    """What the command says; without --on-instance, what it would be asked."""
+    """What the command finds; without --on-instance, what it would check."""
     instance = instances.described(account)
     if instance is None:
         return
@@ -81,11 +81,11 @@ def look(account: Account) -> Iterator[Finding]:
     if status != "Success":
         yield unknown("command", f"it is {status}: {said}", "see it in Systems Manager, Run Command")
         return
-    told = [line.partition("=") for line in output.splitlines() if "=" in line]
-    facts = {name: value.strip() for name, _, value in told}
+    lines = [line.partition("=") for line in output.splitlines() if "=" in line]
+    facts = {name: value.strip() for name, _, value in lines}
     yield _s3(facts.get("s3", ""), host)
     if not is_windows:
-        yield _programs([value for name, _, value in told if name == "missing"])
+        yield _programs([value for name, _, value in lines if name == "missing"])
         yield _folder(facts)
     yield _space(facts.get("kib", ""), WINDOWS_HOME if is_windows else LINUX_HOME)
     yield _volumes(facts.get("devices", ""))
@@ -117,8 +117,8 @@ def _run(account: Account, text: str, *, is_windows: bool) -> tuple[str, str, st
         time.sleep(PAUSE_SECONDS)
         try:
             answer = account.ask("ssm", "GetCommandInvocation", CommandId=command_id, InstanceId=instance_id)
-        except NotToldError as error:
-            # So soon after SendCommand this is normal.
+        except NoAnswerError as error:
+            # This is normal so soon after SendCommand.
             if error.code == "InvocationDoesNotExist":
                 continue
             raise
@@ -129,7 +129,7 @@ def _run(account: Account, text: str, *, is_windows: bool) -> tuple[str, str, st
 
 
 def _s3(code: str, host: str) -> Finding:
-    """Any status of HTTP is an answer; curl writes 000 where there was none."""
+    """Any HTTP status is an answer; curl writes 000 without one."""
     if code.strip("0").isdigit():
         return ok("S3", f"{host} answers {code}")
     return problem("S3", f"{host} does not answer", "see the network above, and the instance's DNS and proxy")
@@ -166,6 +166,6 @@ def _space(kib: str, home: str) -> Finding:
 
 def _volumes(count: str) -> Finding:
     if count.isdigit() and int(count):
-        return ok("EBS volumes", f"{words.count(int(count), 'volume')} can be told by id")
-    found = "no EBS volume can be told by its id"
+        return ok("EBS volumes", f"{words.count(int(count), 'volume')} can be found by id")
+    found = "no EBS volume can be found by its id"
     return warning("EBS volumes", found, "see NVMe above, and the links in /dev/disk/by-id on the instance")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rewarm_cli.doctor.account import Account, NotToldError
+from rewarm_cli.doctor.account import Account, NoAnswerError
 from rewarm_cli.doctor.findings import Finding, ok, unknown, warning
 from rewarm_cli.doctor.simulation import Need, principal_of, simulated
 from rewarm_cli.doctor.snapshots import described_volume
@@ -13,7 +13,7 @@ from rewarm_cli.doctor.snapshots import described_volume
 Json = dict[str, Any]
 
 EXAMPLE = "0123456789abcdef0"
-"""The simulator takes resources that do not exist (botocore, iam SimulatePrincipalPolicy)."""
+"""The simulator accepts resources that do not exist (botocore, iam SimulatePrincipalPolicy)."""
 ROUTES = {
     "look": ("GET/restores", "POST/plans"),
     "restore": ("POST/restores", f"DELETE/restores/{EXAMPLE}"),
@@ -44,13 +44,13 @@ def caller(account: Account) -> Iterator[Finding]:
             for route in routes
         ]
         finding = simulated(account, principal, f"caller: {name}", needs, OPERATOR)
-        # Somebody who only looks, or only restores, needs no more than that.
+        # A person who only reads, or only restores, needs only the permissions for that.
         is_optional = name != "look" and finding.status == "problem"
         yield warning(finding.check, finding.found, finding.todo) if is_optional else finding
 
 
 def roles(account: Account) -> Iterator[Finding]:
-    """The stack's roles may do what a restore needs, whatever boundary or organization is above them."""
+    """Whether the stack's roles may do what a restore needs, within their boundary and organization."""
     if not account.stack.resources:
         yield unknown("roles", "they are not known, for want of the stack", "find the stack first")
         return
@@ -100,12 +100,12 @@ def _needs(account: Account) -> dict[str, list[Need]]:
 
 
 def dry_runs(account: Account) -> Iterator[Finding]:
-    """What EC2 itself says to these credentials, with DryRun. Rewarm uses its own roles for all of this."""
+    """What EC2 itself answers these credentials with DryRun. Rewarm uses its own roles for these calls."""
     refused = []
     for operation, parameters in _calls(account):
         try:
             account.ask("ec2", operation, **parameters, DryRun=True)
-        except NotToldError as error:
+        except NoAnswerError as error:
             if error.code == "DryRunOperation":
                 yield ok(f"dry run: {operation}", "EC2 would do it for these credentials")
             elif error.is_denied:
@@ -123,7 +123,7 @@ def dry_runs(account: Account) -> Iterator[Finding]:
 
 
 def _calls(account: Account) -> Iterator[tuple[str, Json]]:
-    """Operation and parameters; those that need a volume or a snapshot only where one is named."""
+    """Operations and parameters; those for a volume or a snapshot only if the user named one."""
     wanted = account.wanted
     zones = account.ask("ec2", "DescribeAvailabilityZones")["AvailabilityZones"]
     zone = next(found["ZoneName"] for found in zones)
@@ -135,7 +135,7 @@ def _calls(account: Account) -> Iterator[tuple[str, Json]]:
     if wanted.volume:
         yield "ModifyVolume", {"VolumeId": wanted.volume, "VolumeType": "gp3"}
     volume = described_volume(account, wanted.volume) if wanted.volume and wanted.instance else None
-    # EC2 would name what a volume in use lacks, and not say whether the call is allowed.
+    # For a volume in use EC2 would say what it lacks, and not whether the call is allowed.
     if volume is not None and volume["State"] == "available":
         place = {"InstanceId": wanted.instance, "Device": "/dev/sdp"}
         yield "AttachVolume", {"VolumeId": wanted.volume, **place}

@@ -12,7 +12,7 @@ from rewarm_cli.doctor.findings import Finding, ok, problem, warning
 Json = dict[str, Any]
 
 WITHOUT_LIST = ("aws-cn", "aws-us-gov")
-"""China's list asks for an account there and is in CNY; GovCloud has no endpoint of it (botocore)."""
+"""China's list needs an account there and is in CNY; GovCloud has no endpoint for it (botocore)."""
 FAMILIES = (
     "Storage",
     "Storage Snapshot",

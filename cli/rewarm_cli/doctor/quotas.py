@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rewarm_cli.doctor.account import Account, NotToldError
+from rewarm_cli.doctor.account import Account, NoAnswerError
 from rewarm_cli.doctor.findings import Finding, ok, unknown, warning
 
 Json = dict[str, Any]
@@ -23,7 +23,7 @@ RESTORES_PER_FUNCTION = 2
 
 
 def fast_snapshot_restores(account: Account) -> Iterator[Finding]:
-    """The quota counts snapshots, in whatever zone."""
+    """The quota counts snapshots, whatever their zones."""
 
     def used() -> int:
         running: Json = {"Name": "state", "Values": ["enabling", "optimizing", "enabled"]}
@@ -54,7 +54,7 @@ def volume_copies(account: Account) -> Iterator[Finding]:
 
 
 def lambda_concurrency(account: Account) -> Iterator[Finding]:
-    """Against MaxRestoresInFlight, which may be about twice the concurrency."""
+    """Compared with MaxRestoresInFlight, which may be about twice the concurrency."""
     limit = account.ask("lambda", "GetAccountSettings")["AccountLimit"]
     free = limit.get("UnreservedConcurrentExecutions", limit["ConcurrentExecutions"])
     found = f"{limit['ConcurrentExecutions']:,} functions at once, {free:,} of them not reserved"
@@ -76,7 +76,7 @@ def _finding(
     allowed, source = _allowed(account, code, default)
     try:
         count = used()
-    except NotToldError as error:
+    except NoAnswerError as error:
         found = f"{allowed:,} {unit} allowed{source}; what is in use is not known: {error}"
         return unknown(check, found, error.todo)
     found = f"{count:,} of {allowed:,} {unit} in use{source}"
@@ -87,12 +87,12 @@ def _finding(
 
 
 def _allowed(account: Account, code: str, default: int) -> tuple[int, str]:
-    """The value, and where it is from unless it is the account's own."""
+    """The value, and its source unless it is the account's own."""
     try:
         answer = account.ask("service-quotas", "GetServiceQuota", ServiceCode="ebs", QuotaCode=code)
         return int(answer["Quota"]["Value"]), ""
-    except (NotToldError, KeyError):
-        # An account that never asked for another value may have no applied quota at all.
+    except (NoAnswerError, KeyError):
+        # An account that never asked for another value may have no applied quota.
         return default, " (AWS's default; Service Quotas did not tell this account's)"
 
 

@@ -10,13 +10,13 @@ Json = dict[str, Any]
 
 HTTPS = (443, 443)
 RETURN = (49_152, 60_999)
-"""Ports that answers come back to, of Linux (32768 to 60999) and of Windows (49152 to 65535) alike."""
+"""The ports that answers use on both Linux (32768 to 60999) and Windows (49152 to 65535)."""
 EVERYWHERE = "0.0.0.0/0"
 ALL, TCP = "-1", ("6", "tcp")
 
 
 def covers(rule: Json, protocol: str, ports: tuple[int, int], of: tuple[Any, Any]) -> bool:
-    """Whether the rule speaks of all of these TCP ports; `of` are its own, None for all."""
+    """Whether the rule covers all of these TCP ports; `of` are its own, None for all."""
     if protocol == ALL:
         return True
     first, last = of
@@ -39,7 +39,7 @@ def admits(groups: Iterable[Json], address: str, callers: set[str]) -> bool:
         for rule in group.get("IpPermissions", []):
             if not covers(rule, rule["IpProtocol"], HTTPS, (rule.get("FromPort"), rule.get("ToPort"))):
                 continue
-            networks = [one["CidrIp"] for one in rule.get("IpRanges", [])]
+            networks = [allowed["CidrIp"] for allowed in rule.get("IpRanges", [])]
             if any(_holds(network, address) for network in networks):
                 return True
             if callers & {pair.get("GroupId", "") for pair in rule.get("UserIdGroupPairs", [])}:
@@ -48,12 +48,12 @@ def admits(groups: Iterable[Json], address: str, callers: set[str]) -> bool:
 
 
 def acl_answer(entries: Sequence[Json], *, egress: bool, ports: tuple[int, int]) -> tuple[bool, list[str]]:
-    """Whether everywhere is allowed, and the networks that an earlier rule treats otherwise.
+    """Whether everywhere is allowed, and the networks that an earlier rule treats differently.
 
-    The lowest number that fits decides, and what no rule speaks of is denied.
+    The rule with the lowest number that fits decides, and what no rule covers is denied.
     """
     narrow: list[tuple[str, bool]] = []
-    for entry in sorted(entries, key=lambda one: one["RuleNumber"]):
+    for entry in sorted(entries, key=lambda entry: entry["RuleNumber"]):
         if entry["Egress"] is not egress or "CidrBlock" not in entry:
             continue
         span = entry.get("PortRange") or {}
@@ -78,9 +78,9 @@ def _touches(entry: Json, ports: tuple[int, int], span: Json) -> bool:
 
 
 def _named(rule: Json) -> list[str]:
-    networks = [one["CidrIp"] for one in rule.get("IpRanges", [])]
-    networks += [one["CidrIpv6"] for one in rule.get("Ipv6Ranges", [])]
-    lists = [one["PrefixListId"] for one in rule.get("PrefixListIds", [])]
+    networks = [allowed["CidrIp"] for allowed in rule.get("IpRanges", [])]
+    networks += [allowed["CidrIpv6"] for allowed in rule.get("Ipv6Ranges", [])]
+    lists = [listed["PrefixListId"] for listed in rule.get("PrefixListIds", [])]
     return (
         networks + lists + [pair["GroupId"] for pair in rule.get("UserIdGroupPairs", []) if "GroupId" in pair]
     )

@@ -1,7 +1,7 @@
-"""IAM's policy simulator: may a role or a user do what is needed, and if not, what stands against it?
+"""IAM's policy simulator: may a role or a user do what is needed, and if not, what denies it?
 
-The simulator knows policies of the identity, its permissions boundary, and service control policies. It does
-not know policies of resources for a role, such as a key's (botocore, iam SimulatePrincipalPolicy).
+The simulator evaluates policies of the identity, its permissions boundary, and service control policies. For
+a role it evaluates no policies of resources, such as a key's (botocore, iam SimulatePrincipalPolicy).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rewarm_cli.doctor.account import Account, NotToldError
+from rewarm_cli.doctor.account import Account, NoAnswerError
 from rewarm_cli.doctor.findings import Finding, ok, problem, unknown
 
 Json = dict[str, Any]
@@ -29,7 +29,7 @@ class Need:
 
 
 def principal_of(account: Account) -> str | None:
-    """The user or role behind the credentials; None for one that the simulator does not take."""
+    """The user or role of the credentials; None if the simulator does not accept it."""
     caller = account.caller or ""
     match = SESSION.match(caller)
     if match is None:
@@ -37,13 +37,13 @@ def principal_of(account: Account) -> str | None:
     try:
         # A session's ARN lacks the path of its role.
         found = account.once("caller's role", lambda: account.ask("iam", "GetRole", RoleName=match[3]))
-    except NotToldError:
+    except NoAnswerError:
         return f"{match[1]}:iam::{match[2]}:role/{match[3]}"
     return str(found["Role"]["Arn"])
 
 
 def simulated(account: Account, principal: str, check: str, needs: Sequence[Need], todo: str) -> Finding:
-    """One finding for all needs: the first refusal, or that all is allowed. Raises NotToldError."""
+    """One finding for all needs: the first refusal, or that all is allowed. Raises NoAnswerError."""
     for need in needs:
         results = account.pages(
             "iam",
@@ -90,6 +90,8 @@ def _refusal(check: str, need: Need, result: Json, todo: str) -> Finding:
 
 
 def _missing(result: Json) -> list[str]:
-    specific = [one.get("MissingContextValues") or [] for one in result.get("ResourceSpecificResults") or []]
+    specific = [
+        found.get("MissingContextValues") or [] for found in result.get("ResourceSpecificResults") or []
+    ]
     listed = [result.get("MissingContextValues") or [], *specific]
     return sorted({name for names in listed for name in names})

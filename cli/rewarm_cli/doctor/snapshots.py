@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rewarm_cli import words
-from rewarm_cli.doctor.account import Account, NotToldError
+from rewarm_cli.doctor.account import Account, NoAnswerError
 from rewarm_cli.doctor.findings import Finding, ok, problem, unknown, warning
 
 Json = dict[str, Any]
 
 ANY_VOLUME = "vol-ffffffff"
-"""Of copies (botocore, ec2 Snapshot.VolumeId: arbitrary, and not to be used for any purpose)."""
+"""The volume id of copies (botocore, ec2 Snapshot.VolumeId: arbitrary, not to be used for any purpose)."""
 OLD_DAYS = 7
 RESTORING = {"temporary-restore-in-progress", "permanent-restore-in-progress"}
 FROM_ARCHIVE = (
@@ -32,7 +32,7 @@ def snapshot(account: Account) -> Iterator[Finding]:
         return
     try:
         found = described(account, snapshot_id)
-    except NotToldError as error:
+    except NoAnswerError as error:
         if not error.is_missing:
             raise
         yield _gone(account, snapshot_id)
@@ -91,7 +91,7 @@ def lineage(account: Account) -> Iterator[Finding]:
 
 
 def described(account: Account, snapshot_id: str) -> Json | None:
-    """EC2's description; None for one that is not shared. Raises NotToldError."""
+    """EC2's description; None for a snapshot that is not shared. Raises NoAnswerError."""
 
     def look() -> list[Json]:
         listed: list[Json] = account.ask("ec2", "DescribeSnapshots", SnapshotIds=[snapshot_id])["Snapshots"]
@@ -102,12 +102,12 @@ def described(account: Account, snapshot_id: str) -> Json | None:
 
 
 def described_volume(account: Account, volume_id: str) -> Json | None:
-    """EC2's description; None where there is none. Raises NotToldError."""
+    """EC2's description; None if there is no such volume. Raises NoAnswerError."""
 
     def look() -> list[Json]:
         try:
             listed: list[Json] = account.ask("ec2", "DescribeVolumes", VolumeIds=[volume_id])["Volumes"]
-        except NotToldError as error:
+        except NoAnswerError as error:
             if error.is_missing:
                 return []
             raise
@@ -137,7 +137,7 @@ def newest_usable(account: Account, volume_id: str) -> Json | None:
 def _gone(account: Account, snapshot_id: str) -> Finding:
     try:
         listed = account.ask("ec2", "ListSnapshotsInRecycleBin", SnapshotIds=[snapshot_id])["Snapshots"]
-    except NotToldError as error:
+    except NoAnswerError as error:
         if not error.is_missing:
             return problem(
                 "snapshot", f"there is no {snapshot_id}, and the Recycle Bin is closed: {error}", error.todo

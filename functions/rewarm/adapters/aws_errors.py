@@ -1,8 +1,8 @@
 """What AWS's error codes mean for a restore: the one table from botocore's errors to ours.
 
-Codes are those of the EC2 API reference ("Error codes for the Amazon EC2 API"), of the botocore service
-models and of botocore's own lists of what it retries. An unlisted code is a refusal that a retry
-cannot mend, and keeps operation, code and message. HTTP 5xx always means trouble at AWS.
+The codes are from the EC2 API reference ("Error codes for the Amazon EC2 API"), botocore's service models and
+botocore's own lists of what it retries. An unlisted code is a refusal that no retry mends, and keeps
+operation, code and message. HTTP 5xx always means trouble at AWS.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from rewarm.domain.errors import (
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """`codes` mean `error`; only in `operations` if any are named, only where the message says `saying`."""
+    """`codes` mean `error`; only in `operations` if any are named, only if the message says `saying`."""
 
     error: type[RestoreError]
     codes: frozenset[str]
@@ -157,7 +157,7 @@ _RULES = (
 
 
 def code_of(error: ClientError) -> str:
-    """AWS's error code, or the HTTP status where the answer had none."""
+    """AWS's error code, or the HTTP status if the answer had none."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.client import DynamoDBClient
 
 THREADS = 16
-"""Each has a connection, whose beginning costs as much processor time as ten blocks. Together they read the
-50 MiB/s that a function can check and compress where an answer takes up to 160 ms."""
+"""Each thread opens a connection, which costs as much processor time as ten blocks. Together they read the
+50 MiB/s that a function can check and compress if an answer takes up to 160 ms."""
 DAMAGED_TRIES, UNAVAILABLE_TRIES, THROTTLED_TRIES = 3, 6, 20
 FIRST_PAUSE_SECONDS = 0.2
 LEVEL = 1
@@ -49,7 +49,7 @@ RequestThrottledExceptionReason). ThrottlingException is the account's."""
 
 
 def is_of_snapshot(error: ThrottledError) -> bool:
-    """Whether the snapshot's limit has refused the request, and not the account's."""
+    """Whether the snapshot's limit, not the account's, has refused the request."""
     cause = error.__cause__
     if not isinstance(cause, ClientError) or code_of(cause) != BY_SNAPSHOT:
         return False
@@ -112,7 +112,7 @@ class _Reading:
         return PackedBlock(index, length, sha256.hex(), frame)
 
     def _patiently(self, block: ChangedBlock, ended: threading.Event) -> tuple[bytes, bytes | None]:
-        """As `_asked`, again where EBS throttles or is out of order."""
+        """As `_asked`, again if EBS throttles or is out of order."""
         throttled = unavailable = 0
         while True:
             turn = self.pace.wait()
@@ -134,7 +134,7 @@ class _Reading:
                 return answer
 
     def _asked(self, block: ChangedBlock) -> tuple[bytes, bytes | None]:
-        """The bytes with their SHA-256; None in its place where they are damaged."""
+        """The bytes with their SHA-256; None in its place if they are damaged."""
         with naming_errors():
             answer = self.ebs.get_snapshot_block(
                 SnapshotId=self.snapshot_id, BlockIndex=block.index, BlockToken=block.first_token or ""
@@ -149,7 +149,7 @@ class _Reading:
 
 
 SHARE = 0.98
-"""Of what is allowed: requests that were sent evenly do not arrive evenly."""
+"""The share of the limit that is used, because requests sent evenly do not arrive evenly."""
 TAKEN_SECONDS = 0.1
 FASTER = 0.98
 SLOWEST = 50.0
@@ -162,7 +162,7 @@ class _Limit:
     pace: Pace
     per_second: float
     slower: float = 1.0
-    """By so much, because others use the limit as well."""
+    """How many times slower than the limit, because others use it as well."""
     refused: int = 0
 
     def due(self, calls: int, now: float) -> float:
@@ -224,7 +224,7 @@ class BlockPace:
         """The request of that turn was answered, or refused by one of the limits."""
         with self._lock:
             if turn < self._slower_from:
-                return  # It was given before the last change, and so tells nothing new.
+                return  # The turn was given before the last change, so its answer is no news.
             self._answers += 1
             self._snapshot.refused += refused_by_snapshot
             self._account.refused += refused_by_account

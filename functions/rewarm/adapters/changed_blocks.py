@@ -54,7 +54,7 @@ class EbsSnapshotBlocks:
     def written(
         self, snapshot_id: str, *, start_block: int = 0, page_blocks: int = PAGE_BLOCKS
     ) -> Iterator[ChangedPage]:
-        """The same for all blocks that the snapshot has."""
+        """As `changed`, for all blocks that the snapshot has."""
         return self._pages(
             lambda page: self._ebs.list_snapshot_blocks(SnapshotId=snapshot_id, **page),
             start_block,
@@ -96,7 +96,7 @@ class EbsBlockLists:
         quotas: Callable[[str], ServiceQuotasClient],
         pacer: Pacer | None = None,
     ) -> None:
-        """Each takes a Region."""
+        """`ebs` and `quotas` make the clients of a Region."""
         self._ebs = ebs
         self._quotas = quotas
         self._pacer = pacer or Pacer(REQUESTS_PER_SECOND)
@@ -137,7 +137,7 @@ class EbsBlockLists:
 
 
 def _quota(quotas: ServiceQuotasClient, code: str, usual: int) -> int:
-    """A copy never fails because a quota could not be read: what EBS refuses is learned from."""
+    """A copy never fails because a quota could not be read: its pace adapts to EBS's refusals."""
     try:
         with naming_errors():
             return int(quotas.get_service_quota(ServiceCode="ebs", QuotaCode=code)["Quota"]["Value"])
@@ -159,7 +159,7 @@ def _read(pages: Iterator[ChangedPage], stop: int, ended: threading.Event) -> Li
 
 
 def _blocks(answer: Any) -> list[ChangedBlock]:
-    """Of either list; a block that the snapshot has is named as one that is not in any other."""
+    """Blocks of either list; a block of ListSnapshotBlocks has no second token."""
     if "Blocks" in answer:
         return [ChangedBlock(block["BlockIndex"], block["BlockToken"], None) for block in answer["Blocks"]]
     return [

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any
 
 import boto3
@@ -69,6 +70,25 @@ def _made(service: str, **options: Any) -> Any:
     return boto3.client(service, **options)  # type: ignore[call-overload]
 
 
+class _Later:
+    """Makes a client at its first call; one thread at a time makes one."""
+
+    _making = Lock()
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        with self._making:
+            client = self._make()
+        return getattr(client, name)
+
+
+def later(make: Callable[[], Any]) -> Any:
+    """A client that few cold starts call: to read its model takes up to 30 ms. `make` is cached."""
+    return _Later(make)
+
+
 def client(service: str, region: str | None = None) -> Any:
     """A client of the function's own Region, or of another one; typed where it is taken."""
     return _made(service, config=config(), **_in(region))
@@ -79,7 +99,7 @@ def _in(region: str | None) -> dict[str, str]:
 
 
 def client_that_tries_once(service: str) -> Any:
-    """For calls that must not be made twice where only their answer is lost."""
+    """For calls that must not be made twice if only their answer is lost."""
     once = config(retries={"mode": "standard", "total_max_attempts": 1})
     return _made(service, config=once)
 
@@ -87,9 +107,9 @@ def client_that_tries_once(service: str) -> Any:
 def s3_client() -> Any:
     """A client that signs with version 4 for the bucket's host in its Region.
 
-    Newer Regions and KMS-encrypted objects accept no other signature. botocore's default is the global host,
-    which Regions opened after 20 March 2019 refuse, and which redirects for the first day of a bucket in any
-    other Region than us-east-1. A presigned URL does not survive that, because the host is signed.
+    Newer Regions and KMS-encrypted objects accept no other signature. botocore's default is the global host.
+    Regions opened after 20 March 2019 refuse it, and in other Regions than us-east-1 it redirects during a
+    bucket's first day. A presigned URL does not survive that, because the host is signed.
 
     Bodies are not signed, as those with a checksum at their end are not: TLS and the checksum protect them.
     """

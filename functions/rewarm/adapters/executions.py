@@ -40,7 +40,7 @@ _ENDED_BADLY: tuple[ExecutionStatusType, ...] = ("ABORTED", "TIMED_OUT", "FAILED
 _LONGEST = timedelta(seconds=LONGEST_RESTORE_SECONDS) + timedelta(days=1)
 """How long an execution lasts at most, with a margin for its start (the time limit in statemachine/)."""
 _CLOCKS_AGREE = timedelta(minutes=1)
-"""Between Step Functions and EC2; more than it takes is looked at, and nothing is decided by it."""
+"""The clock difference allowed between Step Functions and EC2; it only widens what is looked at."""
 _NOBODY_WAITS_CODES = {"TaskDoesNotExist", "TaskTimedOut", "InvalidToken"}
 """botocore SendTaskSuccess: the wait has ended by itself, or the event came twice."""
 _ACTIVE_STATES = ["enabling", "optimizing", "enabled"]
@@ -52,7 +52,7 @@ _GOING_AWAY_STATUSES = frozenset({"DELETE_IN_PROGRESS", "ROLLBACK_IN_PROGRESS"})
 def running_executions(
     stepfunctions: SFNClient, state_machine_arn: str
 ) -> Iterator[ExecutionListItemTypeDef]:
-    """Those of one state machine that run; errors are botocore's own."""
+    """The running executions of a state machine; errors are botocore's own."""
     pages = stepfunctions.get_paginator("list_executions").paginate(
         stateMachineArn=state_machine_arn,
         statusFilter="RUNNING",
@@ -129,7 +129,7 @@ class StepFunctionsStackExecutions:
             )
 
     def running(self) -> dict[str, str]:
-        """Restores before their volumes: one that is stopped first starts no more of them."""
+        """Restores before their volumes, because a stopped restore starts no more volumes."""
         return {
             arn: restore_of(arn.rpartition(":")[2], of_volume=machine == self._restore_volume_arn)
             for machine in (self._restore_arn, self._restore_volume_arn)
@@ -224,7 +224,7 @@ def _stop(stepfunctions: SFNClient, arn: str, cause: str) -> None:
 
 
 def execution_arn(state_machine_arn: str, name: str) -> str:
-    """Of the execution with this name."""
+    """The ARN of the execution with this name."""
     return state_machine_arn.replace(":stateMachine:", ":execution:", 1) + f":{name}"
 
 
@@ -241,11 +241,11 @@ class DynamoWaiters:
         self._write(signal, "ADD tokens :token SET expiresAt = :expires", token, seconds)
 
     def replace(self, signal: str, token: str, *, seconds: int) -> None:
-        """The tokens of waits that are over go."""
+        """Drops the tokens of earlier waits."""
         self._write(signal, "SET tokens = :token, expiresAt = :expires", token, seconds)
 
     def take(self, signal: str) -> list[str]:
-        """Deleted with the answer, so that an event that comes twice finds nobody."""
+        """Deletes the tokens as it reads them, so that a repeated event wakes nobody."""
         with naming_errors():
             answer = self._dynamodb.delete_item(
                 TableName=self._table, Key=_signal_key(signal), ReturnValues="ALL_OLD"

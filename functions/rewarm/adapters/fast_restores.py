@@ -41,7 +41,7 @@ class Ec2FastSnapshotRestores:
     def of_places(
         self, places: Collection[tuple[str, str]], *, now: datetime
     ) -> dict[tuple[str, str], FastSnapshotRestore | None]:
-        """Lists the few that the account has (EBS quotas: 5 snapshots a Region), whatever is asked for."""
+        """Lists all that the account has (EBS quotas: 5 snapshots a Region), then picks."""
         found = {(item["SnapshotId"], item["AvailabilityZone"]): item for item in self._all()}
         return {place: self._described(found.get(place), now) for place in places}
 
@@ -147,7 +147,7 @@ class Ec2FastSnapshotRestores:
     def _credits(
         self, snapshot_id: str, availability_zone: str, since: datetime, now: datetime
     ) -> float | None:
-        """None where CloudWatch has none yet; what was left of an earlier enabling never counts."""
+        """None if CloudWatch has none yet; what was left of an earlier enabling never counts."""
         with naming_errors():
             answer = self._cloudwatch.get_metric_data(
                 MetricDataQueries=[
@@ -202,7 +202,7 @@ def _refusal(
 
 
 def _as_failed_call(refusal: errors.RestoreError) -> errors.RestoreError:
-    """What cannot be disabled still costs money, so the call counts as refused and not as unavailable."""
+    """A failed disable still costs money, so it counts as refused and not as unavailable."""
     if isinstance(refusal, errors.FastSnapshotRestoreUnavailableError):
         return errors.RequestRefusedError(str(refusal))
     return refusal
@@ -216,7 +216,7 @@ def _optimizing_seconds(found: DescribeFastSnapshotRestoreSuccessItemTypeDef, no
 
 
 def enabling_time(item: DescribeFastSnapshotRestoreSuccessItemTypeDef) -> datetime:
-    """The first of its times; EC2 gives each state's only once it was reached."""
+    """The earliest time; EC2 gives the time of a state only once it was reached."""
     for name in ("EnablingTime", "OptimizingTime", "EnabledTime"):
         if name in item:
             found: datetime = item[name]

@@ -3,9 +3,9 @@
 The results of a runbook's drills are kept in the same way, in `drills#<runbook>`. What `rewarm calibrate`
 measured is an item beside them.
 
-A record is appended by one atomic update, and the oldest ones are taken off by updates that hold only while
-the list is too long, so that writers at the same time lose nothing. The item expires when no restore of the
-strategy has finished for as long as reports are kept.
+One atomic update appends a record. Conditional updates remove the oldest records only while the list is too
+long, so concurrent writers lose nothing. The item expires when no restore of the strategy has finished for as
+long as reports are kept.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
-from rewarm.adapters.aws_errors import code_of, naming_errors
+from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.restores import RESTORE_SECONDS
-from rewarm.adapters.table_items import from_item, key_of, to_attribute
+from rewarm.adapters.table_items import from_item, key_of, to_attribute, unless_refused
 from rewarm.domain.model import Strategy
 from rewarm.domain.time.measured import Likeness, Measured, Phase
 from rewarm.domain.units import iso
@@ -50,7 +48,7 @@ class DynamoHistory:
         self._clock = clock
 
     def records(self) -> list[Measured]:
-        """Of every strategy; what cannot be read, because another version wrote it, is left out."""
+        """The records of every strategy, without those of other versions that cannot be read."""
         found = [
             record
             for item in self._items([_key(strategy) for strategy in Strategy])
@@ -136,20 +134,15 @@ class DynamoHistory:
             )
 
     def _drop_oldest(self, key: dict[str, Any]) -> bool:
-        with naming_errors():
-            try:
-                self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key=key,
-                    UpdateExpression="REMOVE records[0]",
-                    ConditionExpression="size(records) > :most",
-                    ExpressionAttributeValues={":most": to_attribute(MOST_RECORDS)},
-                )
-            except ClientError as error:
-                if code_of(error) == "ConditionalCheckFailedException":
-                    return False
-                raise
-        return True
+        dropped = unless_refused(
+            self._dynamodb.update_item,
+            TableName=self._table,
+            Key=key,
+            UpdateExpression="REMOVE records[0]",
+            ConditionExpression="size(records) > :most",
+            ExpressionAttributeValues={":most": to_attribute(MOST_RECORDS)},
+        )
+        return dropped is not None
 
     def _items(self, keys: Sequence[str]) -> Iterator[JsonObject]:
         wanted: Mapping[str, Any] = {self._table: {"Keys": [{"pk": {"S": key}} for key in keys]}}

@@ -2,8 +2,8 @@
 
 A target (`target#<instance>`) and an alarm (`alarm#<name>`) are one item each. A conditional write replaces
 the whole item only if nobody wrote since it was read, so a restore gets all of its devices or none. Running
-restores are spread over several items by their names (`running#<shard>`): a thousand may begin within a
-second, and one item takes a thousand writes of a kilobyte a second (DynamoDB developer guide, "Designing
+restores are spread over several items by their names (`running#<shard>`). A thousand may begin within a
+second, and an item takes a thousand writes of a kilobyte a second (DynamoDB developer guide, "Designing
 partition keys").
 
 The item `pace#describe` says until when all of EC2's calls are assigned, and similar items do so for other
@@ -19,10 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from botocore.exceptions import ClientError
-
-from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.table_items import TableItems, key_of, to_item
+from rewarm.adapters.table_items import TableItems, key_of, to_item, unless_refused
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.domain.units import iso
 from rewarm.domain.volume.holds import AlarmStart, Hold, Running, TargetHolds
@@ -54,7 +51,7 @@ class DynamoHolds(TableItems):
         return TargetHolds(instance_id, holds, item.get("version"))
 
     def keep(self, before: TargetHolds, after: TargetHolds) -> bool:
-        """Writes the item as a whole; an instance on which nothing is held has none."""
+        """Writes the whole item; deletes it if nothing is held on the instance."""
         key = f"target#{after.instance_id}"
         if not after.holds:
             return before.version is None or self._delete(key, before.version)
@@ -122,19 +119,11 @@ class DynamoHolds(TableItems):
         return self._written(self._dynamodb.delete_item, Key=key_of(key), **_unless_changed(version))
 
     def _written(self, call: Callable[..., Any], **request: Any) -> bool:
-        """False where the condition does not hold."""
-        with naming_errors():
-            try:
-                call(TableName=self._table, **request)
-            except ClientError as error:
-                if code_of(error) == "ConditionalCheckFailedException":
-                    return False
-                raise
-        return True
+        return unless_refused(call, TableName=self._table, **request) is not None
 
 
 def _unless_changed(version: str | None) -> JsonObject:
-    """A version is never used twice, so an item that went and came again counts as changed."""
+    """A version is never reused, so an item that was deleted and made again counts as changed."""
     if version is None:
         return {"ConditionExpression": "attribute_not_exists(pk)"}
     return {
@@ -145,8 +134,8 @@ def _unless_changed(version: str | None) -> JsonObject:
 
 def _running(item: JsonObject) -> list[Running]:
     return [
-        Running(name.removeprefix(_MARK), datetime.fromisoformat(one["since"]), one["instanceId"])
-        for name, one in item.items()
+        Running(name.removeprefix(_MARK), datetime.fromisoformat(mark["since"]), mark["instanceId"])
+        for name, mark in item.items()
         if name.startswith(_MARK)
     ]
 
@@ -167,7 +156,7 @@ class DynamoPace:
         name: str = "describe",
         burst_seconds: float = BURST_SECONDS,
     ) -> None:
-        """`name` is that of the quota; who shares it names it alike."""
+        """`name` is the quota's; all callers that share the quota use the same name."""
         self._dynamodb = dynamodb
         self._table = table
         self._calls_per_second = calls_per_second
@@ -190,26 +179,21 @@ class DynamoPace:
         return calls / self._calls_per_second
 
     def _move(self, value: str, condition: str, now: int, step: int) -> int | None:
-        """Until when the calls are given away now; None where the condition does not hold."""
-        with naming_errors():
-            try:
-                answer = self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key=self._key,
-                    UpdateExpression=f"SET givenUntil = {value}, expiresAt = :expires",
-                    ConditionExpression=condition,
-                    ExpressionAttributeValues={
-                        ":now": {"N": str(now)},
-                        ":step": {"N": str(step)},
-                        ":expires": {"N": str(now // _MILLISECONDS + EXPIRY_SECONDS)},
-                    },
-                    ReturnValues="UPDATED_NEW",
-                )
-            except ClientError as error:
-                if code_of(error) == "ConditionalCheckFailedException":
-                    return None
-                raise
-        return int(answer["Attributes"]["givenUntil"]["N"])
+        """Until when the calls are given away now; None if the condition does not hold."""
+        answer = unless_refused(
+            self._dynamodb.update_item,
+            TableName=self._table,
+            Key=self._key,
+            UpdateExpression=f"SET givenUntil = {value}, expiresAt = :expires",
+            ConditionExpression=condition,
+            ExpressionAttributeValues={
+                ":now": {"N": str(now)},
+                ":step": {"N": str(step)},
+                ":expires": {"N": str(now // _MILLISECONDS + EXPIRY_SECONDS)},
+            },
+            ReturnValues="UPDATED_NEW",
+        )
+        return None if answer is None else int(answer["Attributes"]["givenUntil"]["N"])
 
 
 def _milliseconds(instant: datetime) -> int:

@@ -64,7 +64,7 @@ class Ec2Instances:
         return _is_online(self._information(instance_id))
 
     def availability_zones(self) -> list[str]:
-        """Asked once by a process: a Region gets a new zone once in years."""
+        """Read once by each process, because a Region rarely gets a new zone."""
         if self._zones is None:
             with naming_errors():
                 zones = self._ec2.describe_availability_zones()["AvailabilityZones"]
@@ -124,7 +124,7 @@ class Ec2Instances:
         return answer["ReplaceRootVolumeTask"]["ReplaceRootVolumeTaskId"]
 
     def swaps(self, instance_id: str) -> dict[str, str]:
-        # By the instance: AWS documents no error for a task that EC2 does not show yet.
+        # Filter by instance: AWS documents no error for a task that EC2 does not show yet.
         pages = self._ec2.get_paginator("describe_replace_root_volume_tasks")
         with naming_errors():
             return {
@@ -209,7 +209,7 @@ class SsmCommands:
         return answer["Command"]["CommandId"]
 
     def find(self, comment: str, *, platform: str, since: datetime) -> list[SentCommand]:
-        """Not by the instance, for which SSM may list only what has arrived there (botocore ListCommands)."""
+        """Not filtered by instance: SSM may list only commands that arrived there (botocore ListCommands)."""
         document = self._documents.get(platform)
         if document is None:
             return []

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 Audience = Literal["slack", "email", "programs"]
-"""Whom a request's `notify` can leave out; programs always get the message."""
+"""Audiences that a request's `notify` can leave out; programs always get the message."""
 
 
 class Channel(Protocol):
@@ -35,7 +35,7 @@ class Channel(Protocol):
     audience: Audience
 
     def send(self, message: JsonObject) -> None:
-        """Delivers the message. Raises an error of domain/errors.py where it was not accepted."""
+        """Delivers the message. Raises an error of domain/errors.py if it was not accepted."""
 
 
 class MessageFanOut:
@@ -44,7 +44,7 @@ class MessageFanOut:
     def __init__(self, channels: Sequence[Channel], refused: Callable[[], None] = lambda: None) -> None:
         self._channels = channels
         self._refused = refused
-        """Called for each message that a channel does not take."""
+        """Called for each message that a channel refuses."""
 
     def send(self, message: JsonObject) -> list[str]:
         notify = message.get("notify") or {}
@@ -100,7 +100,7 @@ class EventBus:
 
 
 def detail_type(event: str) -> str:
-    """Returns `Rewarm Restore Ready`, or where the event names its subject `Rewarm Performance Changed`."""
+    """Returns `Rewarm Restore Ready`, or if the event names its subject `Rewarm Performance Changed`."""
     words = event.replace("-", " ").title()
     return f"Rewarm {words}" if " " in words else f"Rewarm Restore {words}"
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 THREADS = 8
 FIRST_BYTES = 98_304
-"""Of a pack, to read its index: a line has some 130 bytes, and a pack 512 blocks at most."""
+"""Bytes of a pack that hold its index: some 130 a line, and 512 blocks at most."""
 _MISSING = ("NoSuchKey", "404")
 _TAKEN = ("PreconditionFailed", "ConditionalRequestConflict")
 CLAIM = ".claim"

@@ -1,8 +1,8 @@
 """Links to pages: each names the restore and the time at which it ends, and is signed with the restore's key.
 
-A presigned address of S3 ends with the credentials of the function that signs it, even if its own time is
-longer (S3 user guide, "Sharing objects with presigned URLs"). These links last as long as they say: the
-function behind them checks the signature and the time, and then signs a fresh address.
+A presigned address of S3 ends with its signer's credentials, even if its own time is longer (S3 user guide,
+"Sharing objects with presigned URLs"). These links last as long as they say: the function behind them checks
+the signature and the time, and then signs a fresh address.
 
 A restore's key is 244 random bits in a separate item, `page-key#<id>`, which no route of the API shows.
 Deleting the item ends all links of the restore.

@@ -1,8 +1,8 @@
 """A volume's performance: CloudWatch's metrics, changes by ModifyVolume, and what is known of earlier ones.
 
 Metrics are those of AWS/EBS, per minute, and only while the volume is attached. Our notes of changes are in
-the table (one item a volume, `performance#<volume>`). They keep clear of the attributes `status` and
-`startedAt`: an index of the table has these as its key, and DynamoDB refuses anything but text there.
+the table (one item a volume, `performance#<volume>`). They do not use the attributes `status` and
+`startedAt`, which are an index's key, where DynamoDB accepts only text.
 CloudTrail's event history (botocore, LookupEvents: the
 last 90 days) is searched by the event's name, not by the resource. AWS does not document which resources it
 lists for an EC2 call, but every event has the call's parameters. Calls that EC2 refused carry an `errorCode`.
@@ -25,8 +25,7 @@ from rewarm.adapters.table_items import from_item, to_attribute
 from rewarm.domain.blocks.rewind_facts import WrittenSince
 from rewarm.domain.model import ReadActivity
 from rewarm.domain.units import iso
-from rewarm.domain.volume.performance import Performance, VolumeModification
-from rewarm.domain.volume.performance_change import Activity
+from rewarm.domain.volume.performance import Activity, PerformanceSettings, VolumeModification
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.client import CloudWatchClient
@@ -66,21 +65,21 @@ class Ec2VolumeModifications:
         change = found["VolumesModifications"][0]
         return VolumeModification(
             state=change.get("ModificationState", "modifying"),
-            target=Performance(
+            target=PerformanceSettings(
                 change.get("TargetVolumeType", ""), change.get("TargetIops"), change.get("TargetThroughput")
             ),
             message=change.get("StatusMessage") or None,
             started_at=change.get("StartTime"),
             ended_at=change.get("EndTime"),
             progress_percent=change.get("Progress"),
-            original=Performance(
+            original=PerformanceSettings(
                 change.get("OriginalVolumeType", ""),
                 change.get("OriginalIops"),
                 change.get("OriginalThroughput"),
             ),
         )
 
-    def start(self, volume_id: str, target: Performance) -> None:
+    def start(self, volume_id: str, target: PerformanceSettings) -> None:
         """No client token: after a lost answer, botocore's retry fails because a change is under way."""
         request: dict[str, Any] = {"VolumeId": volume_id, "VolumeType": target.volume_type}
         if target.iops is not None:
@@ -204,7 +203,7 @@ class CloudWatchMetrics:
         ]
 
     def written(self, volume_id: str, *, since: datetime, until: datetime) -> WrittenSince | None:
-        """CloudWatch keeps minutes for 15 days and hours for 455; it takes the whole of the first one."""
+        """CloudWatch keeps minutes for 15 days and hours for 455, and includes the whole first period."""
         period = _MINUTE if until - since <= timedelta(days=1) else _HOUR
         found = _sums(self._cloudwatch, volume_id, _WRITES, since=since, until=until, period=period)
         if not found:

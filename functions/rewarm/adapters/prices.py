@@ -60,7 +60,7 @@ _RATE_USAGE = _Usage("rateUsdPerGibMibS")
 
 
 def shipped(region: str) -> Figures:
-    """The figures of prices.json for a Region; us-east-1's, marked so, where it has none."""
+    """The figures of prices.json for a Region; us-east-1's, marked so, if it has none."""
     data = json.loads(_SHIPPED.read_text(encoding="utf-8"))
     known = data["regions"].get(region)
     borrowed = None if known else FALLBACK_REGION
@@ -93,10 +93,10 @@ def overrides(text: str, now: datetime) -> Figures:
 
 
 def listed(products: Iterable[str], expected: Mapping[str, PriceFigure]) -> Figures:
-    """What the Price List's JSON documents say, where it is plausible beside what we expect.
+    """The plausible figures of the Price List's JSON documents.
 
-    A figure far from the expected one is in a unit that we do not know (AWS documents no unit for the
-    initialization rate), so it is left out.
+    A figure far from the expected one has a unit that we do not know, so it is left out. AWS documents no
+    unit for the initialization rate.
     """
     found: Figures = {}
     for text in products:
@@ -178,7 +178,7 @@ def _group(figures: Mapping[str, PriceFigure], prefix: str) -> dict[str, Decimal
 
 
 def _sources(figures: Mapping[str, PriceFigure]) -> str:
-    """Those of what a strategy costs; storage costs the same whatever the strategy."""
+    """The sources of prices that depend on the strategy; storage always costs the same."""
     names = {"fsrUsdPerHour": "fast snapshot restore", "rateUsdPerGibMibS": "initialization rate"}
     borrowed = {figures[name].borrowed_from for name in names}
     note = "" if None in borrowed else f"{FALLBACK_REGION}'s figures: "

@@ -28,13 +28,13 @@ LONGEST_INITIALIZATION = timedelta(days=8)
 _FAST_RESTORES_PAGE = 200
 _VOLUMES_PAGE = 500
 MOST_PAGES = 40
-"""20,000 volumes. To describe more takes longer than a refusal, after which the next plan is tried."""
+"""20,000 volumes. Describing more takes longer than a refusal of EC2 and the next plan."""
 _STATUS_IDS = 100
 _DONE_PERCENT = 100
 
 
 class QuotaUse:
-    """Counts; each call is a look at the whole Region."""
+    """What the Region has in use; each call reads the whole Region."""
 
     requests = 0
     """Requests for volumes and their states so far."""
@@ -84,7 +84,7 @@ class QuotaUse:
 
 
 def _is_finished(found: VolumeStatusItemTypeDef) -> bool:
-    """What AWS does not tell counts as going on: a plan too careful beats one that is refused."""
+    """False if AWS gives no progress: too careful a plan is better than a refused one."""
     details = found.get("InitializationStatusDetails", {})
     return details.get("Progress", 0) >= _DONE_PERCENT
 
@@ -110,8 +110,8 @@ class ServiceQuotas:
         self._known: tuple[datetime, timedelta, UnusedQuotas] | None = None
 
     def left(self, *, now: datetime) -> UnusedQuotas:
-        """All of them; never below 0. Who asks again soon hears the same: many restores at once would look
-        at the whole Region each, and a quota that is used up meanwhile is a refusal in any case.
+        """What all quotas leave; never below 0. A second call soon after gets the same answer, because many
+        restores at once would each look at the whole Region. EC2 refuses what was used up meanwhile.
         """
         if self._known is None or not timedelta(0) <= now - self._known[0] < self._known[1]:
             before, found = self._use.requests, self._look(now)
@@ -142,7 +142,7 @@ class ServiceQuotas:
 
 
 def _unless_refused(ask: Callable[[], Found], otherwise: Found) -> Found:
-    """What is in use makes a plan better; without it a refusal of AWS leads to the next plan."""
+    """The use makes a better plan; without it, a refusal of AWS leads to the next plan."""
     try:
         return ask()
     except RestoreError as error:

@@ -4,9 +4,9 @@ Every item has the key `pk`: restore#<id>, restore-volume#<id>#<index>, event#<i
 fsr#<snapshot>#<zone>, history#<strategy> (adapters/history.py) or performance#<volume>
 (adapters/performance.py). All but runbooks expire (TTL attribute `expiresAt`).
 
-An item of DynamoDB has 400 KB at most, and each write is billed by the size of the whole item (DynamoDB
-developer guide, "Constraints" and "Capacity unit consumption"). So a volume's item holds what happened to the
-volume, and the restore's own item stays small: with a hundred volumes it has some ten kilobytes.
+An item of DynamoDB has 400 KB at most, and each write is billed by the whole item's size (DynamoDB developer
+guide, "Constraints" and "Capacity unit consumption"). So a volume's item holds what happened to the volume,
+and the restore's own item stays small. With a hundred volumes it has some ten kilobytes.
 
 A condition of an update sees one item. The marks `attached<index>` and `settled<index>` are therefore on the
 restore's item, beside `cancelRequested`. If a mark and a cancellation come at once, DynamoDB accepts one and
@@ -28,7 +28,15 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.table_items import TableItems, from_item, is_too_long, key_of, to_attribute, to_item
+from rewarm.adapters.table_items import (
+    TableItems,
+    from_item,
+    is_too_long,
+    key_of,
+    to_attribute,
+    to_item,
+    unless_refused,
+)
 from rewarm.domain.errors import RestoreNotFoundError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import FastRestoreClaim
@@ -55,7 +63,7 @@ class DynamoRestoreTable(TableItems):
         return self._get(_restore(restore_id))
 
     def get_whole(self, restore_id: str) -> tuple[JsonObject | None, dict[int, JsonObject]]:
-        """The restore's own item first and then those of its volumes, which are so never older than it."""
+        """Reads the restore's item before its volumes' items, so those are never older."""
         found = self.get(restore_id)
         if found is None or ("request" not in found and VOLUME_COUNT not in found):
             return self._without_its_item(restore_id, found)
@@ -65,7 +73,7 @@ class DynamoRestoreTable(TableItems):
     def _without_its_item(
         self, restore_id: str, found: JsonObject | None
     ) -> tuple[JsonObject | None, dict[int, JsonObject]]:
-        """Where the restore's own item is lost its volumes are counted by theirs."""
+        """If the restore's item is lost, its volumes are counted by their own items."""
         volumes: dict[int, JsonObject] = {}
         while volume := self.get_volume(restore_id, len(volumes)):
             volumes[len(volumes)] = volume
@@ -132,7 +140,7 @@ class DynamoRestoreTable(TableItems):
         self._append(_volume(restore_id, index), event)
 
     def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
-        """One update of the restore's item, where all marks are that it looks at."""
+        """One update of the restore's item, which has all the marks that it checks."""
         names = {f"#u{index}": name for index, name in enumerate(unless)}
         missing = " OR ".join(f"attribute_not_exists({name})" for name in names)
         found = self._update(
@@ -147,7 +155,7 @@ class DynamoRestoreTable(TableItems):
         return found is not None
 
     def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
-        """One update of the restore's item, where `cancelRequested` is; a mark may be set again."""
+        """One update of the restore's item, which has `cancelRequested`; a mark may be set again."""
         found = self._update(
             _restore(restore_id),
             "SET #name = :value, expiresAt = if_not_exists(expiresAt, :expires)",
@@ -158,7 +166,7 @@ class DynamoRestoreTable(TableItems):
         return found is not None
 
     def replace_value(self, restore_id: str, name: str, value: JsonObject, *, was: JsonObject | None) -> bool:
-        """One update of the restore's item: of an approval and a cancellation, the first one counts."""
+        """One conditional update, which lets only the approval or the cancellation win."""
         is_same = "attribute_not_exists(#name)" if was is None else "#name = :was"
         found = self._update(
             _restore(restore_id),
@@ -204,7 +212,7 @@ class DynamoRestoreTable(TableItems):
     def listed(
         self, status: str, *, since: str, until: str, after: tuple[str, str] | None, limit: int
     ) -> tuple[list[Listed], bool]:
-        """One Query of the index: no item is read that is not answered."""
+        """One Query of the index, which reads only the items that it returns."""
         start: Any = {}
         if after is not None:
             kind = "runbook" if status == RUNBOOK else "restore"
@@ -269,7 +277,7 @@ class DynamoRestoreTable(TableItems):
     def take_fast_snapshot_restore_credit(
         self, snapshot_id: str, zone: str, user: str, *, credit_count: int, now: datetime, window: timedelta
     ) -> bool:
-        """Keeps who took one and when; of two that take the last credit at once, one writes first."""
+        """Keeps who took a credit and when; a conditional write gives the last credit to one user."""
         key = f"{_fsr(snapshot_id, zone)}#credits"
         while True:
             before = (self._get(key) or {}).get("taken", {})
@@ -295,8 +303,8 @@ class DynamoRestoreTable(TableItems):
     def release_fast_snapshot_restore(
         self, snapshot_id: str, zone: str, user: str
     ) -> FastRestoreClaim | None:
-        """The item stays for a while after its last user left. A release that is repeated, because disabling
-        failed, must hear the same again: else it would stay enabled and cost money.
+        """The item stays for a while after its last user left. If disabling failed, a repeated release must
+        get the same answer, or it would stay enabled and cost money.
         """
         key = _fsr(snapshot_id, zone)
         left = self._update(
@@ -321,19 +329,15 @@ class DynamoRestoreTable(TableItems):
         return claim if claim.may_be_on else None
 
     def forget_fast_snapshot_restore(self, snapshot_id: str, zone: str, user: str) -> None:
-        """Who enables it next is not taken for us."""
-        with naming_errors():
-            try:
-                self._dynamodb.delete_item(
-                    TableName=self._table,
-                    Key=key_of(_fsr(snapshot_id, zone)),
-                    ConditionExpression="attribute_not_exists(#users) AND lastUser = :user",
-                    ExpressionAttributeNames={"#users": "users"},
-                    ExpressionAttributeValues={":user": to_attribute(user)},
-                )
-            except ClientError as error:
-                if code_of(error) != "ConditionalCheckFailedException":
-                    raise
+        """Deletes our claim, so that whoever enables it next is not mistaken for us."""
+        unless_refused(
+            self._dynamodb.delete_item,
+            TableName=self._table,
+            Key=key_of(_fsr(snapshot_id, zone)),
+            ConditionExpression="attribute_not_exists(#users) AND lastUser = :user",
+            ExpressionAttributeNames={"#users": "users"},
+            ExpressionAttributeValues={":user": to_attribute(user)},
+        )
 
     def _set(self, key: str, changes: JsonObject) -> None:
         names = {f"#c{index}": name for index, name in enumerate(changes)}
@@ -347,7 +351,7 @@ class DynamoRestoreTable(TableItems):
     def _write(
         self, key: str, settings: list[str], names: Mapping[str, str], values: Mapping[str, Any]
     ) -> None:
-        """Whoever comes first says when the item expires."""
+        """The first write sets when the item expires."""
         settings = [*settings, "expiresAt = if_not_exists(expiresAt, :expires)"]
         expiry = {":expires": self._expiry(RESTORE_SECONDS)}
         self._update(key, f"SET {', '.join(settings)}", names=names, values={**values, **expiry})
@@ -371,7 +375,7 @@ def _fsr(snapshot_id: str, zone: str) -> str:
 
 
 def _claim(item: Mapping[str, Any]) -> FastRestoreClaim:
-    """Of the table's item."""
+    """The claim in the table's item."""
     return FastRestoreClaim(
         users=frozenset(item.get("users") or ()),
         last_user=item.get("lastUser"),

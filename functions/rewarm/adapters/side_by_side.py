@@ -1,4 +1,4 @@
-"""Many calls of AWS at once, in threads; their answers in order, and no more ahead than memory may hold."""
+"""Many calls of AWS at once, in threads, with answers in order and a limit on those held in memory."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def in_order(
 ) -> Iterator[Result]:
     """Yields what `work` returns for each part, in the order of the parts.
 
-    So many results at most are under way or wait to be taken. Whoever stops listening stops them all: parts
-    that have not begun are left out, and those that have can look at the event.
+    At most `look_ahead` results are under way or wait for the caller. If the caller stops early, parts that
+    have not begun are dropped, and running ones see the event set.
     """
     ended = threading.Event()
     waiting: deque[Future[Result]] = deque()

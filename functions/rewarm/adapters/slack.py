@@ -96,12 +96,12 @@ def rendered(message: JsonObject) -> JsonObject:
             "elements": [markdown(f"{message.get('kind', 'Restore')} `{message['restoreId']}`")],
         }
     )
-    # It is markup too: an alarm's name must not call a whole channel.
+    # The text is markup as well, and an alarm's name must not notify a whole channel.
     return {"text": escaped(title, _SECTION), "blocks": blocks}
 
 
 def _link(url: str, until: str) -> list[JsonObject]:
-    """An address that is cut leads nowhere: one that is too long for a section is left out."""
+    """Empty if the address is too long for a section, because a cut address leads nowhere."""
     text = f"<{url.replace('&', '&amp;')}|{PAGE}>, until {until}"
     return [section(text)] if len(text) <= _SECTION else []
 

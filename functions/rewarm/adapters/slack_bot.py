@@ -120,7 +120,7 @@ class SlackBot:
         self._note(message["restoreId"], {**place, "last": mark})
 
     def _sent(self, message: JsonObject, record: JsonObject, known: JsonObject) -> JsonObject:
-        """Where the card is now, and of when it is."""
+        """Where the card is now, and the time of its news."""
         if not known.get("ts"):
             return {**self._post(self._card(message, record)), "at": message["at"]}
         place = {"channel": known["channel"], "ts": known["ts"], "at": known["at"]}
@@ -155,7 +155,7 @@ class SlackBot:
 
     def _request(self, method: str, body: JsonObject, headers: JsonObject) -> urllib3.BaseHTTPResponse:
         try:
-            # Links have titles; a preview of a page would be noise.
+            # Links have titles, so previews of pages would be noise.
             shown = {"unfurl_links": False, "unfurl_media": False} if method == "chat.postMessage" else {}
             return self._http.request("POST", f"{API}/{method}", json={**body, **shown}, headers=headers)
         except urllib3.exceptions.HTTPError as error:
@@ -167,7 +167,7 @@ class SlackBot:
             return self._secrets.get_secret_value(SecretId=self._place.secret_arn)["SecretString"].strip()
 
     def _record(self, restore_id: str) -> JsonObject:
-        """Empty where it cannot be read: then there is a new card, which is better than no message."""
+        """Empty if it cannot be read: then there is a new card, which is better than no message."""
         with suppress(RestoreError):
             return self._table.get(restore_id) or {}
         return {}
@@ -197,7 +197,7 @@ def card(message: JsonObject, record: JsonObject, *, has_buttons: bool = True) -
 
 
 def _is_only_for_the_thread(message: JsonObject) -> bool:
-    """What confirms that a volume is at full speed must not hide that it is."""
+    """A confirmation of full speed goes to the thread, so that the card keeps showing the full speed."""
     return bool(message["event"] == "confirmed" and message["severity"] != "warning")
 
 

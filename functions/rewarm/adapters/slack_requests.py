@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import urllib3
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.slack import escaped, markdown
@@ -39,6 +40,44 @@ _TIMEOUT = urllib3.Timeout(connect=0.5, read=1.0)
 """Slack waits three seconds for the answer to a click."""
 
 
+class _Part(BaseModel):
+    model_config = ConfigDict(defer_build=True)
+
+
+class _Named(_Part):
+    id: str | None = None
+    team_id: str | None = None
+    username: str | None = None
+    name: str | None = None
+
+
+class _Action(_Part):
+    action_id: str | None = None
+    value: str | None = None
+
+
+class _Block(_Part):
+    block_id: str | None = None
+    elements: list[JsonObject] | None = None
+
+
+class _Message(_Part):
+    text: str | None = None
+    blocks: list[_Block] | None = None
+
+
+class _Click(_Part):
+    """What is read of a payload, in the types that Slack documents."""
+
+    type: str | None = None
+    actions: list[_Action] | None = None
+    user: _Named | None = None
+    team: _Named | None = None
+    channel: _Named | None = None
+    message: _Message | None = None
+    response_url: str | None = None
+
+
 class SlackRequests:
     """Slack's requests, checked by the app's signing secret."""
 
@@ -56,7 +95,7 @@ class SlackRequests:
         self._known: tuple[float, bytes] = (0.0, b"")
 
     def payload(self, headers: Mapping[str, str], body: str) -> JsonObject | None:
-        """The click that Slack reports; None where Slack has not signed it in the last five minutes."""
+        """The click that Slack reports; None if Slack has not signed it in the last five minutes."""
         named = {name.lower(): value for name, value in headers.items()}
         timestamp = named.get("x-slack-request-timestamp", "")
         signature = named.get("x-slack-signature", "")
@@ -79,12 +118,12 @@ class SlackRequests:
         self._respond(payload, {"replace_original": True, "text": message.get("text", ""), "blocks": blocks})
 
     def tell(self, payload: JsonObject, sentence: str) -> None:
-        """Tells whoever clicked, and nobody else."""
+        """Shows the sentence only to the person who clicked."""
         body = {"response_type": "ephemeral", "replace_original": False, "text": escaped(sentence, 2_000)}
         self._respond(payload, body)
 
     def _respond(self, payload: JsonObject, body: JsonObject) -> None:
-        """The next news change the message anyway, so nothing is tried again."""
+        """Posts once; the next news change the message anyway."""
         url = str(payload.get("response_url") or "")
         if not _RESPONSE_URL.fullmatch(url):
             return
@@ -94,7 +133,7 @@ class SlackRequests:
             return
 
     def _secret(self) -> bytes:
-        """Kept for five minutes: everybody may make this function look for it."""
+        """Kept for five minutes, because anybody can make this function read it."""
         read_at, secret = self._known
         if not secret or self._clock() - read_at > SECRET_SECONDS:
             with naming_errors():
@@ -105,7 +144,7 @@ class SlackRequests:
 
 
 def body_of(event: JsonObject) -> str | None:
-    """The body as it was sent; None where it is too long or cannot be read."""
+    """The body as it was sent; None if it is too long or cannot be read."""
     body = str(event.get("body") or "")
     if len(body) > MOST_BODY_CHARS:
         return None
@@ -118,12 +157,13 @@ def body_of(event: JsonObject) -> str | None:
 
 
 def _payload(body: str) -> JsonObject:
-    """The form's field `payload`; empty where Slack sends something else."""
+    """The form's field `payload`; empty if Slack sends something else."""
     try:
         found: Any = json.loads(parse_qs(body).get("payload", ["{}"])[0])
-    except (ValueError, RecursionError):
+        _Click.model_validate(found)
+    except (ValueError, RecursionError, ValidationError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return dict(found)
 
 
 def _without_buttons(block: JsonObject) -> list[JsonObject]:

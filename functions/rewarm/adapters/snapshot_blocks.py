@@ -1,15 +1,14 @@
 """The written blocks of a snapshot, fast and in little memory: several chains of pages at once.
 
 ListSnapshotBlocks is read page by page: at the quota's pace, slower after a refusal, past an expired token.
-NextToken overrides StartingBlockIndex and is valid for 60 minutes; pages may be short or empty, so only a
+NextToken overrides StartingBlockIndex and is valid for 60 minutes. Pages may be short or empty, so only a
 missing token is the end (EBS user guide, "Read EBS snapshots").
 
-A chain of pages is as slow as its answers, and the quota allows 50 requests a second. 16 TiB fully written
-are 33,554,432 blocks on 3,356 pages, which take at least 67 s at the quota. So one request is enough where
-FullSnapshotSizeInBytes ("all the blocks that were written to the source volume", botocore Snapshot) is as
-much as the volume holds: it shows that we may read the snapshot, and its block size. Otherwise the volume is
-cut into ranges, each with its own chain. What they find is passed on in order and forgotten, so that memory
-holds some ranges and never all.
+A chain of pages is as slow as its answers, and the quota allows 50 requests a second. Fully written, 16 TiB
+are 33,554,432 blocks on 3,356 pages, which take at least 67 s at the quota. If FullSnapshotSizeInBytes ("all
+the blocks that were written to the source volume", botocore Snapshot) is the volume's size, one request is
+enough: it shows the block size, and that we may read the snapshot. Otherwise the volume is cut into ranges,
+each with its own chain. What they find is passed on in order and forgotten, so memory never holds all ranges.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ REQUESTS_PER_SECOND = 48
 """Just below the quota of 50 ListSnapshotBlocks requests per second and account (EBS user guide, quotas)."""
 SLOWEST_PER_SECOND = 5
 ATTEMPTS = 8
-"""Of one request; between them the pace halves, down to SLOWEST_PER_SECOND."""
+"""Attempts of one request; after each, the pace halves, down to SLOWEST_PER_SECOND."""
 RESTARTS_WITHOUT_PROGRESS = 3
 HTTP_OK = 200
 _INDICES = "BlockIndices"
 """Where `keep_indices` leaves the indices in botocore's answer."""
 THREADS = 16
-"""48 pages of a megabyte a second, each some 0.2 s under way."""
+"""Enough for 48 pages of a megabyte a second, each some 0.2 s under way."""
 PAGES_PER_RANGE = 16
 """A range ends within a page, so more ranges cost more requests; fewer hold more in memory."""
 _LOOK_AHEAD = 2 * THREADS
@@ -79,7 +78,7 @@ class Pacer:
         self._slowed_at = -math.inf
 
     def wait(self) -> float:
-        """Return when it is the caller's turn, and say when that was."""
+        """Waits for the caller's turn, and returns its time."""
         with self._lock:
             now = self._clock()
             turn = max(now, self._next)
@@ -90,7 +89,7 @@ class Pacer:
         return turn
 
     def slow_down(self, turn: float) -> None:
-        """AWS throttled the request of that turn. Turns before we slowed down last tell nothing new."""
+        """Slows down after AWS throttled the request of that turn, unless a later turn has done so."""
         with self._lock:
             if turn <= self._slowed_at:
                 return
@@ -146,7 +145,7 @@ class BlockPages:
 
 
 def patiently(pacer: Pacer, ask: Callable[[], Answer]) -> Answer:
-    """Makes a request at the pacer's pace, again and slower where EBS throttles it or is out of order."""
+    """Makes a request at the pacer's pace, again and slower if EBS throttles it or is out of order."""
     failed = 0
     while True:
         turn = pacer.wait()
@@ -181,8 +180,8 @@ def keep_indices(
 ) -> None:
     """For botocore's event `before-parse.ebs.ListSnapshotBlocks`: nothing but the indices is parsed.
 
-    botocore takes 24 ms of CPU time for 10,000 blocks, json 4 ms: at 48 pages a second the one is more than a
-    processor, the other a fifth. Errors, and whatever has another form, stay botocore's.
+    botocore takes 24 ms of CPU time for 10,000 blocks, json 4 ms. At 48 pages a second that is more than a
+    processor, or a fifth of one. Errors, and answers of another form, stay botocore's.
     """
     if response_dict["status_code"] != HTTP_OK:
         return
@@ -238,7 +237,7 @@ class BlockLister:
 
 
 def ranges(start: int, stop: int, expected_blocks: int, threads: int = THREADS) -> Iterator[tuple[int, int]]:
-    """Cuts the blocks into ranges: some pages in each where all is written, and enough for every thread."""
+    """Cuts the blocks into ranges: some pages in each if all is written, and enough for every thread."""
     pages = -(-expected_blocks // PAGE_BLOCKS)
     wanted = max(1, min(pages // 2, 2 * threads), pages // PAGES_PER_RANGE)
     size = -(-(stop - start) // wanted)

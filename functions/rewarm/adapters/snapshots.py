@@ -130,7 +130,8 @@ class Ec2EvidenceSnapshots:
         return answer["SnapshotId"]
 
     def of_restore(self, restore_id: str, index: int) -> list[Snapshot]:
-        return sorted(_of_restore(self._ec2, restore_id, index, EVIDENCE_TAG), key=lambda one: one.started_at)
+        found = _of_restore(self._ec2, restore_id, index, EVIDENCE_TAG)
+        return sorted(found, key=lambda snapshot: snapshot.started_at)
 
 
 class Ec2SnapshotCatalog:
@@ -302,7 +303,7 @@ class KmsKeys:
         self._kms = kms
 
     def problem(self, key_id: str) -> str | None:
-        """Why the key cannot be used now; None where it can."""
+        """Why the key cannot be used now; None if it can."""
         with naming_errors():
             try:
                 found = self._kms.describe_key(KeyId=key_id)["KeyMetadata"]

@@ -54,7 +54,7 @@ def _storable(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {str(key): _storable(one) for key, one in value.items()}
+        return {str(key): _storable(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_storable(item) for item in value]
     return str(value) if isinstance(value, str) else value
@@ -64,7 +64,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, set):
@@ -80,6 +80,17 @@ FIRST_PAUSE_SECONDS = 0.05
 _KEY_BYTES = 2_048
 """DynamoDB developer guide, "Constraints": a partition key has up to 2048 bytes."""
 _OWN_FIELDS = ("pk", "expiresAt")
+
+
+def unless_refused(call: Callable[..., Mapping[str, Any]], **request: Any) -> Mapping[str, Any] | None:
+    """What the call answers; None where its condition does not hold."""
+    with naming_errors():
+        try:
+            return call(**request)
+        except ClientError as error:
+            if code_of(error) == "ConditionalCheckFailedException":
+                return None
+            raise
 
 
 class TableItems:
@@ -98,18 +109,13 @@ class TableItems:
         self._sleep = sleep
 
     def _put_new(self, key: str, values: Mapping[str, Any], seconds: int) -> bool:
-        with naming_errors():
-            try:
-                self._dynamodb.put_item(
-                    TableName=self._table,
-                    Item=to_item({**values, "pk": key, "expiresAt": self._expiry(seconds)}),
-                    ConditionExpression="attribute_not_exists(pk)",
-                )
-            except ClientError as error:
-                if code_of(error) == "ConditionalCheckFailedException":
-                    return False
-                raise
-        return True
+        put = unless_refused(
+            self._dynamodb.put_item,
+            TableName=self._table,
+            Item=to_item({**values, "pk": key, "expiresAt": self._expiry(seconds)}),
+            ConditionExpression="attribute_not_exists(pk)",
+        )
+        return put is not None
 
     def _get(self, key: str, names: Sequence[str] = ()) -> JsonObject | None:
         """The whole item, or only what it has under the given names."""
@@ -127,7 +133,7 @@ class TableItems:
         return None if item is None else _values(item)
 
     def _get_many(self, keys: Sequence[str]) -> Iterator[JsonObject]:
-        """Of those that exist, in any order. Raises ThrottledError where a part stays unanswered."""
+        """The items that exist, in any order. Raises ThrottledError if a part stays unanswered."""
         for first in range(0, len(keys), MOST_KEYS):
             yield from self._get_some([key_of(key) for key in keys[first : first + MOST_KEYS]])
 
@@ -167,7 +173,7 @@ class TableItems:
         condition: str | None = None,
         returning: Literal["ALL_NEW", "NONE"] = "NONE",
     ) -> JsonObject | None:
-        """The item after the update where that is asked for; None where the condition does not hold."""
+        """The item after the update if that is asked for; None if the condition does not hold."""
         request: dict[str, Any] = {
             "TableName": self._table,
             "Key": key_of(key),
@@ -180,21 +186,15 @@ class TableItems:
             request["ExpressionAttributeValues"] = {name: _value(value) for name, value in values.items()}
         if condition is not None:
             request["ConditionExpression"] = condition
-        with naming_errors():
-            try:
-                answer = self._dynamodb.update_item(**request)
-            except ClientError as error:
-                if code_of(error) == "ConditionalCheckFailedException":
-                    return None
-                raise
-        return _values(answer.get("Attributes", {}))
+        answer = unless_refused(self._dynamodb.update_item, **request)
+        return None if answer is None else _values(answer.get("Attributes", {}))
 
     def _expiry(self, seconds: int) -> int:
         return int(self._clock()) + seconds
 
 
 def is_too_long(key: str) -> bool:
-    """There is no such item then; DynamoDB would refuse the call, which is not the caller's to understand."""
+    """No item has such a key, and DynamoDB would refuse the call with an unclear error."""
     return len(key.encode()) > _KEY_BYTES
 
 

@@ -214,9 +214,9 @@ def _settings(settings: VolumeSettings) -> dict[str, Any]:
 def _naming_rate_errors(rate_mib_s: int | None) -> Iterator[None]:
     """Names the errors of CreateVolume.
 
-    AWS says that the request fails where the Region cannot supply the rate, and names no code. So every
-    refusal that is not clearly about something else counts as that; if the rate was innocent, the next plan
-    meets the same refusal again.
+    AWS says that the request fails if the Region cannot supply the rate, and gives no code. So every refusal
+    that is not clearly about something else counts as that. If the rate was not the cause, the next plan gets
+    the same refusal.
     """
     with naming_errors():
         try:

@@ -93,8 +93,8 @@ def _curve(axes: Axes, run: list[Offer], end: float) -> Label:
         first.deadline_seconds, first.usd, marker=look.marker, color=look.colour, markersize=look.size,
         markeredgecolor=COLOURS["card"], markeredgewidth=0.8, zorder=4,
     )  # fmt: skip
-    prices_told = first.price if first.price == run[-1].price else f"{first.price} to {run[-1].price}"
-    words = f"from {duration_text(first.deadline_seconds)} on: {prices_told}\n{first.name}"
+    price_range = first.price if first.price == run[-1].price else f"{first.price} to {run[-1].price}"
+    words = f"from {duration_text(first.deadline_seconds)} on: {price_range}\n{first.name}"
     return Label(first.deadline_seconds, first.usd, words, look.colour)
 
 

@@ -295,8 +295,8 @@ def _box_at(written: Any, at: Place, renderer: Any) -> _Box:
     return _Box(box.x0 - _PAD_PIXELS, box.y0 - _PAD_PIXELS, box.x1 + _PAD_PIXELS, box.y1 + _PAD_PIXELS)
 
 
-def _box(one: Bbox) -> _Box:
-    return _Box(float(one.xmin), float(one.ymin), float(one.xmax), float(one.ymax))
+def _box(bounds: Bbox) -> _Box:
+    return _Box(float(bounds.xmin), float(bounds.ymin), float(bounds.xmax), float(bounds.ymax))
 
 
 def _cost(at: Place, box: _Box, around: _Surroundings) -> float:

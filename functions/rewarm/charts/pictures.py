@@ -5,10 +5,11 @@ from __future__ import annotations
 from rewarm.charts import frontier, plan, schedule
 from rewarm.charts.frontier import Frontier, Offer
 from rewarm.charts.plan import Panel, Point
-from rewarm.charts.wording import alike, offer_text, way_text
+from rewarm.charts.wording import alike, offer_text
 from rewarm.contracts.plans import FrontierOffer, PlannedVolume, PlanResult
 from rewarm.contracts.values import Candidate
 from rewarm.domain.units import count_text, size_text, usd_text
+from rewarm.domain.words.schedule import strategy_text
 
 
 def picture(result: PlanResult, name: str) -> str:
@@ -50,7 +51,7 @@ def _point(candidate: Candidate) -> Point:
     assert candidate.cost_usd is not None
     return Point(
         strategy=candidate.strategy.value,
-        name=way_text(candidate),
+        name=strategy_text(candidate.strategy, candidate.initialization_rate_mib_s, candidate.boost),
         ready_p50_seconds=candidate.ready_p50_seconds or 1,
         ready_p90_seconds=candidate.ready_p90_seconds or 1,
         usd=float(candidate.cost_usd),

@@ -195,8 +195,8 @@ def _latency(measured: Mapping[str, Any], size: str) -> Figure:
     return figure
 
 
-def _edge(one: Mapping[str, Any]) -> float:
-    return float("inf") if one.get("upToMs") is None else float(one["upToMs"])
+def _edge(bin_of_reads: Mapping[str, Any]) -> float:
+    return float("inf") if bin_of_reads.get("upToMs") is None else float(bin_of_reads["upToMs"])
 
 
 MARKS = {"passed": ("o", "after"), "late": ("D", "bad"), "failed": ("X", "bad")}

@@ -12,10 +12,9 @@ from html import escape
 from types import MappingProxyType
 
 from rewarm.charts.svg import on_paper
-from rewarm.charts.wording import way_text
-from rewarm.contracts.values import ScheduleLine
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import count_text, duration_text, size_text, usd_text
+from rewarm.domain.words.schedule import ScheduleLine, strategy_text
 
 Pictures = dict[str, str]
 """By width of the page: `wide` and `narrow`."""
@@ -147,7 +146,7 @@ def _bar(line: ScheduleLine) -> _Bar:
         label=f"{short}, {data}{f' to {line.target}' if line.target else ''}",
         short_label=short,
         size=data,
-        way=way_text(line),
+        way=strategy_text(line.strategy, line.initialization_rate_mib_s, line.boost),
         figures=f"{times}, {price}{', late' if line.deadline_missed else ''}",
         parts=parts,
         p50=line.ready_p50_seconds,

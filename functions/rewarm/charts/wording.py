@@ -6,22 +6,17 @@ from collections import Counter
 from collections.abc import Iterable
 
 from rewarm.contracts.plans import FrontierChoice, PlannedVolume
-from rewarm.contracts.values import Boost, Candidate, ScheduleLine
+from rewarm.contracts.values import Candidate
 from rewarm.domain.units import usd_text
-
-
-def way_text(candidate: Candidate | ScheduleLine, *, separator: str = " ") -> str:
-    """`provisioned-rate (100 MiB/s)`."""
-    detail = _detail(candidate.initialization_rate_mib_s, candidate.boost)
-    return f"{candidate.strategy}{separator}({detail})" if detail else str(candidate.strategy)
+from rewarm.domain.words.schedule import strategy_text
 
 
 def offer_text(choices: Iterable[FrontierChoice], *, rates: bool = False) -> str:
     """`provisioned-rate`, `3 x provisioned-rate, 1 x warm-up-agent`; with `rates`, at which ones."""
     counts: Counter[str] = Counter()
     for choice in choices:
-        detail = _detail(choice.initialization_rate_mib_s, choice.boost) if rates else ""
-        counts[f"{choice.strategy} ({detail})" if detail else str(choice.strategy)] += choice.volumes
+        details = (choice.initialization_rate_mib_s, choice.boost) if rates else (None, None)
+        counts[strategy_text(choice.strategy, *details)] += choice.volumes
     if len(counts) == 1:
         return next(iter(counts))
     return ", ".join(f"{count} x {name}" for name, count in counts.most_common())
@@ -34,7 +29,7 @@ def alike(plans: Iterable[PlannedVolume]) -> list[list[PlannedVolume]]:
         volume = planned.volume
         text = tuple(
             (
-                way_text(candidate),
+                strategy_text(candidate.strategy, candidate.initialization_rate_mib_s, candidate.boost),
                 candidate.chosen,
                 candidate.ready_p50_seconds,
                 candidate.ready_p90_seconds,
@@ -49,13 +44,3 @@ def alike(plans: Iterable[PlannedVolume]) -> list[list[PlannedVolume]]:
 
 def _price(candidate: Candidate) -> str:
     return "" if candidate.cost_usd is None else usd_text(candidate.cost_usd)
-
-
-def boost_text(boost: Boost) -> str:
-    """`gp3 16,000 IOPS, 1,000 MiB/s`."""
-    throughput = f", {boost.throughput_mib_s:,} MiB/s" if boost.throughput_mib_s else ""
-    return f"{boost.volume_type} {boost.iops:,} IOPS{throughput}"
-
-
-def _detail(rate_mib_s: int | None, boost: Boost | None) -> str:
-    return f"{rate_mib_s} MiB/s" if rate_mib_s else boost_text(boost) if boost else ""

@@ -8,12 +8,20 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, StrictInt
 from pydantic_core import PydanticCustomError
 
-from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject
-from rewarm.contracts.performance import PerformanceSettings
+from rewarm.contracts.base import (
+    CONTRACT,
+    Contract,
+    Instant,
+    JsonObject,
+    Limit,
+    Links,
+    NextToken,
+    whole_number,
+)
 from rewarm.contracts.request import AlarmName, InstanceId, RestoreRequest
 from rewarm.contracts.values import Approval, DrillResult, Trigger
+from rewarm.domain.volume.performance import PerformanceSettings
 
-MOST_ON_A_PAGE = 100
 MOST_WAIT_SECONDS = 20
 """API Gateway waits 29 seconds for the function, and the function ends after 25."""
 
@@ -24,11 +32,6 @@ StatusName = Literal[
 STATUS_NAMES: tuple[str, ...] = get_args(StatusName)
 
 
-def _number(value: Any) -> Any:
-    """An address holds text only."""
-    return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value) else value
-
-
 def _like_a_time(value: Any) -> Any:
     """Pydantic would take a number for a time, too."""
     if isinstance(value, str) and not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T", value):
@@ -37,15 +40,6 @@ def _like_a_time(value: Any) -> Any:
 
 
 QueryTime = Annotated[Instant, BeforeValidator(_like_a_time)]
-Limit = Annotated[
-    StrictInt,
-    Field(ge=1, le=MOST_ON_A_PAGE, description="The most entries of a page."),
-    BeforeValidator(_number),
-]
-NextToken = Annotated[
-    str | None,
-    Field(max_length=4_000, description="The nextToken of the page before, with the same filters."),
-]
 
 
 class RestoresQuery(Contract):
@@ -78,18 +72,11 @@ class RestoreQuery(Contract):
             le=MOST_WAIT_SECONDS,
             description="With version: wait so many seconds at most until the version is another one.",
         ),
-        BeforeValidator(_number),
+        BeforeValidator(whole_number),
     ] = 0
     version: Annotated[
         str | None, Field(max_length=64, description="The version of the answer that is known already.")
     ] = None
-
-
-class Links(Contract):
-    """Where to look next, and how to stop it."""
-
-    self_: Annotated[str, Field(alias="self")]
-    cancel: str
 
 
 class AcceptedRestore(Contract):

@@ -1,16 +1,33 @@
-"""What all contracts have in common: frozen, camelCase in JSON, and no field that nobody reads."""
+"""What all contracts have in common: frozen, camelCase in JSON, and no field that nobody reads.
+
+From any JSON to one of them, or to an InvalidRequestError that says what is allowed where.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    StrictInt,
+    ValidationError,
+)
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
-from rewarm.domain.units import iso
+from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.units import cut, iso, shown
 
 JsonObject = dict[str, Any]
 
@@ -42,7 +59,8 @@ CONTRACT = ConfigDict(
     str_strip_whitespace=True,
     defer_build=True,
 )
-"""How JSON is read and written. A contract that has the fields of a domain's value inherits from it.
+"""How JSON is read and written, of a domain's value in a contract too. Its `field(metadata=…)` has what the
+schema says of it. A contract that must add something to such a value inherits from it.
 
 A function uses few of the contracts, and each is built at its first use, which makes a cold start shorter.
 """
@@ -63,3 +81,158 @@ class StepEvent(Contract):
 
     restore_id: Annotated[str, Field(min_length=1, max_length=80)]
     now: Instant
+
+
+class Links(Contract):
+    """Where to look next, and how to stop it."""
+
+    self_: Annotated[str, Field(alias="self")]
+    cancel: str
+
+
+MOST_ON_A_PAGE = 100
+
+
+def whole_number(value: Any) -> Any:
+    """An address holds text only."""
+    return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value) else value
+
+
+Limit = Annotated[
+    StrictInt,
+    Field(ge=1, le=MOST_ON_A_PAGE, description="The most entries of a page."),
+    BeforeValidator(whole_number),
+]
+NextToken = Annotated[
+    str | None,
+    Field(max_length=4_000, description="The nextToken of the page before, with the same filters."),
+]
+
+
+Parsed = TypeVar("Parsed", bound=Contract)
+MAX_SHOWN_ERRORS = 5
+"""In the sentence for people."""
+MOST_FAULTS = 100
+"""In the list for programs: a request may have any number, and an answer of Lambda has 6 MB at most."""
+EXAMPLES = {
+    "snapshotId": "snap-0123456789abcdef0",
+    "volumeId": "vol-0123456789abcdef0",
+    "instanceId": "i-0123456789abcdef0",
+    "imageId": "ami-0123456789abcdef0",
+    "availabilityZone": "ap-northeast-1a",
+    "undoOf": "restore-0123456789abcdef",
+}
+LIMITS = {
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
+    "out_of_order": "low, value and high in this order",
+    "too_short": "a number of entries from {min_length}",
+    "too_long": "a number of entries up to {max_length}",
+    "string_too_short": "a number of characters from {min_length}",
+    "string_too_long": "a number of characters up to {max_length}",
+}
+"""Pydantic's type of an error -> what is allowed, filled in from the error's context."""
+_TIME = "a time with its zone, such as 2026-11-20T03:00:00Z"
+KINDS = {
+    "bool": "true or false",
+    "datetime": _TIME,
+    "decimal": "a number",
+    "dict": "a JSON object",
+    "finite": "a number",
+    "float": "a number",
+    "int": "a whole number",
+    "list": "a list",
+    "model": "a JSON object",
+    "string": "text",
+    "timezone": _TIME,
+}
+"""The first word of pydantic's type of an error -> what is allowed."""
+
+
+def parsed(model: type[Parsed], value: object) -> Parsed:
+    """The value as this contract. Raises InvalidRequestError."""
+    if not isinstance(value, dict):
+        raise InvalidRequestError(f"{shown(value)} is not a JSON object", field="request")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise _refusal(error, model) from None
+
+
+def _refusal(error: ValidationError, root: type[BaseModel]) -> InvalidRequestError:
+    """The first fault names the field; the others follow, so that one answer is enough to mend them all."""
+    faults = _one_per_field(error.errors(include_url=False), root)
+    first_field, first_message = faults[0]
+    more = "".join(f"; {name}: {message}" for name, message in faults[1:MAX_SHOWN_ERRORS])
+    return InvalidRequestError(first_message + more, field=first_field, faults=faults[:MOST_FAULTS])
+
+
+def _one_per_field(errors: Sequence[ErrorDetails], root: type[BaseModel]) -> list[tuple[str, str]]:
+    """A union reports each of its branches; people want one sentence per field."""
+    by_field: dict[str, list[ErrorDetails]] = {}
+    for error in errors:
+        by_field.setdefault(_path(error["loc"], root), []).append(error)
+    return [(name, _sentence(found, root)) for name, found in by_field.items()]
+
+
+def _path(location: tuple[int | str, ...], root: type[BaseModel]) -> str:
+    """`objective.readyWithinMinutes`, without the names that pydantic gives to the branches of a union."""
+    model: type[BaseModel] | None = root
+    parts: list[str] = []
+    for part in location:
+        if model is None and parts and not isinstance(part, int) and parts[-1] != "tags":
+            break
+        parts.append(cut(str(part)))
+        model = _field_model(model, part)
+    return ".".join(parts)
+
+
+def _field_model(model: type[BaseModel] | None, part: int | str) -> type[BaseModel] | None:
+    """The model of this field, or of the items of its list; an item's number changes nothing."""
+    if isinstance(part, int):
+        return model
+    for field in (model.model_fields if model else {}).values():
+        if field.alias == part:
+            return _model_in(field.annotation)
+    return None
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that an annotation names: itself, in a list, or beside None."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    inner = get_args(annotation) if get_origin(annotation) in {list, Union, UnionType, Annotated} else ()
+    return next((found for kind in inner if (found := _model_in(kind)) is not None), None)
+
+
+def _sentence(errors: list[ErrorDetails], root: type[BaseModel]) -> str:
+    first = errors[0]
+    if first["type"] == "extra_forbidden":
+        return f"unknown field; allowed are {', '.join(_allowed_fields(first['loc'], root))}"
+    if first["type"] == "missing":
+        return "is missing"
+    allowed = " or ".join(dict.fromkeys(_allowed(error) for error in errors))
+    return f"found {shown(first['input'])}; allowed is {allowed}"
+
+
+def _allowed_fields(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
+    model: type[BaseModel] | None = root
+    for part in location[:-1]:
+        model = _field_model(model, part)
+    return [str(field.alias) for field in (model.model_fields if model else {}).values()]
+
+
+def _allowed(error: ErrorDetails) -> str:
+    """Returns what the field may hold, in words of our own: pydantic's are for programmers."""
+    context: dict[str, Any] = error.get("ctx") or {}
+    kind = error["type"]
+    if kind == "string_pattern_mismatch":
+        name = str(next((part for part in reversed(error["loc"]) if part in EXAMPLES), ""))
+        return f"an id such as {EXAMPLES[name]}" if name else str(context["pattern"])
+    if kind in {"literal_error", "enum"}:
+        return str(context["expected"])
+    if kind in LIMITS:
+        return LIMITS[kind].format(**context)
+    return KINDS.get(kind.partition("_")[0], "another value")

@@ -22,7 +22,12 @@ from pydantic_core import PydanticCustomError
 
 from rewarm.contracts.base import CONTRACT, Contract, Instant, Usd
 from rewarm.contracts.request import InstanceId, SnapshotId, VolumeId, given
-from rewarm.domain.benchmark.benchmarks import LEAST_RUNTIME_SECONDS, MOST_RUNTIME_SECONDS, PatternName
+from rewarm.domain.benchmark.benchmarks import (
+    LEAST_RUNTIME_SECONDS,
+    MOST_RUNTIME_SECONDS,
+    BenchmarkLimit,
+    PatternName,
+)
 from rewarm.domain.benchmark.fio_output import Direction
 from rewarm.domain.time.calibration import CalibratedFigure, FigureName
 
@@ -103,14 +108,6 @@ class StartedBenchmark(Contract):
 @dataclass(frozen=True, slots=True)
 class BenchmarkSide(Direction):
     """Reads or writes."""
-
-
-class BenchmarkLimit(Contract):
-    """Which limit the run met."""
-
-    name: str
-    share: float | None = None
-    text: str
 
 
 class BenchmarkRun(Contract):
@@ -213,7 +210,7 @@ class Calibration(Contract):
 
     def of_domain(self) -> dict[FigureName, CalibratedFigure]:
         """The figures as the estimates take them."""
-        return {name: CalibratedFigure(one.value, one.low, one.high) for name, one in self.figures.items()}
+        return {name: CalibratedFigure(own.value, own.low, own.high) for name, own in self.figures.items()}
 
 
 CalibrationId = Annotated[StrictStr, Field(pattern=r"^calibration-[0-9a-f]{16}$")]

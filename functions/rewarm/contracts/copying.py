@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from rewarm.contracts.base import Contract, StepEvent
+from rewarm.domain.blocks.shards import ReadRates
 
 SnapshotId = Annotated[str, Field(pattern="^snap-[0-9a-f]+$")]
 Count = Annotated[int, Field(ge=0)]
@@ -62,13 +63,6 @@ class Delta(Contract):
         return self.first_part + (1 if self.whole or self.log is not None else 0)
 
 
-class DeltaRates(Contract):
-    """GetSnapshotBlock requests a second that EBS allows."""
-
-    snapshot_per_second: Annotated[int, Field(gt=0)]
-    account_per_second: Annotated[int, Field(gt=0)]
-
-
 class Shard(Contract):
     """A line of the block list: what one function fetches, and one part of the manifest names."""
 
@@ -94,7 +88,7 @@ class ListBlocksResult(Contract):
     items_key: str
     results_prefix: str
     max_concurrency: int
-    rates: DeltaRates
+    rates: ReadRates
     shards: Count
     next_part: Count
     """The first number that is left for further parts."""

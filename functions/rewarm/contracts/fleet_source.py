@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, StrictInt, StrictStr
 from pydantic.alias_generators import to_snake
 
-from rewarm.contracts.base import Contract, Instant, JsonObject
-from rewarm.contracts.parsing import parsed
+from rewarm.contracts.base import Contract, Instant, JsonObject, parsed
 from rewarm.contracts.request import (
+    NOT_BLANK,
     ImageId,
     InstanceId,
     SnapshotId,
@@ -22,7 +22,7 @@ from rewarm.contracts.request import (
     given,
 )
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.fleet_members import MOST_VOLUMES
+from rewarm.domain.fleets import MOST_VOLUMES
 
 FLEET_SELECTORS = ("instance", "image", "recoveryPoint", "tags", "items")
 QUERIES = ("snapshots", "volumes")
@@ -57,7 +57,7 @@ class ImageSource(Contract):
 class RecoveryPointSource(Contract):
     """A recovery point of AWS Backup, of an EBS volume or an EC2 instance."""
 
-    arn: Annotated[StrictStr, Field(min_length=1, max_length=2_048)]
+    arn: Annotated[StrictStr, Field(min_length=1, max_length=2_048, json_schema_extra=NOT_BLANK)]
 
 
 class TagsSource(Contract):
@@ -73,6 +73,7 @@ class TagsSource(Contract):
         default=None, description="The newest completed snapshot of each volume with all these tags."
     )
     volume_tag: TagKey | None = Field(
+        json_schema_extra=NOT_BLANK,
         default=None,
         description="With snapshots: the key of the tag whose value says of which volume a snapshot is. "
         "Needed for copies of snapshots, because EC2 does not say it of them.",
@@ -171,6 +172,6 @@ def _one_of(value: Contract, names: Sequence[str], field: str) -> str:
     """The one of these fields that is there."""
     found = [name for name in names if getattr(value, to_snake(name)) is not None]
     if len(found) != 1:
-        told = f"found {' and '.join(found)}" if found else "found none"
-        raise InvalidRequestError(f"{told}; exactly one of {', '.join(names)} is allowed", field=field)
+        what = f"found {' and '.join(found)}" if found else "found none"
+        raise InvalidRequestError(f"{what}; exactly one of {', '.join(names)} is allowed", field=field)
     return found[0]

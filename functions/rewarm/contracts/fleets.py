@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StrictBool, StrictInt
+from pydantic import ConfigDict, Field, StrictBool, StrictInt, with_config
 
-from rewarm.contracts.answers import Limit, Links, NextToken
-from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent, Usd
+from rewarm.contracts.base import (
+    CONTRACT,
+    Contract,
+    Instant,
+    JsonObject,
+    Limit,
+    Links,
+    NextToken,
+    StepEvent,
+    Usd,
+)
 from rewarm.contracts.fleet_source import FleetSource
 from rewarm.contracts.request import (
     CostLimit,
     Notify,
+    Objective,
     ReadinessRules,
     Target,
     Verify,
     VolumeRequest,
-    WantedStrategy,
     WarmUp,
 )
 from rewarm.contracts.values import ApprovalQuestion, Failure, FleetShare, PlanSummary
-from rewarm.domain.fleet_members import MOST_VOLUMES
+from rewarm.domain.fleets import MOST_VOLUMES, FailedVolumeOfFleet, SlowRestore
 from rewarm.domain.model import OnFailure
 
 FleetStatusName = Literal[
@@ -29,7 +39,7 @@ FleetStatusName = Literal[
 FleetVerdict = Literal["ready", "incomplete", "failed", "cancelled"]
 
 
-class FleetObjective(Contract):
+class FleetObjective(Objective):
     """What matters for all volumes together."""
 
     ready_within_minutes: Annotated[StrictInt, Field(ge=1, le=10_080)] | None = Field(
@@ -47,7 +57,6 @@ class FleetObjective(Contract):
         default=False,
         description="Where a volume is replaced: whatever it costs, the plan waits for an approval.",
     )
-    strategy: WantedStrategy = "auto"
     strict: bool = Field(default=False, description="Refuse a restore where nothing meets the deadline.")
 
 
@@ -115,22 +124,12 @@ class FleetList(Contract):
     next_token: str | None
 
 
-class SlowRestoreOfFleet(Contract):
+@with_config(CONTRACT)
+@dataclass(frozen=True, slots=True)
+class SlowRestoreOfFleet(SlowRestore):
     """A restore that runs, and since when."""
 
-    restore_id: str
-    status: str
     started_at: Instant
-
-
-class FailedVolumeOfFleet(Contract):
-    """A volume that is not ready though its restore is over, and why."""
-
-    restore_id: str
-    index: int
-    snapshot: JsonObject
-    state: Literal["failed", "cancelled"]
-    cause: str | None
 
 
 class PlannedFleetVolume(FleetShare):
@@ -193,7 +192,7 @@ class FleetRecord(Contract):
     )
     failure: JsonObject | None
     cancel_requested: bool
-    events: list[JsonObject] = Field(description="What was told of the fleet.")
+    events: list[JsonObject] = Field(description="The messages about the fleet.")
     report_url: str | None = Field(description="Of its page; good for an hour at most.")
 
 

@@ -1,65 +1,20 @@
-"""From any JSON to a RestoreRequest, or to an InvalidRequestError that says what is allowed where."""
+"""From any JSON to a RestoreRequest, with what its fields may not be together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from collections.abc import Iterator
 
-from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
-from pydantic_core import ErrorDetails
 
-from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.base import parsed
 from rewarm.contracts.request import SELECTORS, ListedVolume, RestoreRequest, Source
-from rewarm.contracts.rewinding import check_no_rewind, check_rewind
+from rewarm.domain.blocks.rewind_facts import MOST_REWOUND
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import OnFailure, Strategy
-from rewarm.domain.units import cut, shown
 from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
 
-Parsed = TypeVar("Parsed", bound=Contract)
-MAX_SHOWN_ERRORS = 5
-"""In the sentence for people."""
-MOST_FAULTS = 100
-"""In the list for programs: a request may have any number, and an answer of Lambda has 6 MB at most."""
-EXAMPLES = {
-    "snapshotId": "snap-0123456789abcdef0",
-    "volumeId": "vol-0123456789abcdef0",
-    "instanceId": "i-0123456789abcdef0",
-    "imageId": "ami-0123456789abcdef0",
-    "availabilityZone": "ap-northeast-1a",
-    "undoOf": "restore-0123456789abcdef",
-}
-LIMITS = {
-    "greater_than_equal": "at least {ge}",
-    "greater_than": "more than {gt}",
-    "less_than_equal": "at most {le}",
-    "less_than": "less than {lt}",
-    "out_of_order": "low, value and high in this order",
-    "too_short": "a number of entries from {min_length}",
-    "too_long": "a number of entries up to {max_length}",
-    "string_too_short": "a number of characters from {min_length}",
-    "string_too_long": "a number of characters up to {max_length}",
-}
-"""Pydantic's type of an error -> what is allowed, filled in from the error's context."""
 NOT_IN_DRILLS = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.VOLUME_CLONE, Strategy.DIRECT_WRITE})
 """Strategies that work on the source's own snapshot or volume, or that write to one."""
-_TIME = "a time with its zone, such as 2026-11-20T03:00:00Z"
-KINDS = {
-    "bool": "true or false",
-    "datetime": _TIME,
-    "decimal": "a number",
-    "dict": "a JSON object",
-    "finite": "a number",
-    "float": "a number",
-    "int": "a whole number",
-    "list": "a list",
-    "model": "a JSON object",
-    "string": "text",
-    "timezone": _TIME,
-}
-"""The first word of pydantic's type of an error -> what is allowed."""
 
 
 def parse_restore_request(value: object) -> RestoreRequest:
@@ -71,20 +26,10 @@ def parse_restore_request(value: object) -> RestoreRequest:
     _check_multi_attach(request)
     _check_drill(request)
     if request.target.mode == "rewind":
-        check_rewind(request)
+        _check_rewind(request)
     else:
-        check_no_rewind(request)
+        _check_no_rewind(request)
     return _with_defaults(request)
-
-
-def parsed(model: type[Parsed], value: object) -> Parsed:
-    """The value as this contract. Raises InvalidRequestError."""
-    if not isinstance(value, dict):
-        raise InvalidRequestError(f"{shown(value)} is not a JSON object", field="request")
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        raise _refusal(error, model) from None
 
 
 def _with_defaults(request: RestoreRequest) -> RestoreRequest:
@@ -231,111 +176,72 @@ def _check_drill(request: RestoreRequest) -> None:
         )
 
 
-def _refusal(error: ValidationError, root: type[BaseModel]) -> InvalidRequestError:
-    """The first fault names the field; the others follow, so that one answer is enough to mend them all."""
-    faults = _one_per_field(error.errors(include_url=False), root)
-    first_field, first_message = faults[0]
-    more = "".join(f"; {name}: {message}" for name, message in faults[1:MAX_SHOWN_ERRORS])
-    return InvalidRequestError(first_message + more, field=first_field, faults=faults[:MOST_FAULTS])
-
-
-def _one_per_field(errors: Sequence[ErrorDetails], root: type[BaseModel]) -> list[tuple[str, str]]:
-    """A union reports each of its branches; people want one sentence per field."""
-    by_field: dict[str, list[ErrorDetails]] = {}
-    for error in errors:
-        by_field.setdefault(_path(error["loc"], root), []).append(error)
-    return [(name, _sentence(found, root)) for name, found in by_field.items()]
-
-
-def _path(location: tuple[int | str, ...], root: type[BaseModel]) -> str:
-    """`objective.readyWithinMinutes`, without the names that pydantic gives to the branches of a union."""
-    model: type[BaseModel] | None = root
-    parts: list[str] = []
-    for part in location:
-        if model is None and parts and not isinstance(part, int) and parts[-1] != "tags":
-            break
-        parts.append(cut(str(part)))
-        model = _field_model(model, part)
-    return ".".join(parts)
-
-
-def _field_model(model: type[BaseModel] | None, part: int | str) -> type[BaseModel] | None:
-    """The model of this field, or of the items of its list; an item's number changes nothing."""
-    if isinstance(part, int):
-        return model
-    for field in (model.model_fields if model else {}).values():
-        if field.alias == part:
-            return _model_in(field.annotation)
-    return None
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model that an annotation names: itself, in a list, or beside None."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    inner = get_args(annotation) if get_origin(annotation) in {list, Union, UnionType, Annotated} else ()
-    return next((found for kind in inner if (found := _model_in(kind)) is not None), None)
-
-
-def _sentence(errors: list[ErrorDetails], root: type[BaseModel]) -> str:
-    first = errors[0]
-    if first["type"] == "extra_forbidden":
-        return f"unknown field; allowed are {', '.join(_allowed_fields(first['loc'], root))}"
-    if first["type"] == "missing":
-        return "is missing"
-    allowed = " or ".join(dict.fromkeys(_allowed(error) for error in errors))
-    return f"found {shown(first['input'])}; allowed is {allowed}"
-
-
-def _allowed_fields(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str]:
-    model: type[BaseModel] | None = root
-    for part in location[:-1]:
-        model = _field_model(model, part)
-    return [str(field.alias) for field in (model.model_fields if model else {}).values()]
-
-
-def _allowed(error: ErrorDetails) -> str:
-    """Returns what the field may hold, in words of our own: pydantic's are for programmers."""
-    context: dict[str, Any] = error.get("ctx") or {}
-    kind = error["type"]
-    if kind == "string_pattern_mismatch":
-        name = str(next((part for part in reversed(error["loc"]) if part in EXAMPLES), ""))
-        return f"an id such as {EXAMPLES[name]}" if name else str(context["pattern"])
-    if kind in {"literal_error", "enum"}:
-        return str(context["expected"])
-    if kind in LIMITS:
-        return LIMITS[kind].format(**context)
-    return KINDS.get(kind.partition("_")[0], "another value")
-
-
-def with_runbook(request: JsonObject, runbook: JsonObject) -> JsonObject:
-    """The runbook, with what the caller asked for differently.
-
-    `source` is always the runbook's; another target replaces the runbook's as a whole.
-    """
-    merged = dict(runbook)
-    for name, value in request.items():
-        if name == "source" or value is None:
-            continue
-        both_objects = name != "target" and isinstance(value, dict) and isinstance(merged.get(name), dict)
-        merged[name] = {**merged[name], **value} if both_objects else value
-    return merged
-
-
-def as_drill(runbook: JsonObject, request: JsonObject, name: str) -> JsonObject:
-    """The runbook as its drill, to the target of the request or of the runbook's `drill`.
-
-    Raises InvalidRequestError where neither names one: a drill never goes to the runbook's own target.
-    """
-    drill = runbook["drill"]
-    if not isinstance(drill, dict):
-        return runbook
-    target = request.get("target") or drill.get("target")
-    if target is None:
+def _check_rewind(request: RestoreRequest) -> None:
+    """The snapshot says which volume goes back, and no volume is made."""
+    source, refused = request.source, "does not go with target.mode rewind"
+    if (source.snapshot_id or source.volume_id or source.tags or source.volumes or source.undo_of) is None:
         raise InvalidRequestError(
-            "is missing; a drill goes to an instance with the tag rewarm:drills, or to a zone, and "
-            "not to the runbook's own target",
-            field="drill.target",
+            f"{refused}; allowed are snapshotId, volumeId, tags, volumes or undoOf: name the volumes that "
+            "go back",
+            field=f"source.{'instanceId' if source.instance_id else 'imageId'}",
         )
-    own = {"onFailure": "clean-up", "target": target, "drill": {**drill, "target": None, "runbook": name}}
-    return {**runbook, **own}
+    if source.region is not None:
+        raise InvalidRequestError(f"{refused}: blocks are compared within a Region", field="source.region")
+    if len(source.volumes or []) > MOST_REWOUND:
+        raise InvalidRequestError(
+            f"found {len(source.volumes or [])}; at most {MOST_REWOUND} volumes are rewound at once",
+            field="source.volumes",
+        )
+    for field, why in _not_in_a_rewind(request):
+        raise InvalidRequestError(f"{refused}: {why}", field=field)
+    _check_way(request)
+
+
+def _check_no_rewind(request: RestoreRequest) -> None:
+    """Raises InvalidRequestError for what says only of a rewind how it is done."""
+    if request.source.undo_of is not None:
+        raise InvalidRequestError("only goes with target.mode rewind", field="source.undoOf")
+    for name in ("evidence", "compare", "volume_id"):
+        if getattr(request.target, name) is not None:
+            raise InvalidRequestError("only goes with target.mode rewind", field=f"target.{to_camel(name)}")
+
+
+def _check_way(request: RestoreRequest) -> None:
+    """An undo log is written by an agent that compares; snapshots are compared with those of their volume."""
+    source, target = request.source, request.target
+    if target.compare == "snapshots":
+        for given, name in (
+            (target.evidence == "undo-log", "target.evidence undo-log"),
+            (target.volume_id is not None, "target.volumeId"),
+            (source.undo_of is not None, "source.undoOf"),
+        ):
+            if given:
+                raise InvalidRequestError(
+                    f"found snapshots; allowed with {name} are device and auto", field="target.compare"
+                )
+    if target.volume_id is not None and (source.volumes or source.undo_of) is not None:
+        name = "volumes" if source.volumes is not None else "undoOf"
+        raise InvalidRequestError(
+            f"does not go with source.{name}, which names the volumes; it goes with source.snapshotId, "
+            "source.volumeId or source.tags",
+            field="target.volumeId",
+        )
+
+
+def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
+    """Fields that are about a new volume or about reading it, and why they say nothing here."""
+    target, warm_up = request.target, request.warm_up
+    own, no_new = "the snapshot's own volume goes back, where it is", "no volume is made"
+    for name in ("device", "bring_online"):
+        if getattr(target, name):
+            yield f"target.{to_camel(name)}", own
+    for index, listed in enumerate(request.source.volumes or []):
+        for name in ("device", "volume"):
+            if getattr(listed, name) is not None:
+                yield f"source.volumes.{index}.{name}", own if name == "device" else no_new
+    for name in request.volume.model_dump(exclude_defaults=True):
+        yield f"volume.{to_camel(name)}", no_new
+    for name in warm_up.model_dump(exclude_defaults=True, include={"scope", "first", "depth"}):
+        yield f"warmUp.{to_camel(name)}", "just the blocks that differ are written"
+    if request.objective.strategy != "auto":
+        yield "objective.strategy", "what is written is at full speed"

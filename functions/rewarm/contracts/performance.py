@@ -6,27 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictInt
 
-from rewarm.contracts.base import Contract, Instant
-from rewarm.contracts.parsing import parsed
+from rewarm.contracts.base import Contract, Instant, parsed
 from rewarm.contracts.request import Notify, given
 from rewarm.contracts.results import WaitSeconds
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.volume.performance import Performance
 from rewarm.domain.volume.volume_types import WantedVolume
 
 SETTINGS = ("volumeType", "iops", "throughputMibS")
-
-
-class PerformanceSettings(Contract):
-    """What ModifyVolume sets; null where the type has no such setting."""
-
-    volume_type: str
-    iops: int | None = None
-    throughput_mib_s: int | None = None
-
-    def values(self) -> Performance:
-        """For the domain."""
-        return Performance(self.volume_type, self.iops, self.throughput_mib_s)
 
 
 class PerformanceRequest(Contract):
@@ -67,11 +53,6 @@ class CheckPerformanceResult(Contract):
     rate_before: float | None = None
     unit: Literal["IOPS", "MiB/s"] | None = None
     reason: str = ""
-
-
-def settings_of(performance: Performance) -> PerformanceSettings:
-    """From the domain."""
-    return PerformanceSettings.model_validate(performance)
 
 
 def parse_performance_request(value: object) -> PerformanceRequest:

@@ -8,19 +8,13 @@ from pydantic import Field
 
 from rewarm.contracts.base import Contract, Instant, Usd
 from rewarm.contracts.request import RestoreRequest, RewindCompare, RewindEvidence
-from rewarm.contracts.values import Boost, CostPart, DataBytesFrom, PlanSummary, VolumePlan
-from rewarm.domain.model import Strategy
+from rewarm.contracts.values import DataBytesFrom, PlanSummary, VolumePlan
+from rewarm.domain.model import Boost, Strategy
+from rewarm.domain.plan.cost import CostPart
+from rewarm.domain.volume.volume_types import VolumeLimits
 
 PICTURES = ("plan", "what-if", "schedule")
 """Cost against time to full speed; price against deadline; when which volumes are made and loaded."""
-
-
-class VolumeLimits(Contract):
-    """What the new volume can read once it is warm."""
-
-    iops: int
-    sustained_mib_s: float
-    burst_mib_s: float
 
 
 class InstanceLimits(Contract):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, StrictStr, WithJsonSchema
 
-from rewarm.contracts.base import Contract, Instant, Usd
+from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
 from rewarm.domain.benchmark.benchmarks import (
     LEAST_RUNTIME_SECONDS,
     MOST_RUNTIME_SECONDS,
@@ -46,10 +46,15 @@ RewindCompare = Literal["snapshots", "device"]
 """How a rewind finds the blocks that differ."""
 MountPath = Annotated[StrictStr, Field(pattern=MOUNT_PATH, max_length=200)]
 AccountId = Annotated[StrictStr, Field(pattern=r"^[0-9]{12}$")]
-AlarmName = Annotated[StrictStr, Field(min_length=1, max_length=255)]
+NOT_BLANK: JsonObject = {"pattern": r"\S"}
+"""For schemas: a text is stripped before its length is checked."""
+AlarmName = Annotated[StrictStr, Field(min_length=1, max_length=255, json_schema_extra=NOT_BLANK)]
 TagKey = Annotated[StrictStr, Field(min_length=1, max_length=128)]
 TagValue = Annotated[StrictStr, Field(max_length=256)]
-Tags = dict[TagKey, TagValue]
+Tags = Annotated[
+    dict[TagKey, TagValue],
+    Field(json_schema_extra={"propertyNames": {"minLength": 1, "maxLength": 128, **NOT_BLANK}}),
+]
 
 MAX_BLOCKS = 134_217_728
 """Of 512 KiB: 64 TiB, the largest volume (botocore: ec2 CreateVolume Size)."""
@@ -91,7 +96,9 @@ class WantedSettings(Contract):
     size_gib: Annotated[StrictInt, Field(ge=1, le=65_536)] | None = None
     iops: Annotated[StrictInt, Field(ge=100, le=256_000)] | None = None
     throughput_mib_s: Annotated[StrictInt, Field(ge=125, le=2_000)] | None = None
-    kms_key_id: Annotated[StrictStr, Field(min_length=1, max_length=2_048)] | None = None
+    kms_key_id: (
+        Annotated[StrictStr, Field(min_length=1, max_length=2_048, json_schema_extra=NOT_BLANK)] | None
+    ) = None
 
 
 LEAST_PRIORITY = 9

@@ -12,7 +12,6 @@ from rewarm.contracts.benchmarks import BenchmarkRun, StartedBenchmark
 from rewarm.contracts.values import (
     Confirmation,
     DrillResult,
-    ExpectedReads,
     Failure,
     InitializationSignals,
     Measurement,
@@ -20,6 +19,7 @@ from rewarm.contracts.values import (
     PlanSummary,
     VolumePlan,
 )
+from rewarm.domain.ready.reads import ExpectedReads
 from rewarm.domain.ready.waits import LONGEST_STATUS_WAIT_SECONDS
 
 WaitSeconds = Annotated[int, Field(ge=1, le=LONGEST_STATUS_WAIT_SECONDS)]

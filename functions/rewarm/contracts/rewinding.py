@@ -1,94 +1,19 @@
-"""What a request may say of a rewind, what the state `Rewind` takes and answers, and what undo logs are."""
+"""What the state `Rewind` takes and answers, and what undo logs are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import Field
-from pydantic.alias_generators import to_camel
 
 from rewarm.contracts.base import Contract, Instant, StepEvent
 from rewarm.contracts.copying import Delta, JoinPartsResult
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult, WaitSeconds
 from rewarm.contracts.values import Failure, Plan, VolumeAssignment
-from rewarm.domain.blocks.rewind_facts import MOST_REWOUND
-from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
+from rewarm.domain.errors import TargetNotUsableError
 from rewarm.domain.model import Strategy
-
-
-def check_rewind(request: RestoreRequest) -> None:
-    """The snapshot says which volume goes back, and no volume is made."""
-    source, refused = request.source, "does not go with target.mode rewind"
-    if (source.snapshot_id or source.volume_id or source.tags or source.volumes or source.undo_of) is None:
-        raise InvalidRequestError(
-            f"{refused}; allowed are snapshotId, volumeId, tags, volumes or undoOf: name the volumes that "
-            "go back",
-            field=f"source.{'instanceId' if source.instance_id else 'imageId'}",
-        )
-    if source.region is not None:
-        raise InvalidRequestError(f"{refused}: blocks are compared within a Region", field="source.region")
-    if len(source.volumes or []) > MOST_REWOUND:
-        raise InvalidRequestError(
-            f"found {len(source.volumes or [])}; at most {MOST_REWOUND} volumes are rewound at once",
-            field="source.volumes",
-        )
-    for field, why in _not_in_a_rewind(request):
-        raise InvalidRequestError(f"{refused}: {why}", field=field)
-    _check_way(request)
-
-
-def check_no_rewind(request: RestoreRequest) -> None:
-    """Raises InvalidRequestError for what says only of a rewind how it is done."""
-    if request.source.undo_of is not None:
-        raise InvalidRequestError("only goes with target.mode rewind", field="source.undoOf")
-    for name in ("evidence", "compare", "volume_id"):
-        if getattr(request.target, name) is not None:
-            raise InvalidRequestError("only goes with target.mode rewind", field=f"target.{to_camel(name)}")
-
-
-def _check_way(request: RestoreRequest) -> None:
-    """An undo log is written by an agent that compares; snapshots are compared with those of their volume."""
-    source, target = request.source, request.target
-    if target.compare == "snapshots":
-        for given, name in (
-            (target.evidence == "undo-log", "target.evidence undo-log"),
-            (target.volume_id is not None, "target.volumeId"),
-            (source.undo_of is not None, "source.undoOf"),
-        ):
-            if given:
-                raise InvalidRequestError(
-                    f"found snapshots; allowed with {name} are device and auto", field="target.compare"
-                )
-    if target.volume_id is not None and (source.volumes or source.undo_of) is not None:
-        name = "volumes" if source.volumes is not None else "undoOf"
-        raise InvalidRequestError(
-            f"does not go with source.{name}, which names the volumes; it goes with source.snapshotId, "
-            "source.volumeId or source.tags",
-            field="target.volumeId",
-        )
-
-
-def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
-    """Fields that are about a new volume or about reading it, and why they say nothing here."""
-    target, warm_up = request.target, request.warm_up
-    own, no_new = "the snapshot's own volume goes back, where it is", "no volume is made"
-    for name in ("device", "bring_online"):
-        if getattr(target, name):
-            yield f"target.{to_camel(name)}", own
-    for index, listed in enumerate(request.source.volumes or []):
-        for name in ("device", "volume"):
-            if getattr(listed, name) is not None:
-                yield f"source.volumes.{index}.{name}", own if name == "device" else no_new
-    for name in request.volume.model_dump(exclude_defaults=True):
-        yield f"volume.{to_camel(name)}", no_new
-    for name in warm_up.model_dump(exclude_defaults=True, include={"scope", "first", "depth"}):
-        yield f"warmUp.{to_camel(name)}", "just the blocks that differ are written"
-    if request.objective.strategy != "auto":
-        yield "objective.strategy", "what is written is at full speed"
-
 
 RewindPhase = Literal["look", "arm", "wait", "write", "stop", "done"]
 
@@ -166,10 +91,10 @@ class RewindResult(Contract):
     writing: Annotated[
         bool, Field(description="The gate was opened: blocks may be written, and nothing is cancelled.")
     ] = False
-    seen: Annotated[BlocksWritten, Field(description="What the agent of this attempt has said so far.")] = (
-        BlocksWritten()
+    seen: BlocksWritten = Field(
+        default_factory=BlocksWritten, description="What the agent of this attempt has said so far."
     )
-    written: Annotated[BlocksWritten, Field(description="By the attempts before.")] = BlocksWritten()
+    written: BlocksWritten = Field(default_factory=BlocksWritten, description="By the attempts before.")
     evidence_percent: Annotated[int, Field(description="How far the snapshot was.")] = 0
     evidence_moved_at: Annotated[Instant | None, Field(description="When it was that far first.")] = None
     stopped_by: Annotated[
@@ -177,7 +102,7 @@ class RewindResult(Contract):
     ] = None
     next_part: Annotated[int, Field(description="Of the manifest.")] = 0
     delta: Annotated[Delta | None, Field(description="What is to be copied now; null for nothing.")] = None
-    counts: BlockCounts = BlockCounts()
+    counts: BlockCounts = Field(default_factory=BlockCounts)
     initialization: PollInitializationResult | None = None
     plan: Annotated[
         Plan | None, Field(description="At the end: with the price of the blocks that were really read.")

@@ -10,10 +10,13 @@ from pydantic import Field, with_config
 
 from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject, Usd
 from rewarm.contracts.request import RewindCompare, RewindEvidence
-from rewarm.domain import model
-from rewarm.domain.model import Strategy, VolumeSettings
+from rewarm.domain.model import Boost, Strategy, VolumeSettings
+from rewarm.domain.plan.cost import CostPart
 from rewarm.domain.ready.reads import Opinion
+from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.time.measured import Phase
+from rewarm.domain.time.timings import Basis
+from rewarm.domain.words.schedule import ScheduleLine
 
 TriggerKind = Literal["api", "alarm", "schedule", "fleet"]
 DataBytesFrom = Literal["fullSnapshotSize", "writtenBlocks", "volumeSize"]
@@ -38,13 +41,6 @@ class Trigger(Contract):
     turn_at: Instant | None = Field(
         default=None, description="When the fleet lets it begin: EC2 answers so many calls a second."
     )
-
-
-class PassedOverSnapshot(Contract):
-    """A snapshot that was looked at and not taken."""
-
-    snapshot_id: str
-    reason: str
 
 
 @with_config(CONTRACT)
@@ -150,37 +146,6 @@ class VolumeAssignment(Contract):
     def place(self) -> str | None:
         """The device at the end."""
         return (self.replaces.root_device if self.replaces else None) or self.device
-
-
-class CostPart(Contract):
-    """One line of a price, with the sum that gives it."""
-
-    item: str
-    usd: Usd
-    arithmetic: str
-    seconds: Annotated[
-        float | None, Field(description="For how long it is counted; null where time has no part in it.")
-    ] = None
-    sunk: bool = Field(default=False, description="Spent whatever is chosen; no budget is held against it.")
-
-
-class Boost(Contract):
-    """The settings that the volume has until it is warm; afterwards it goes back to those of `volume`."""
-
-    volume_type: str
-    iops: int
-    throughput_mib_s: int | None = None
-
-    def values(self) -> model.BoostSettings:
-        """As the domain has it."""
-        return model.BoostSettings(self.volume_type, self.iops, self.throughput_mib_s)
-
-
-class Basis(Contract):
-    """What an estimate rests on: shipped priors, `rewarm calibrate`, or so many restores of this account."""
-
-    source: Literal["priors", "calibration", "history"] = "priors"
-    restores: int = Field(default=0, ge=0)
 
 
 class PhaseReport(Contract):
@@ -334,38 +299,10 @@ class VolumePlan(Contract):
     )
 
 
-class ScheduleLine(Contract):
-    """Volumes that are restored alike, in the schedule of a restore. Seconds count from the plan on."""
+class Schedule(Contract):
+    """The lines alone, as a page reads them in an account."""
 
-    volumes: int = Field(ge=1)
-    first_index: int
-    alike: bool = Field(
-        default=True,
-        description="False where many unlike volumes share the line: each figure is their worst.",
-    )
-    snapshot_id: str | None = Field(default=None, description="Null where they come from several.")
-    target: str | None = Field(default=None, description="Instance or zone; null where they go to several.")
-    data_bytes: int = Field(description="Of each.")
-    strategy: Strategy
-    initialization_rate_mib_s: int | None = Field(default=None, description="Of each.")
-    boost: Boost | None = None
-    start_seconds: int = Field(
-        default=0, description="When they are created: later than 0 where others hold what they need."
-    )
-    usable_seconds: int
-    ready_p50_seconds: int
-    ready_p90_seconds: int
-    deadline_missed: bool = False
-    each_cost_usd: Usd
-    together_cost_usd: Usd
-    phases: dict[Phase, tuple[float, float]] = Field(
-        default_factory=dict, description="P50 and P90 seconds of each part, of one of these volumes."
-    )
-    bar: str = Field(
-        default="",
-        description="The line as a picture of block characters, all of a plan to one scale: light shade "
-        "waits, medium shade prepares and creates, full block loads until P50, dark shade until P90.",
-    )
+    lines: list[ScheduleLine]
 
 
 class ByHand(Contract):
@@ -450,6 +387,13 @@ class Failure(Contract):
     cause: str = ""
 
 
+class VolumeFailure(Failure):
+    """As the execution of a volume keeps it, and fails with it."""
+
+    no_fallback: Annotated[str | None, Field(description="Why no other plan took over.")] = None
+    clean_ups: Annotated[list[str], Field(description="Why clean-up failed too.")] = []
+
+
 DrillOutcome = Literal["passed", "late", "failed"]
 
 
@@ -513,15 +457,6 @@ class Measurement(Contract):
             f"{self.samples} reads of 4 KiB: p50 {latency.p50:.1f} ms, p99 {latency.p99:.1f} ms, "
             f"{self.iops:,.0f} IOPS"
         )
-
-
-class ExpectedReads(Contract):
-    """What the volume's type and limits promise for random 4 KiB reads, one at a time."""
-
-    p50_ms: float
-    p99_ms: float
-    iops: float
-    limited_by: str
 
 
 class Confirmation(Contract):

@@ -1,7 +1,7 @@
 """Every way a restore can fail, by name.
 
-Lambda reports an exception to Step Functions as its bare class name (no module, no inheritance), so these
-names are what `Retry` and `Catch` in statemachine/ list. They are flat and unique.
+Lambda reports an exception to Step Functions as its bare class name, without module or inheritance. So
+`Retry` and `Catch` in statemachine/ list these names. They are flat and unique.
 """
 
 from __future__ import annotations

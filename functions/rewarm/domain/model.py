@@ -132,8 +132,8 @@ class VolumeSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class BoostSettings:
-    """What the volume is created with, above its settings, until it is warm; throughput is gp3's."""
+class Boost:
+    """The settings that the volume has until it is warm; afterwards it goes back to those of `volume`."""
 
     volume_type: str
     iops: int

@@ -26,7 +26,7 @@ _Call = tuple[datetime, str]
 
 
 @dataclass(frozen=True, slots=True)
-class PassedOver:
+class PassedOverSnapshot:
     """A snapshot that was looked at and not taken."""
 
     snapshot_id: str
@@ -38,7 +38,7 @@ class Selection:
     """The snapshot to restore; the others newest first."""
 
     snapshot: Snapshot
-    passed_over: tuple[PassedOver, ...]
+    passed_over: tuple[PassedOverSnapshot, ...]
 
 
 def unusable(snapshot: Snapshot) -> str | None:
@@ -59,8 +59,8 @@ def unusable(snapshot: Snapshot) -> str | None:
 
 
 def archived(snapshot_id: str, restoring: ArchiveRestore | None = None) -> str:
-    """The way back, its wait and its quota (EBS user guide, "Archive Amazon EBS snapshots": up to 72 hours,
-    depending on the size; 5 restores in progress an account).
+    """How to restore it (EBS user guide, "Archive Amazon EBS snapshots"): up to 72 hours, depending on the
+    size; an account may have 5 restores in progress.
     """
     if restoring is not None:
         return (
@@ -129,7 +129,7 @@ def newest_usable(
     return Selection(
         snapshot=chosen,
         passed_over=tuple(
-            PassedOver(snapshot_id, reason or older)
+            PassedOverSnapshot(snapshot_id, reason or older)
             for snapshot_id, reason in [*gone.items(), *reasons.items()]
             if snapshot_id != chosen.snapshot_id
         ),
@@ -241,7 +241,7 @@ def _whole(
             volume_id: Selection(
                 member,
                 tuple(
-                    PassedOver(other.snapshot_id, other.reason)
+                    PassedOverSnapshot(other.snapshot_id, other.reason)
                     for other in _others(member, candidates[volume_id], newest[volume_id], refusal)
                 ),
             )
@@ -255,7 +255,7 @@ def _whole(
 
 def _others(
     member: Snapshot, found: Sequence[Snapshot], newest: Selection, refusal: Refusal
-) -> list[PassedOver]:
+) -> list[PassedOverSnapshot]:
     """In the order of the newest alone: those that DescribeSnapshots does not show come first."""
     shown = {snapshot.snapshot_id for snapshot in found}
     others = [passed for passed in newest.passed_over if passed.snapshot_id not in shown]
@@ -265,7 +265,7 @@ def _others(
         reason = refusal(snapshot)
         if reason is None and snapshot.started_at > member.started_at:
             reason = "newer, but its CreateSnapshots call left no usable snapshot of every volume"
-        others.append(PassedOver(snapshot.snapshot_id, reason or f"older than {member.snapshot_id}"))
+        others.append(PassedOverSnapshot(snapshot.snapshot_id, reason or f"older than {member.snapshot_id}"))
     return others
 
 

@@ -25,15 +25,12 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from rewarm import wiring
 from rewarm.adapters import clients
 from rewarm.contracts.answers import ApprovalQuery, RestoreQuery
-from rewarm.contracts.parsing import parsed
+from rewarm.contracts.base import parsed
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.domain import errors
 from rewarm.domain.fleets import FLEET_PREFIX
 from rewarm.domain.units import shown
-from rewarm.handlers.api_fleets import fleet_ports
-from rewarm.handlers.api_fleets import router as fleet_routes
-from rewarm.handlers.api_undo_logs import router as undo_log_routes
-from rewarm.handlers.api_volumes import router as volume_routes
+from rewarm.handlers.api_others import fleet_ports, router
 from rewarm.handlers.http import (
     Fault,
     as_answer_to,
@@ -97,22 +94,22 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.ThrottledError: 429,
     errors.ServiceUnavailableError: 503,
 }
-"""Everything else is an answer of AWS that we could not make use of: 502."""
+"""Every other error is an answer of AWS that we could not use: 502."""
 RESTORE_RETRY_SECONDS = 60
-"""After this a restore that ran may have ended."""
+"""After this time a running restore may have ended."""
 MOST_RUNNING_SHOWN = 100
 LOOK_SECONDS = 1.0
-"""Between two looks at a restore that somebody waits for."""
+"""Seconds between two reads of a restore that a caller waits for."""
 ANSWER_NEEDS_MILLIS = 8_000
-"""For the rest of a plan: a request that AWS answers late, and a picture."""
+"""Milliseconds that the rest of a plan may need: for a late answer of AWS, and for a picture."""
 JSON, SVG = "application/json", "image/svg+xml"
 APPROVE_ROUTE = "POST /restores/{restoreId}/approve"
-"""Of the API for tokens in template.yaml; the only one that asks for the scope `approve`."""
+"""The route of the API for tokens in template.yaml; only it requires the scope `approve`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Ports(GetRestorePorts, ApproveRestorePorts):
-    """The ports of the routes that ask nothing of EC2."""
+    """The ports of the routes that need no EC2."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +123,7 @@ _HISTORY = wiring.history()
 
 @cache
 def _ec2_ports() -> _Ec2Ports:
-    """Made at the first use: whoever looks at a restore does not wait for EC2's client."""
+    """Made at the first use, so that routes that only show restores do not wait for EC2's client."""
     return filled(
         _Ec2Ports,
         artifacts=_PORTS.artifacts,
@@ -153,9 +150,7 @@ _IDEMPOTENCY_STORE = DynamoDBPersistenceLayer(
 )
 
 app = APIGatewayRestResolver(strip_prefixes=[])
-app.include_router(volume_routes)
-app.include_router(fleet_routes)
-app.include_router(undo_log_routes)
+app.include_router(router)
 
 
 @tracer.capture_lambda_handler(capture_response=False)
@@ -214,7 +209,7 @@ def _started(body: JsonObject, restore_id: str) -> JsonObject:
     key_prefix="fleet",
 )
 def _fleet_started_once(call: JsonObject) -> JsonObject:
-    """The id follows from the call, so that a start whose answer got lost starts nothing twice."""
+    """The id follows from the call, so that a retried call starts nothing twice."""
     return _fleet_started(call["body"], fleet_id_of(call))
 
 
@@ -250,7 +245,7 @@ def _plan_restore() -> Response[str]:
 
 
 def _drawn(result: PlanResult, name: str) -> str:
-    # matplotlib takes seconds to load: only who wants a picture waits for it.
+    # matplotlib takes seconds to load, so only requests for a picture wait for it.
     from rewarm.charts.pictures import picture  # noqa: PLC0415
 
     return picture(result, name)
@@ -350,7 +345,7 @@ def _faults(error: errors.RestoreError) -> list[Fault]:
 
 
 def _restores(error: errors.RestoreError) -> JsonObject:
-    """Those that are in the way, for programs; the message names them for people."""
+    """The restores in the way, for programs; the message names them for people."""
     if isinstance(error, errors.TargetBusyError):
         return {"heldBy": error.held_by}
     if isinstance(error, errors.TooManyRestoresError):

@@ -1,4 +1,4 @@
-"""What every route does with a request's body and address, and the one form of every error."""
+"""What every route does with a request's body and address, and the form of every error."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Fault = tuple[str, str]
 """A field, and what is wrong with it."""
 RUNBOOKS = "/runbooks/"
 _EXACT = 2**53
-"""Below this a float is each whole number."""
+"""Up to this, a float can hold every whole number."""
 _ALLOWED = re.compile(r"found (.*); allowed (?:[^;]* )?(?:is|are) (.*)", re.DOTALL)
-"""How the errors say it; what was found may have a semicolon itself."""
+"""How errors separate faults; what was found may contain a semicolon itself."""
 
 
 def json_body(event: BaseProxyEvent) -> JsonObject:
@@ -43,7 +43,7 @@ def json_body(event: BaseProxyEvent) -> JsonObject:
 
 
 def _number(text: str) -> float:
-    """JSON does not tell 5.0 from 5, and neither does the schema of a whole number."""
+    """A whole number for 5.0, as JSON and the schema of a whole number do not distinguish it from 5."""
     value = float(text)
     return int(value) if value.is_integer() and abs(value) < _EXACT else value
 
@@ -80,7 +80,7 @@ def as_rest_event(event: JsonObject) -> JsonObject:
 
 
 def as_answer_to(event: JsonObject, answer: JsonObject) -> JsonObject:
-    """The answer in the event's format: 2.0 knows no header with several values."""
+    """The answer in the event's format: 2.0 has no headers with several values."""
     if event.get("version") != "2.0":
         return answer
     headers = {name: ", ".join(values) for name, values in answer["multiValueHeaders"].items()}
@@ -88,7 +88,7 @@ def as_answer_to(event: JsonObject, answer: JsonObject) -> JsonObject:
 
 
 def caller(event: BaseProxyEvent) -> str:
-    """Who signed the request, as IAM names them, or whose token it has; API Gateway has checked either."""
+    """Who signed the request, by IAM's name, or whose token it has; API Gateway has checked either."""
     context = event.get("requestContext") or {}
     claims = ((context.get("authorizer") or {}).get("jwt") or {}).get("claims") or {}
     identity = context.get("identity") or {}
@@ -96,10 +96,10 @@ def caller(event: BaseProxyEvent) -> str:
 
 
 def stop_other_routes(event: BaseProxyEvent, route: str) -> None:
-    """Raise AccessDeniedError for a caller whom API Gateway has let in by another route.
+    """Raises AccessDeniedError if API Gateway has let the caller in by another route.
 
-    AWS does not document what its APIs make of an encoded path when they choose the route. An HTTP API names
-    method and path of the route, a REST API only the path.
+    AWS does not document how its APIs choose the route of an encoded path. An HTTP API gives the method and
+    path of the route, a REST API only the path.
     """
     context = event.get("requestContext") or {}
     chosen = context.get("routeKey") or context.get("resourcePath")
@@ -110,11 +110,10 @@ def stop_other_routes(event: BaseProxyEvent, route: str) -> None:
 def with_safe_path(event: JsonObject) -> JsonObject:
     """The event, with a path that Powertools matches whatever characters it has.
 
-    It knows some characters only, and takes a line feed at the end for nothing. An alarm's name becomes one
+    Powertools matches only some characters, and ignores a line feed at the end. An alarm's name becomes one
     segment. API Gateway decodes a path and leaves only the per cent sign encoded (its developer guide,
-    "Important notes for REST APIs"), so decoding once more gives the name. That holds, too, where it leaves
-    more of it encoded. A slash at the end, which Powertools overlooks, makes it another path, because IAM
-    allows or refuses by the path that was sent.
+    "Important notes for REST APIs"). So decoding once more gives the name, even if more is left encoded. A
+    slash at the end, which Powertools ignores, makes another path, because IAM judges the path that was sent.
     """
     path = event["path"]
     if path.startswith(RUNBOOKS):
@@ -128,7 +127,7 @@ def with_safe_path(event: JsonObject) -> JsonObject:
 def problem(
     event: BaseProxyEvent, status: int, name: str, message: str, faults: Sequence[Fault] = (), **more: Any
 ) -> Response[str]:
-    """An error as problem details (RFC 9457); the first fault's field is the one that is at fault."""
+    """An error as problem details (RFC 9457), with the field of the first fault."""
     request = (event.get("requestContext") or {}).get("extendedRequestId")
     body = {
         "type": f"urn:rewarm:error:{name}",
@@ -155,7 +154,7 @@ def _fault(field: str, words: str) -> JsonObject:
 
 
 def preferred(accept: str | None, offered: Sequence[str]) -> str | None:
-    """The offered type with the highest weight, the first of equals; None where the header allows none."""
+    """The first offered type with the highest weight; None if the header allows none."""
     ranges = [_range(part) for part in (accept or "").split(",") if part.strip()]
     if not ranges:
         return offered[0]
@@ -165,7 +164,7 @@ def preferred(accept: str | None, offered: Sequence[str]) -> str | None:
 
 
 def _range(part: str) -> tuple[str, float]:
-    """`image/*;q=0.5` as (`image/*`, 0.5); a weight that is no number counts as none given."""
+    """`image/*;q=0.5` as (`image/*`, 0.5); a weight that is no number is ignored."""
     name, *parameters = (word.strip().lower() for word in part.split(";"))
     for parameter in parameters:
         key, _, value = parameter.partition("=")
@@ -178,7 +177,7 @@ def _range(part: str) -> tuple[str, float]:
 
 
 def _weight(offer: str, ranges: Sequence[tuple[str, float]]) -> float:
-    """By the most specific range that fits; 0 where none does."""
+    """The weight of the most specific range that fits; 0 if none fits."""
     for pattern in (offer, f"{offer.partition('/')[0]}/*", "*/*"):
         for name, weight in ranges:
             if name == pattern:

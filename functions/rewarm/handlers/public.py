@@ -1,7 +1,7 @@
 """Answers the API without IAM's signatures: pages of restores, and buttons that are pressed in Slack.
 
-Everybody can call it, so each route checks what it is sent before it does anything, and says nothing of why
-it refuses.
+Everybody can call it, so each route checks what it gets before it does anything, and never says why it
+refuses.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from rewarm.observability import logger, tracer
 from rewarm.ports import JsonObject
 from rewarm.restore_page import drawn_live
 from rewarm.runtime import filled
-from rewarm.steps.request.approval import ApproveRestorePorts
-from rewarm.steps.request.buttons import Clickers, Reply, press_button
-from rewarm.steps.request.pages import show_page
-from rewarm.steps.request.routes import GetRestorePorts
+from rewarm.steps.request.approval import ApproveRestorePorts, Clickers, Reply, press_button
+from rewarm.steps.request.routes import GetRestorePorts, show_page
 from rewarm.wiring import now
 
 PAGES, INTERACTIONS = "/pages/", "/slack/interactions"
@@ -60,7 +58,7 @@ def _page(token: str) -> JsonObject:
 
 
 def _click(event: JsonObject, slack: SlackRequests) -> JsonObject:
-    """Slack gets 200 for everything that it has signed; who clicked reads the outcome in Slack."""
+    """Slack gets 200 for everything that it has signed; the person who clicked reads the outcome in Slack."""
     body = body_of(event)
     payload = slack.payload(event.get("headers") or {}, body) if body is not None else None
     if payload is None:
@@ -77,7 +75,7 @@ def _click(event: JsonObject, slack: SlackRequests) -> JsonObject:
 
 
 def _answer(status: int, content_type: str, body: str, **headers: str) -> JsonObject:
-    """No page and no link to one may be kept, listed, framed, or tell another site its address."""
+    """An answer whose headers forbid caching, search engines, framing, and sending its address elsewhere."""
     fixed = {
         "Cache-Control": "no-store",
         "Referrer-Policy": "no-referrer",

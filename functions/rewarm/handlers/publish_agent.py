@@ -1,4 +1,4 @@
-"""Serves the custom resource PublishedAgent: the deployment brings the warm-up agent to the bucket."""
+"""Serves the custom resource PublishedAgent: the deployment copies the warm-up agent to the bucket."""
 
 from __future__ import annotations
 
@@ -34,6 +34,6 @@ def _apply(event: JsonObject) -> dict[str, Any]:
 
 
 def _physical_id(event: JsonObject) -> str:
-    """One per bucket: after a change of bucket CloudFormation deletes what is in the old one."""
+    """The bucket's id, so that after a change of bucket CloudFormation deletes what is in the old one."""
     bucket = event.get("ResourceProperties", {}).get("Bucket")
     return str(f"warm-up-agent-in-{bucket}" if bucket else event.get("PhysicalResourceId", "warm-up-agent"))

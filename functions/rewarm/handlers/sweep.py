@@ -20,8 +20,7 @@ from rewarm.restore_page import drawn
 from rewarm.runtime import filled
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.end_stack import EndOfStack, end_stack
-from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
-from rewarm.steps.clean_up.known_executions import KnownExecutions
+from rewarm.steps.clean_up.gauges import GaugePorts, KnownExecutions, read_gauges
 from rewarm.steps.clean_up.missing_reports import PagePorts
 from rewarm.steps.clean_up.sweep import restore_of_event, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
@@ -31,9 +30,9 @@ from rewarm.wiring import now
 PAUSE_SECONDS = 5
 """EC2 detaches a volume within seconds."""
 ENOUGH_MILLIS = 60_000
-"""With less than that of its time nothing new is begun: what it does for one restore may be retried."""
+"""With less time left nothing new is begun, because the work for one restore may be retried."""
 PAGES_NEED_MILLIS = 100_000
-"""So much of its time is kept for the other sweeps; of hundreds of stopped restores the last have no page."""
+"""Time that is kept for the other sweeps; of hundreds of stopped restores the last get no page."""
 
 _REMOVAL = filled(CleanUpPorts)
 _EXECUTIONS = wiring.witness()
@@ -49,18 +48,18 @@ _ARTIFACTS = wiring.artifacts()
 _HISTORY = wiring.history()
 _LINKS = wiring.links()
 ANSWER_SECONDS = 20
-"""So much of its time is kept to answer CloudFormation."""
+"""Time that is kept to answer CloudFormation."""
 
 
 @tracer.capture_lambda_handler(capture_response=False)
 @logger.inject_lambda_context(clear_state=True)
 def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
-    """What was found; raises IncompleteCleanUpError, which an alarm sees, where something is left."""
+    """Sweeps, and returns what was found. If anything is left, raises IncompleteCleanUpError for an alarm."""
     if is_custom_resource(event):
         answer(event, context, physical_id=_physical_id(event), apply=partial(_end_stack, event, context))
         return {"swept": []}
     restore_id = restore_of_event(event, wiring.settings.restore_volume_state_machine_arn)
-    # An event is of this second, of which a list may not know.
+    # Lists lag behind events, so ask for this execution.
     executions = KnownExecutions(_EXECUTIONS) if restore_id is None else _EXECUTIONS
     ports = _ports(context, executions)
     found = sweep(ports) if restore_id is None else sweep_one(restore_id, ports)
@@ -69,7 +68,7 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
         count("Swept", sweep=swept.sweep, state=swept.state)
     left = [f"{swept.resource} ({swept.sweep}): {swept.reason}" for swept in found if swept.state == "left"]
     if restore_id is None:
-        # Not for each event: a thousand restores that fail together would ask EC2 for everything as often.
+        # Not for each event: if a thousand restores fail together, each would ask EC2 for everything.
         left += _publish_gauges(executions)
     if left:
         raise IncompleteCleanUpError("; ".join(left))
@@ -77,12 +76,12 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
 
 
 def _physical_id(event: JsonObject) -> str:
-    """Always the same: for another one CloudFormation would delete the first, which ends all restores."""
+    """Always the same id: after a new one CloudFormation would delete the first, which ends all restores."""
     return str(event.get("PhysicalResourceId") or f"restores-of-{wiring.settings.stack_name}")
 
 
 def _end_stack(event: JsonObject, context: LambdaContext) -> JsonObject:
-    """Only where the stack goes away: an update that is taken back deletes what it had added, too."""
+    """Ends the restores only if the stack is deleted: a rolled-back update deletes what it had added, too."""
     if event["RequestType"] != "Delete" or not _INVENTORY.goes_away(event["StackId"]):
         return {"Stopped": 0}
     end = EndOfStack(_EXECUTIONS, seconds_left=lambda: context.get_remaining_time_in_millis() / 1000)
@@ -97,12 +96,12 @@ def _end_stack(event: JsonObject, context: LambdaContext) -> JsonObject:
 
 
 class _TimeIsUp(BaseException):
-    """Nothing on the way takes it for an error of a service."""
+    """The time limit; no BaseException is caught as an error of a service."""
 
 
 @contextmanager
 def _time_limit(seconds: float) -> Iterator[None]:
-    """Whatever hangs: the answer still goes out."""
+    """Raises _TimeIsUp after this time, so that the answer is sent whatever hangs."""
 
     def stop(*_: object) -> None:
         raise _TimeIsUp
@@ -117,7 +116,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def _publish_gauges(executions: RestoreExecutions) -> tuple[str, ...]:
-    """After the sweep, so that they tell what it could not end; why some could not be read."""
+    """Publishes the gauges after the sweep, of what it could not end; returns why some could not be read."""
     reading = read_gauges(
         GaugePorts(
             stack_name=wiring.settings.stack_name,
@@ -136,7 +135,7 @@ def _publish_gauges(executions: RestoreExecutions) -> tuple[str, ...]:
 
 
 def _page(account: JsonObject, context: LambdaContext) -> str | None:
-    """Only while there is time: what costs money is ended first."""
+    """Draws the page only while there is time, because what costs money is ended first."""
     return drawn(account) if context.get_remaining_time_in_millis() > PAGES_NEED_MILLIS else None
 
 

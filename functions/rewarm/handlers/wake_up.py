@@ -14,7 +14,7 @@ _PORTS = filled(WakeUpPorts)
 
 @logger.inject_lambda_context(clear_state=True)
 def lambda_handler(event: JsonObject, _context: LambdaContext) -> JsonObject:
-    """Wakes who waits."""
+    """Wakes the states that wait for the event."""
     woken = wake_up(event, _PORTS)
     logger.info("an event was heard", detail_type=event.get("detail-type"), woken=woken)
     return {"woken": woken}

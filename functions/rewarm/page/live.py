@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from rewarm.page import schedule, text
+from rewarm.page import pictures, text
 
 HERE = Path(__file__).parent
 STYLE = HERE / "style.css"
@@ -32,7 +32,7 @@ def render(account: Json) -> str:
         "cards": _cards(account),
         "volumes": [_volume(account, plan) for plan in account["plans"][:MOST_VOLUMES]],
         "more": max(0, len(account["plans"]) - MOST_VOLUMES),
-        "schedule": schedule.view(account.get("summary")),
+        "schedule": pictures.schedule_view(account.get("summary")),
         "facts": _facts(account),
         "news": [
             (text.clock_text(news.get("at")), news.get("title"), str(news.get("text") or "").splitlines())
@@ -105,7 +105,7 @@ def _volume(account: Json, planned: Json) -> Json:
         "p50": text.estimate_text(plan["readyP50Seconds"]),
         "p90": text.estimate_text(plan["readyP90Seconds"]),
         "cost": text.money(plan["costUsd"]),
-        "progress": "at full speed" if known.get("settled") else _progress(known),
+        "progress": "at full speed" if index in account.get("settled", ()) else _progress(known),
     }
 
 

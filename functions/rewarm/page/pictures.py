@@ -1,4 +1,7 @@
-"""The pictures of a volume; a picture that cannot be drawn is left out, as the tables say the same."""
+"""The pictures of a volume, and the schedule of a plan: its picture, a row for each group, the same by hand.
+
+A picture that cannot be drawn is left out, as the tables say the same.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rewarm.domain.time.measured import Sample, rates_mib_s
-from rewarm.page.text import parsed
+from rewarm.page import text
 
 if TYPE_CHECKING:
     from rewarm.charts.restore import Band
@@ -124,12 +127,12 @@ def bands(timeline: Mapping[str, Any], started_at: datetime) -> list[Band]:
     from rewarm.charts.restore import Band  # noqa: PLC0415
 
     found: list[Band] = []
-    began = parsed(timeline.get("began"))
+    began = text.parsed(timeline.get("began"))
     since = 0.0 if began is None else (began - started_at).total_seconds()
     if since > 0:
         found.append(Band("plan", 0.0, since))
     for step, entry in STEPS:
-        at = parsed(timeline.get(entry))
+        at = text.parsed(timeline.get(entry))
         if at is not None:
             until = max(since, (at - started_at).total_seconds())
             found.append(Band(step, since, until))
@@ -169,12 +172,71 @@ def _drills(name: str, past: list[Json]) -> Pictures:
 
 def _schedule(lines: list[Json], deadline_seconds: float | None) -> Pictures:
     from rewarm.charts import schedule  # noqa: PLC0415
-    from rewarm.contracts.values import ScheduleLine  # noqa: PLC0415
+    from rewarm.contracts.values import Schedule  # noqa: PLC0415
 
-    return schedule.pictures([ScheduleLine.model_validate(line) for line in lines], deadline_seconds)
+    return schedule.pictures(Schedule(lines=lines).lines, deadline_seconds)
 
 
 def _latency(name: str, measured: Json) -> Pictures:
     from rewarm.charts import restore  # noqa: PLC0415
 
     return restore.latency(measured, f"{name}-latency", "Read latency before and after the initialization")
+
+
+Row = tuple[str, ...]
+
+
+def schedule_view(summary: Json | None) -> Json | None:
+    """What the templates show; None before there is a plan."""
+    lines: list[Json] = (summary or {}).get("schedule") or []
+    if summary is None or not lines:
+        return None
+    by_hand: list[Json] = summary.get("byHand") or []
+    return {
+        "pictures": schedule_pictures(lines, summary.get("deadlineSeconds")),
+        "rows": [_row(line) for line in lines],
+        "together": _together(summary, lines),
+        "byHand": [_by_hand(way) for way in by_hand],
+    }
+
+
+def _row(line: Json) -> Row:
+    """(volumes, way, begins, usable, P50, P90, price of each, price together)."""
+    up_to = "" if line["alike"] else "up to "
+    volumes = f"{line['volumes']:,} x {up_to}{text.size(line['dataBytes'])}"
+    source = f" of {line['snapshotId']}" if line.get("snapshotId") else ""
+    target = f" to {line['target']}" if line.get("target") else ""
+    return (
+        volumes + source + target,
+        text.strategy_text(line),
+        text.estimate_text(line["startSeconds"]) if line["startSeconds"] else "at once",
+        *(text.estimate_text(line[name]) for name in ("usableSeconds", "readyP50Seconds", "readyP90Seconds")),
+        up_to + text.money(line["eachCostUsd"]),
+        text.money(line["togetherCostUsd"]),
+    )
+
+
+def _together(summary: Json, lines: list[Json]) -> Row:
+    late = summary.get("lateSeconds")
+    p90 = text.estimate_text(max(line["readyP90Seconds"] for line in lines))
+    return (
+        f"{sum(line['volumes'] for line in lines):,} together",
+        f"{text.estimate_text(late)} after the deadline" if late else "",
+        "",
+        text.estimate_text(max(line["usableSeconds"] for line in lines)),
+        text.estimate_text(max(line["readyP50Seconds"] for line in lines)),
+        p90,
+        "",
+        text.money(summary["totalCostUsd"]),
+    )
+
+
+def _by_hand(way: Json) -> Row:
+    """(program, time, price, effort)."""
+    time = f"about {text.estimate_text(way['readySeconds'])}"
+    return (
+        f"by hand, {way['program']}",
+        time,
+        text.money(way["costUsd"]),
+        f"{way['effort']}: {way['command']}",
+    )

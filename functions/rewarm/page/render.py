@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rewarm.page import schedule, text
+from rewarm.page import pictures, text
 from rewarm.page.live import STYLE, environment, started_by
 from rewarm.page.pictures import MOST_DRAWN, drills_picture
 from rewarm.page.volumes import Figure, view
@@ -31,7 +31,9 @@ def render(account: Json) -> str:
         "facts": _facts(account),
         "decisions": decisions(account),
         "drill": _drill(account),
-        "schedule": schedule.view(account.get("summary")) if account["volumeIndex"] is None else None,
+        "schedule": pictures.schedule_view(account.get("summary"))
+        if account["volumeIndex"] is None
+        else None,
         "left": _left(account),
         "request": json.dumps(account["request"], indent=2, ensure_ascii=False) if account["request"] else "",
     }
@@ -171,18 +173,18 @@ def decisions(account: Json) -> list[Row]:
     return rows
 
 
-def _of_plan(one: Json, *, many: bool) -> list[Row]:
-    volume, plan = one["volume"], one["plan"]
+def _of_plan(planned: Json, *, many: bool) -> list[Row]:
+    volume, plan = planned["volume"], planned["plan"]
     name = f"Volume {volume['index']}: " if many else ""
     taken = [volume.get("chosenBecause") or f"{volume['snapshotId']} was named."]
     taken += [f"Not {other['snapshotId']}: {other['reason']}." for other in volume.get("passedOver") or []]
     chosen = [plan["why"]]
     chosen += [
         f"Not {other['strategy']}: {other['reason']}"
-        for other in one.get("candidates") or []
+        for other in planned.get("candidates") or []
         if not other["chosen"]
     ]
-    fallbacks = [fallback["strategy"] for fallback in one.get("fallbacks") or []]
+    fallbacks = [fallback["strategy"] for fallback in planned.get("fallbacks") or []]
     chosen += [f"Fallback order: {', then '.join(fallbacks)}."] if fallbacks else []
     return [
         ("plan", f"{name}snapshot {volume['snapshotId']}", taken),
@@ -190,11 +192,11 @@ def _of_plan(one: Json, *, many: bool) -> list[Row]:
     ]
 
 
-def _of_event(one: Json) -> Row:
+def _of_event(news: Json) -> Row:
     return (
-        text.clock_text(one.get("at")),
-        str(one.get("title") or one.get("event")),
-        str(one.get("text") or "").splitlines(),
+        text.clock_text(news.get("at")),
+        str(news.get("title") or news.get("event")),
+        str(news.get("text") or "").splitlines(),
     )
 
 

@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from rewarm.domain.model import Boost
 from rewarm.domain.units import duration_text, elapsed_text, size_text, usd_text
+from rewarm.domain.words import schedule as words
 
 NONE = "-"
 
@@ -78,10 +80,8 @@ def size(value: int | None) -> str:
     return NONE if value is None else size_text(value)
 
 
-def strategy_text(plan: dict[str, Any]) -> str:
+def strategy_text(plan: dict[str, Any], *, separator: str = " ") -> str:
     """The strategy, with its rate or its boost where it has one."""
-    rate, boost = plan.get("initializationRateMibS"), plan.get("boost")
-    if boost:
-        throughput = f", {boost['throughputMibS']:,} MiB/s" if boost.get("throughputMibS") else ""
-        return f"{plan['strategy']} ({boost['volumeType']} {boost['iops']:,} IOPS{throughput})"
-    return f"{plan['strategy']} ({rate} MiB/s)" if rate else str(plan["strategy"])
+    rate, boost = plan.get("initializationRateMibS"), plan.get("boost") or {}
+    boosted = Boost(boost["volumeType"], boost["iops"], boost.get("throughputMibS")) if boost else None
+    return words.strategy_text(plan["strategy"], rate, boosted, separator)

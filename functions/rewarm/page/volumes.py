@@ -1,7 +1,7 @@
 """One volume as the page shows it: rows of tables, made of the account and of nothing else.
 
-A cell that holds a figure of the account is a `Figure`: the page shows it in words, and carries its value and
-where it comes from, so that programs (and tests) can read them from the page.
+A cell with a figure of the account is a `Figure`. The page shows it in words, and has its value and its
+source, so that programs (and tests) can read them from the page.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def timeline_rows(result: Json, started_at: datetime) -> list[tuple[str, str, st
     known["ready"] = result.get("readyAt")
     found = [(at, words) for name, words in MOMENTS if (at := text.parsed(known.get(name))) is not None]
     rows, before = [], started_at
-    for at, words in sorted(found, key=lambda one: one[0]):
+    for at, words in sorted(found, key=lambda moment: moment[0]):
         took = text.seconds_text(max(0.0, (at - before).total_seconds()))
         after = text.offset_text((at - started_at).total_seconds())
         rows.append((words, text.clock_text(at.isoformat()), after, took))
@@ -169,16 +169,16 @@ def _comparison(volume: Json, at: str) -> list[tuple[str, Figure, Figure, Figure
 
 def _phase_rows(volume: Json, at: str) -> list[tuple[str, Figure, Figure, Figure]]:
     rows = []
-    for place, one in enumerate(volume.get("phases") or []):
+    for place, phase in enumerate(volume.get("phases") or []):
         cells = [
-            Figure(words(one.get(name)), one.get(name), f"{at}/phases/{place}/{name}")
+            Figure(words(phase.get(name)), phase.get(name), f"{at}/phases/{place}/{name}")
             for name, words in (
                 ("estimatedP50Seconds", text.estimate_text),
                 ("estimatedP90Seconds", text.estimate_text),
                 ("actualSeconds", text.seconds_text),
             )
         ]
-        rows.append((PHASES.get(one["phase"], one["phase"]), *cells))
+        rows.append((PHASES.get(phase["phase"], phase["phase"]), *cells))
     return rows
 
 
@@ -221,46 +221,46 @@ def _sample_rows(samples: list[Sample]) -> list[tuple[str, str, str, str, str, s
     kept = [*rated[:-1:step], *rated[-1:]]
     return [
         (
-            text.offset_text(one.seconds),
-            text.percent(one.percent),
-            text.size(one.bytes_done),
+            text.offset_text(sample.seconds),
+            text.percent(sample.percent),
+            text.size(sample.bytes_done),
             text.rate(rate),
-            text.number(one.read_ops),
-            text.milliseconds(one.read_ms),
+            text.number(sample.read_ops),
+            text.milliseconds(sample.read_ms),
         )
-        for one, rate in kept
+        for sample, rate in kept
     ]
 
 
-def _benchmark(one: Json) -> Json:
-    sides = [side for side in ("read", "write") if one.get(side)]
+def _benchmark(run: Json) -> Json:
+    sides = [side for side in ("read", "write") if run.get(side)]
     return {
-        "pattern": one["pattern"],
-        "target": one["target"],
-        "iops": text.number(one.get("totalIops")),
-        "rate": text.rate(one.get("totalMibS")),
-        "limit": (one.get("limit") or {}).get("text", ""),
+        "pattern": run["pattern"],
+        "target": run["target"],
+        "iops": text.number(run.get("totalIops")),
+        "rate": text.rate(run.get("totalMibS")),
+        "limit": (run.get("limit") or {}).get("text", ""),
         "sides": [
-            f"{side}: p50 {text.milliseconds(one[side].get('p50Ms'))}, "
-            f"p99 {text.milliseconds(one[side].get('p99Ms'))}"
+            f"{side}: p50 {text.milliseconds(run[side].get('p50Ms'))}, "
+            f"p99 {text.milliseconds(run[side].get('p99Ms'))}"
             for side in sides
         ],
-        "problem": one.get("problem"),
+        "problem": run.get("problem"),
     }
 
 
-def _candidate(one: Json) -> Json:
+def _candidate(candidate: Json) -> Json:
     return {
-        "strategy": text.strategy_text(one),
-        "chosen": one["chosen"],
-        "feasible": one["feasible"],
-        "usable": text.estimate_text(one.get("usableSeconds")),
-        "p50": text.estimate_text(one.get("readyP50Seconds")),
-        "p90": text.estimate_text(one.get("readyP90Seconds")),
-        "cost": text.money(one.get("costUsd")),
-        "reason": one["reason"],
-        "arithmetic": one.get("costArithmetic") or "",
-        "kept": text.money(one["keptOnUsdAMonth"]) if one.get("keptOnUsdAMonth") else "",
+        "strategy": text.strategy_text(candidate),
+        "chosen": candidate["chosen"],
+        "feasible": candidate["feasible"],
+        "usable": text.estimate_text(candidate.get("usableSeconds")),
+        "p50": text.estimate_text(candidate.get("readyP50Seconds")),
+        "p90": text.estimate_text(candidate.get("readyP90Seconds")),
+        "cost": text.money(candidate.get("costUsd")),
+        "reason": candidate["reason"],
+        "arithmetic": candidate.get("costArithmetic") or "",
+        "kept": text.money(candidate["keptOnUsdAMonth"]) if candidate.get("keptOnUsdAMonth") else "",
     }
 
 

@@ -24,7 +24,7 @@ class Artifacts(Protocol):
         """Returns the object; None if there is none, or if it is not JSON (a line that is cut short)."""
 
     def get_text(self, key: str, *, most_bytes: int) -> str | None:
-        """Returns the object's text; None where there is no object, or one of more than `most_bytes`."""
+        """Returns the object's text; None if there is no object, or one of more than `most_bytes`."""
 
     def written(self, prefix: str, *, most: int) -> dict[str, datetime]:
         """Returns when each object was written whose key begins so; the first `most` or some more, by key."""
@@ -35,7 +35,7 @@ class Artifacts(Protocol):
     def agent(self, platform: str, architecture: str) -> tuple[str, str]:
         """Returns the key and the SHA-256 of the agent's binary.
 
-        Raises TargetNotUsableError where there is no agent for the platform and the architecture.
+        Raises TargetNotUsableError if there is no agent for the platform and the architecture.
         """
 
     def download_url(self, key: str, *, expires_seconds: int) -> str:
@@ -66,5 +66,5 @@ class UndoLogs(Protocol):
     def delete(self, keys: Iterable[str]) -> int:
         """Deletes them in this order, and returns how many there were. What is gone already does no harm.
 
-        Raises ServiceUnavailableError where S3 leaves some.
+        Raises ServiceUnavailableError if S3 leaves some.
         """

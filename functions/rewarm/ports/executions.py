@@ -30,7 +30,7 @@ class FleetExecutions(Executions, Protocol):
         """Returns how the execution ended, or that it runs."""
 
     def stop(self, arn: str, cause: str) -> None:
-        """Stops the execution, and with it the restores that it waits for; nothing where it has ended."""
+        """Stops the execution, and with it the restores that it waits for; nothing if it has ended."""
 
 
 class RestoreExecutions(Protocol):
@@ -52,7 +52,7 @@ class RestoreExecutions(Protocol):
         """Returns the restores whose executions were stopped, timed out or failed since then."""
 
     def volumes_at(self, instant: datetime) -> list[tuple[str, int]]:
-        """Returns the volumes, by restore and index, whose executions ran then, give or take a minute."""
+        """Returns the volumes, by restore and index, whose executions ran within a minute of then."""
 
 
 class StackExecutions(RestoreExecutions, Protocol):
@@ -69,7 +69,7 @@ class StackExecutions(RestoreExecutions, Protocol):
         """Returns the restore's id by the ARN of each execution that runs, restores before their volumes."""
 
     def stop(self, execution_arn: str, cause: str) -> None:
-        """Stops the execution; `cause` stands in its history. Does nothing where it has ended."""
+        """Stops the execution; `cause` stands in its history. Does nothing if it has ended."""
 
 
 class Waiters(Protocol):
@@ -89,7 +89,7 @@ class Tasks(Protocol):
     """Tasks of Step Functions that wait for a token."""
 
     def wake(self, token: str) -> bool:
-        """Wakes the task; returns False where none waits with this token any more."""
+        """Wakes the task; returns False if none waits with this token any more."""
 
 
 class Inventory(Protocol):

@@ -33,19 +33,19 @@ class InstanceStates(Protocol):
     """Starting and stopping instances, and what EC2's status checks say of them."""
 
     def start(self, instance_id: str, tags: Mapping[str, str]) -> None:
-        """Tags the instance and starts it. Does nothing more where it runs.
+        """Tags the instance and starts it. Does nothing more if it runs.
 
         Raises TargetNotFoundError, RequestRefusedError, ServiceUnavailableError (also without capacity).
         """
 
     def stop(self, instance_id: str) -> None:
-        """Stops the instance, never by force. Does nothing where it is stopped."""
+        """Stops the instance, never by force. Does nothing if it is stopped."""
 
     def untag(self, instance_id: str, *keys: str) -> None:
-        """Removes the tags of these keys. Does nothing where the instance or the tags are gone."""
+        """Removes the tags of these keys. Does nothing if the instance or the tags are gone."""
 
     def status_checks(self, instance_id: str) -> StatusChecks | None:
-        """Returns the status checks; None where the instance does not run."""
+        """Returns the status checks; None if the instance does not run."""
 
 
 class RootVolumes(Protocol):
@@ -70,7 +70,7 @@ Parameters = Mapping[str, str]
 
 
 APPLY = "apply"
-"""In the place of a platform: the document whose agent writes."""
+"""Stands for a platform: the document whose agent writes."""
 
 
 class Commands(Protocol):
@@ -98,4 +98,4 @@ class Commands(Protocol):
         """Returns the invocation's status; None while SSM does not know it yet, as right after `send`."""
 
     def cancel(self, command_id: str, instance_id: str) -> None:
-        """Cancels the command. Does nothing where it has finished."""
+        """Cancels the command. Does nothing if it has finished."""

@@ -32,7 +32,7 @@ class PageLinks(Protocol):
     """Links that open the page of a restore without an AWS account, each until the time that it says."""
 
     def link(self, page: LinkedPage, *, until: datetime) -> str:
-        """Returns the page's address. Raises an error of domain/errors.py where it cannot be made."""
+        """Returns the page's address. Raises an error of domain/errors.py if it cannot be made."""
 
     def page_of(self, token: str, *, now: datetime) -> LinkedPage | None:
-        """Returns the page that a link with this token opens; None where the token is wrong or over."""
+        """Returns the page that a link with this token opens; None if the token is wrong or over."""

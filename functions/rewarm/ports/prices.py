@@ -14,10 +14,10 @@ class Prices(Protocol):
     """Prices of the stack's Region in USD."""
 
     def book(self, *, now: datetime) -> PriceBook:
-        """Returns the Price List's figures where it answers, else the shipped ones; the user's own win over
+        """Returns the Price List's figures if it answers, else the shipped ones; the user's own win over
         both.
 
-        Raises InvalidRequestError where the user's own cannot be read, and nothing where the Price List
+        Raises InvalidRequestError if the user's own cannot be read, and nothing if the Price List
         fails.
         """
 

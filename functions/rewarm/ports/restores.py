@@ -17,24 +17,28 @@ from rewarm.ports import JsonObject
 VOLUME_COUNT = "volumeCount"
 """The attribute of the restore that says how many volumes it has, before anything is known of them."""
 RUNBOOK = "runbook"
-"""In the place of a status: what is listed so is a runbook."""
+"""The status of runbooks, which share the index of restores."""
 LISTED = (
     "acceptedAt", "alarmName", "deadlineAt", "failure", "finishedAt", "request", "trigger", VOLUME_COUNT,
 )  # fmt: skip
 """Attributes that a list has; the table's index holds a copy of them (template.yaml)."""
+FIRST, LAST = "0", "9999-12-31T23:59:59Z"
+"""Times before and after those of all records, for lists."""
+MOST_ROUNDS = 10
+"""Optimistic-lock retries: a competitor wins each round. DynamoDB is asked no more often than this."""
 
 OVER = ("sweptAt", "finishedAt")
 """Attributes of a restore that is over: the sweeper ends it, or it has ended by itself."""
 
 
 class Standing(NamedTuple):
-    """What a step asks of a restore before it does anything."""
+    """What a step reads of a restore before it does anything."""
 
     is_cancelled: bool
-    """Somebody asked for it to be cancelled, or the sweeper ended what its execution had left."""
+    """A caller cancelled it, or the sweeper ended what its execution had left."""
     status: str | None
     was_swept: bool = False
-    """It was the sweeper, and nobody had asked."""
+    """Only the sweeper ended it; no caller cancelled it."""
 
 
 class Listed(NamedTuple):
@@ -60,15 +64,15 @@ class RestoreTable(Protocol):
     of other volumes.
 
     What must hold together is on the restore itself: `cancelRequested`, and the marks `attached<index>` and
-    `settled<index>`, of which at most one comes first. Everything else of a volume has one writer at a time,
-    its execution or, once that is over, the sweeper; no two places are written as one.
+    `settled<index>`. Everything else of a volume has one writer at a time: its execution or, once that has
+    ended, the sweeper. No write spans two items.
     """
 
     def put_new(self, restore_id: str, record: JsonObject) -> bool:
-        """Writes the record of a new restore; returns False where the restore is known already."""
+        """Writes the record of a new restore; returns False if the restore is known already."""
 
     def get(self, restore_id: str) -> JsonObject | None:
-        """Returns the restore's own record, with the marks of its volumes; None where it is not known."""
+        """Returns the restore's own record, with the marks of its volumes; None if it is not known."""
 
     def get_whole(self, restore_id: str) -> tuple[JsonObject | None, dict[int, JsonObject]]:
         """Returns the restore's own record, and those of its volumes by index, which are never older.
@@ -77,13 +81,13 @@ class RestoreTable(Protocol):
         """
 
     def standing(self, restore_id: str) -> Standing:
-        """Returns status and cancellation without the rest of the record; neither where it is not known."""
+        """Returns status and cancellation without the rest of the record; neither if it is not known."""
 
     def get_each(self, restore_ids: Sequence[str], names: Sequence[str]) -> dict[str, JsonObject]:
         """Returns these attributes of each restore that is known, by its id."""
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
-        """Sets the given attributes of the restore, and creates the record where it is missing."""
+        """Sets the given attributes of the restore, and creates the record if it is missing."""
 
     def advance(self, restore_id: str, status: str) -> None:
         """Sets the status, unless the restore is over (one of OVER): a function may outlive its execution."""
@@ -92,10 +96,10 @@ class RestoreTable(Protocol):
         """Adds to the list `events` of the restore."""
 
     def get_volume(self, restore_id: str, index: int) -> JsonObject:
-        """Returns the record of one volume, without its marks; empty where there is none."""
+        """Returns the record of one volume, without its marks; empty if there is none."""
 
     def update_volume(self, restore_id: str, index: int, changes: JsonObject) -> None:
-        """Sets the given attributes of one volume, and creates its record where it is missing."""
+        """Sets the given attributes of one volume, and creates its record if it is missing."""
 
     def begin_creation(self, restore_id: str, index: int, attempt: int, creation: JsonObject) -> JsonObject:
         """Adds to the volume's `creations` what the attempt asks EC2 for, with a chance value as its `key`.
@@ -107,13 +111,13 @@ class RestoreTable(Protocol):
         """Adds to the list `events` of one volume."""
 
     def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
-        """Marks the restore as to be cancelled; returns False where it has all marks of `unless`.
+        """Marks the restore as to be cancelled; returns False if it has all marks of `unless`.
 
         Raises RestoreNotFoundError.
         """
 
     def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
-        """Sets a mark; returns False where the restore was cancelled before the mark was set."""
+        """Sets a mark; returns False if the restore was cancelled before the mark was set."""
 
     def replace_value(self, restore_id: str, name: str, value: JsonObject, *, was: JsonObject | None) -> bool:
         """Sets an attribute if it is `was` (None: missing) and nobody has cancelled; else returns False."""
@@ -122,13 +126,13 @@ class RestoreTable(Protocol):
         """Returns the id of the restore that owns this event: ours, or the one that claimed it first."""
 
     def runbook(self, alarm_name: str) -> JsonObject | None:
-        """Returns the restore request for an alarm; None where the alarm has none."""
+        """Returns the restore request for an alarm; None if the alarm has none."""
 
     def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
         """Writes or replaces the restore request for an alarm."""
 
     def delete_runbook(self, alarm_name: str) -> bool:
-        """Deletes the alarm's request; returns False where it had none."""
+        """Deletes the alarm's request; returns False if it had none."""
 
     def listed(
         self, status: str, *, since: str, until: str, after: tuple[str, str] | None, limit: int
@@ -158,7 +162,7 @@ class RestoreTable(Protocol):
     def note_fast_snapshot_restore(
         self, snapshot_id: str, zone: str, *, asked_at: datetime, enabling_time: datetime | None
     ) -> None:
-        """Notes what came of enabling it: EC2's time where this stack enabled it, None where nothing did."""
+        """Notes what came of enabling it: EC2's time if this stack enabled it, None if nothing did."""
 
     def take_fast_snapshot_restore_credit(
         self, snapshot_id: str, zone: str, user: str, *, credit_count: int, now: datetime, window: timedelta
@@ -175,7 +179,7 @@ class RestoreTable(Protocol):
     ) -> FastRestoreClaim | None:
         """Notes that `user` relies on it no more.
 
-        Returns the claim where nobody else does and this stack may have enabled it: then it is to be
+        Returns the claim if nobody else does and this stack may have enabled it: then it is to be
         disabled. Returns the same again to the last user, whose call to disable it may have failed.
         """
 
@@ -183,7 +187,7 @@ class RestoreTable(Protocol):
         """Drops the claim once its last user has disabled the fast snapshot restore."""
 
     def claim(self, snapshot_id: str, zone: str) -> FastRestoreClaim | None:
-        """Returns who relies on the fast snapshot restore; None where no restore of this stack ever did."""
+        """Returns who relies on the fast snapshot restore; None if no restore of this stack ever did."""
 
 
 class History(Protocol):
@@ -202,7 +206,7 @@ class History(Protocol):
         """Adds the result of a drill; one with the same `restoreId` is added once. The oldest are dropped."""
 
     def calibration(self) -> JsonObject | None:
-        """Returns the calibration of this account, as it was kept; None where there is none."""
+        """Returns the calibration of this account, as it was kept; None if there is none."""
 
     def keep_calibration(self, calibration: JsonObject) -> None:
         """Keeps a calibration in the place of the one before."""
@@ -224,7 +228,7 @@ class Holds(Protocol):
         """Returns the devices of the instance that restores hold."""
 
     def keep(self, before: TargetHolds, after: TargetHolds) -> bool:
-        """Writes `after` in place of `before`, as a whole; returns False where it was changed meanwhile."""
+        """Replaces all of `before` by `after`; returns False if it was changed meanwhile."""
 
     def enter(self, restore_id: str, *, instance_id: str | None, now: datetime) -> bool:
         """Records that the restore runs; returns False if it already was recorded."""
@@ -239,7 +243,7 @@ class Holds(Protocol):
         """Returns the running restore; None if it is not recorded as running."""
 
     def alarm(self, alarm_name: str) -> AlarmStart | None:
-        """Returns the last restore that the alarm started; None where there was none."""
+        """Returns the last restore that the alarm started; None if there was none."""
 
     def keep_alarm(self, alarm_name: str, before: AlarmStart | None, after: AlarmStart) -> bool:
         """Replaces `before` by `after`; returns False if the alarm has started another restore."""

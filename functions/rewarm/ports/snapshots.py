@@ -31,17 +31,17 @@ class SnapshotCatalog(Protocol):
     def get(self, snapshot_id: str) -> Snapshot:
         """Returns the snapshot.
 
-        Raises SnapshotNotFoundError; SnapshotNotUsableError where it is another account's, and not shared.
+        Raises SnapshotNotFoundError; SnapshotNotUsableError if it is another account's, and not shared.
         """
 
     def in_recycle_bin(self, snapshot_id: str | None = None) -> list[BinnedSnapshot]:
         """Returns what the Recycle Bin holds of one snapshot or all; nothing without permission."""
 
     def archive_restore(self, snapshot_id: str) -> ArchiveRestore | None:
-        """Returns the restore of an archived snapshot; None where no RestoreSnapshotTier is at work."""
+        """Returns the restore of an archived snapshot; None if no RestoreSnapshotTier is at work."""
 
     def key_problem(self, kms_key_id: str) -> str | None:
-        """Returns why no volume can be encrypted or decrypted with the KMS key now; None where one can."""
+        """Returns why no volume can be encrypted or decrypted with the KMS key now; None if one can."""
 
     def of_volume(self, volume_id: str, owner_id: str | None = None) -> list[Snapshot]:
         """Returns all snapshots of a volume, in any state: this account's, or those that the owner shares."""
@@ -78,7 +78,7 @@ class SnapshotCopies(Protocol):
         """Returns the copies that carry the tags of this volume of the restore, in any state."""
 
     def delete(self, snapshot_id: str) -> None:
-        """Deletes the copy. Does nothing where it is gone."""
+        """Deletes the copy. Does nothing if it is gone."""
 
 
 class EvidenceSnapshots(Protocol):
@@ -101,7 +101,7 @@ class TaggedSnapshots(Protocol):
         """Returns those with the stack's tag, in any state."""
 
     def delete(self, snapshot_id: str) -> None:
-        """Deletes the snapshot. Does nothing where it is gone."""
+        """Deletes the snapshot. Does nothing if it is gone."""
 
 
 class FastSnapshotRestores(Protocol):
@@ -110,7 +110,7 @@ class FastSnapshotRestores(Protocol):
     def describe(
         self, snapshot_id: str, availability_zone: str, *, now: datetime
     ) -> FastSnapshotRestore | None:
-        """Returns its state and its credits; None where it was never enabled, or is disabled."""
+        """Returns state and credits; None if it was never enabled, or is disabled."""
 
     def of_places(
         self, places: Collection[tuple[str, str]], *, now: datetime
@@ -118,20 +118,20 @@ class FastSnapshotRestores(Protocol):
         """Returns the same for each snapshot and Availability Zone; of any number by one list."""
 
     def enabling_time(self, snapshot_id: str, availability_zone: str) -> datetime | None:
-        """Returns when the one that is active was enabled; None where none is active."""
+        """Returns when the one that is active was enabled; None if none is active."""
 
     def absent_at(self, snapshot_id: str, availability_zone: str) -> datetime | None:
-        """Looks once more and returns EC2's own time of the answer; None where one is active meanwhile."""
+        """Looks once more and returns EC2's own time of the answer; None if one is active meanwhile."""
 
     def enable(self, snapshot_id: str, availability_zone: str) -> datetime | None:
-        """Enables it, and returns the time at which it was enabled: an earlier one where it was enabled
+        """Enables it, and returns the time at which it was enabled: an earlier one if it was enabled
         before.
 
-        Returns None where EC2 names no time. Raises FastSnapshotRestoreUnavailableError.
+        Returns None if EC2 names no time. Raises FastSnapshotRestoreUnavailableError.
         """
 
     def disable(self, snapshot_id: str, availability_zone: str) -> None:
-        """Disables it. Does nothing where it is not enabled, or where the snapshot is gone."""
+        """Disables it. Does nothing if it is not enabled, or if the snapshot is gone."""
 
     def enabled_places(self) -> list[tuple[str, str]]:
         """Returns snapshot and Availability Zone of all that are not disabled or about to be."""
@@ -147,7 +147,7 @@ class SnapshotBlocks(Protocol):
 
         Each page is one request, made when it is asked for; the last one says so.
 
-        Raises SnapshotNotFoundError; SnapshotNotUsableError, also where they are of different volumes;
+        Raises SnapshotNotFoundError; SnapshotNotUsableError, also if they are of different volumes;
         AccessDeniedError.
         """
 
@@ -161,7 +161,7 @@ class BlockLists(Protocol):
         """Yields all blocks, ascending, that differ in the snapshot `against`; without one, all that are
         written. The first token is the one of `snapshot_id`.
 
-        Raises SnapshotNotFoundError; SnapshotNotUsableError, also where they are of different volumes;
+        Raises SnapshotNotFoundError; SnapshotNotUsableError, also if they are of different volumes;
         AccessDeniedError, ThrottledError.
         """
 
@@ -171,7 +171,7 @@ class BlockLists(Protocol):
         """Yields up to 100 written blocks from each start on, by parallel requests. Raises as `listed`."""
 
     def rates(self, region: str) -> ReadRates:
-        """Returns how fast blocks may be read; EBS's usual quotas where nobody says."""
+        """Returns how fast blocks may be read; EBS's usual quotas if AWS does not say."""
 
 
 class BlockReader(Protocol):
@@ -200,16 +200,16 @@ class PackStore(Protocol):
         """Writes lines, each with its end, while they are made."""
 
     def texts(self, keys: Sequence[str]) -> Iterator[str | None]:
-        """Yields the text of each object, in order; None where there is none."""
+        """Yields the text of each object, in order; None if there is none."""
 
     def put_pack(self, key: str, data: bytes, facts: PackFacts, *, made_at: datetime) -> None:
         """Writes a pack with what a manifest says of it."""
 
     def claim(self, key: str, owner: str, *, claimed_at: datetime, claimed_after: datetime) -> bool:
-        """Whether the owner makes the pack. Somebody else does where that is said, and not too long ago."""
+        """Returns whether the owner makes the pack: not if another owner claimed it after `claimed_after`."""
 
     def pack(self, key: str, *, made_after: datetime) -> PackFacts | None:
-        """Returns what a manifest says of the pack; None where there is none, or an older one."""
+        """Returns what a manifest says of the pack; None if there is none, or an older one."""
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Yields the keys of all objects whose keys begin so, ascending."""

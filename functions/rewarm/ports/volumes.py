@@ -11,8 +11,7 @@ from typing import Protocol
 
 from rewarm.domain.blocks.rewind_facts import WrittenSince
 from rewarm.domain.model import InitializationStatus, ReadActivity, Volume, VolumeSettings
-from rewarm.domain.volume.performance import Performance, VolumeModification
-from rewarm.domain.volume.performance_change import Activity
+from rewarm.domain.volume.performance import Activity, PerformanceSettings, VolumeModification
 
 
 class VolumeStore(Protocol):
@@ -26,7 +25,7 @@ class VolumeStore(Protocol):
         rate_mib_s: int | None,
         client_token: str,
     ) -> str:
-        """Creates an empty volume, or one of a snapshot, initialized at `rate_mib_s` where given.
+        """Creates an empty volume, or one of a snapshot, initialized at `rate_mib_s` if given.
 
         Returns its id. The same token gives the same volume.
 
@@ -37,7 +36,7 @@ class VolumeStore(Protocol):
     def copy(self, source_volume_id: str, settings: VolumeSettings, *, client_token: str) -> str:
         """Copies a volume (CopyVolumes) and returns the copy's id. The same token gives the same copy.
 
-        Raises VolumeCopyUnavailableError (also where the source is gone), CapacityUnavailableError,
+        Raises VolumeCopyUnavailableError (also if the source is gone), CapacityUnavailableError,
         QuotaExceededError.
         """
 
@@ -54,16 +53,16 @@ class VolumeStore(Protocol):
         """Returns the volumes that carry this restore's tag."""
 
     def attach(self, volume_id: str, instance_id: str, device: str) -> None:
-        """Attaches the volume. Does nothing where it is attached so already.
+        """Attaches the volume. Does nothing if it is attached so already.
 
         Raises DeviceInUseError, TargetNotUsableError.
         """
 
     def detach(self, volume_id: str, instance_id: str) -> None:
-        """Detaches the volume, never by force. Does nothing where it is not attached there."""
+        """Detaches the volume, never by force. Does nothing if it is not attached there."""
 
     def delete(self, volume_id: str) -> None:
-        """Deletes the volume. Does nothing where it is gone.
+        """Deletes the volume. Does nothing if it is gone.
 
         Raises RequestRefusedError while it is attached.
         """
@@ -72,7 +71,7 @@ class VolumeStore(Protocol):
         """Adds the tags, or replaces their values. Raises VolumeNotFoundError."""
 
     def untag(self, volume_id: str, *keys: str) -> None:
-        """Removes the tags of these keys in one call. Does nothing where the volume or the tags are gone."""
+        """Removes the tags of these keys in one call. Does nothing if the volume or the tags are gone."""
 
     def initialization_status(self, volume_id: str) -> InitializationStatus:
         """Returns what EC2 shows of the initialization, up to 5 minutes late. Raises VolumeNotFoundError."""
@@ -97,9 +96,9 @@ class VolumeModifications(Protocol):
     """EC2's ModifyVolume, and what became of it."""
 
     def latest(self, volume_id: str) -> VolumeModification | None:
-        """Returns the latest change; None where the volume was never changed. Raises VolumeNotFoundError."""
+        """Returns the latest change; None if the volume was never changed. Raises VolumeNotFoundError."""
 
-    def start(self, volume_id: str, target: Performance) -> None:
+    def start(self, volume_id: str, target: PerformanceSettings) -> None:
         """Starts a change. Not idempotent. Raises ModificationPostponedError, VolumeNotFoundError."""
 
 
@@ -113,7 +112,7 @@ class PerformanceLog(Protocol):
         """Notes when a change started. Noting the same time again changes nothing."""
 
     def change_id(self, volume_id: str) -> str | None:
-        """Returns the id of the latest change that was asked of this stack; None where there was none."""
+        """Returns the id of the latest change that was asked of this stack; None if there was none."""
 
     def begin(self, volume_id: str, change_id: str) -> None:
         """Notes the id of a change that was asked of this stack."""
@@ -138,8 +137,8 @@ class Metrics(Protocol):
     def activity(self, volume_id: str, *, since: datetime, until: datetime) -> list[Activity]:
         """Returns reads and writes together of each minute, the oldest first.
 
-        A minute counts where both its numbers of operations are there.
+        A minute counts if both its numbers of operations are there.
         """
 
     def written(self, volume_id: str, *, since: datetime, until: datetime) -> WrittenSince | None:
-        """Returns what was written to the volume, by the hour where it is long; None without a datapoint."""
+        """Returns what was written to the volume, hourly if the time is long; None without a datapoint."""

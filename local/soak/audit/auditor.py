@@ -11,7 +11,7 @@ from local.soak.audit.table_items import TableItems, records
 from local.soak.lab.endings import FLEET, RESTORE, Ending
 from local.soak.lab.lab import FastLab
 from rewarm.domain.volume.leftovers import DRILL_TAG, REWINDING_TAG
-from rewarm.domain.volume.performance import Performance, parse_performance
+from rewarm.domain.volume.performance import PerformanceSettings, parse_performance
 from rewarm.domain.volume.replacing import STARTED_TAG
 
 STOOD_STILL_SECONDS = 1_000.0
@@ -70,7 +70,7 @@ class Auditor:
     def _is_lowered(self, volume: Json) -> bool:
         """Without its item, Rewarm cannot know that a lowered volume is its own, so that the tag stays."""
         target = parse_performance(volume["tags"]["rewarm:boost"])
-        found = Performance(volume["VolumeType"], volume.get("Iops"), volume.get("Throughput"))
+        found = PerformanceSettings(volume["VolumeType"], volume.get("Iops"), volume.get("Throughput"))
         return self._outside.is_lost(volume["tags"]["rewarm:restore-id"]) and target.fits(found)
 
     def _volumes(self, ending: Ending) -> list[str]:

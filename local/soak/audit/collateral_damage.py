@@ -17,7 +17,7 @@ from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.lab.endings import RESTORE, stopped_when_ready
 from rewarm.adapters.table_items import from_item
 from rewarm.domain.volume.leftovers import DRILL_TAG
-from rewarm.domain.volume.performance import Performance
+from rewarm.domain.volume.performance import PerformanceSettings
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, place_of
 from rewarm.steps.record.restore import FINISHED, Status
 
@@ -82,7 +82,7 @@ class CollateralDamage:
             if boost is None or volume is None or self._outside.is_told_boosted(volume.volume_id):
                 continue
             _, now = billed_settings(volume)[-1]
-            found = Performance(now.volume_type, now.iops, now.throughput_mib_s)
+            found = PerformanceSettings(now.volume_type, now.iops, now.throughput_mib_s)
             if not _parts(boost["target"]) <= _parts(found.in_words) | _parts(found.as_text):
                 yield f"volume {volume.volume_id} still has its boost: it is {found.in_words}"
 

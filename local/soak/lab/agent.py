@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES
 from local.soak.lab.scheduler import Future
-from rewarm.domain.ready.agent_exit import WRONG_CHECKSUM, AgentExit
+from rewarm.domain.ready.agent_output import WRONG_CHECKSUM, AgentExit
 
 if TYPE_CHECKING:
     from local.soak.lab.data_plane import MemoryDataPlane, Volume

@@ -13,7 +13,7 @@ from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES
 from local.soak.lab.scheduler import Future
 from local.soak.lab.undoing import Writing, unwritten_since
-from rewarm.domain.ready.agent_exit import AgentExit
+from rewarm.domain.ready.agent_output import AgentExit
 
 if TYPE_CHECKING:
     from local.soak.lab.agent import Trouble

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from local.soak.lab.scheduler import Future
-from rewarm.domain.ready.agent_exit import AgentExit
+from rewarm.domain.ready.agent_output import AgentExit
 
 if TYPE_CHECKING:
     from local.soak.lab.data_plane import MemoryDataPlane

@@ -15,7 +15,7 @@ from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES, SnapshotImage
 from local.aws.region.snapshots.contents import held_seed
 from rewarm.domain.blocks.packs import PackedBlock, pack_index, packed, taken_out
-from rewarm.domain.ready.agent_exit import AgentExit
+from rewarm.domain.ready.agent_output import AgentExit
 from rewarm.domain.volume.extents import Runs, runs_of
 
 if TYPE_CHECKING:

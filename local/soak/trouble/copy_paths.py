@@ -40,9 +40,9 @@ def _rewind(lab: FastLab) -> Ending:
     """A volume with a snapshot of half an hour ago is unmounted, and goes back to an older one."""
     instance_id = lab.region.add_instance()
     volume_id = lab.region.add_volume(size_gib=8, attach_to=instance_id, device="/dev/sdf")
-    good = lab.region.add_snapshot(size_gib=8, extents=((0, 150),), volume_id=volume_id)
+    good = lab.region.add_snapshot(size_gib=8, extents=((0, 30),), volume_id=volume_id)
     lab.pass_time(3_600)
-    lab.region.add_snapshot(size_gib=8, extents=((0, 180),), volume_id=volume_id)
+    lab.region.add_snapshot(size_gib=8, extents=((0, 36),), volume_id=volume_id)
     lab.pass_time(1_800)
     target = {"instanceId": instance_id, "mode": "rewind", "unmount": True}
     ending = restored(lab, {"source": {"snapshotId": good}, "target": target, "verify": {"samples": 100}})

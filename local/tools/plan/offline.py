@@ -18,8 +18,8 @@ from local.tools.plan.options import Options
 from local.tools.plan.request import DEFAULT_REGION, NO_INSTANCE, SNAPSHOT_ID, build
 from rewarm.adapters import prices
 from rewarm.adapters.instances import Ec2Instances
+from rewarm.contracts.base import parsed
 from rewarm.contracts.benchmarks import Calibration
-from rewarm.contracts.parsing import parsed
 from rewarm.contracts.plans import PlanResult
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import NewVolume, VolumeAssignment

@@ -10,10 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rewarm.charts.wording import alike, offer_text, way_text
+from rewarm.charts.wording import alike, offer_text
 from rewarm.contracts.plans import FrontierOffer, PlannedVolume, PlanResult, Price
-from rewarm.contracts.values import ByHand, Candidate, CostPart, PlanSummary
+from rewarm.contracts.values import ByHand, Candidate, PlanSummary
+from rewarm.domain.plan.cost import CostPart
 from rewarm.domain.units import count_text, duration_text, price_text, size_text, usd_text
+from rewarm.domain.words.schedule import strategy_text
 from rewarm_cli import views
 
 PLAIN_COLUMNS = 120
@@ -195,8 +197,9 @@ def parts_text(parts: Iterable[CostPart]) -> str:
 
 def _row(candidate: Candidate, parts: Sequence[CostPart]) -> tuple[str, ...]:
     times = (candidate.usable_seconds, candidate.ready_p50_seconds, candidate.ready_p90_seconds)
+    manner = candidate.strategy, candidate.initialization_rate_mib_s, candidate.boost
     return (
-        f"{'→' if candidate.chosen else ' '} " + way_text(candidate, separator="\n    "),
+        f"{'→' if candidate.chosen else ' '} " + strategy_text(*manner, separator="\n    "),
         *("-" if seconds is None else duration_text(seconds) for seconds in times),
         "-" if candidate.cost_usd is None else usd_text(candidate.cost_usd),
         escape(candidate.reason + views.kept_on_text(candidate.to_json()))

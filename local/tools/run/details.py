@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from local.tools.run.recording import StateVisit
-from local.tools.run.wording import estimate_text, milliseconds, progress_text, strategy_text
+from local.tools.run.wording import estimate_text, milliseconds, progress_text
 from rewarm.domain.units import count_text, elapsed_text, size_text
+from rewarm.page.text import strategy_text
 
 BLOCK_BYTES = 524_288
 

@@ -34,9 +34,9 @@ from local.tools.run.wording import (
     offset_text,
     overhead_text,
     seconds_text,
-    strategy_text,
 )
 from rewarm.domain.units import count_text, elapsed_text
+from rewarm.page.text import strategy_text
 
 PLAIN_COLUMNS = 120
 QUIET_KINDS = {"Pass", "Choice", "Map"}

@@ -9,9 +9,7 @@ from typing import Any
 
 from local import Json
 from local.tools.run.recording import RestoreRecord, StateVisit
-from rewarm.contracts.values import Boost
 from rewarm.domain.units import duration_text, elapsed_text, size_text, usd_text
-from rewarm.domain.volume.performance import performance_of
 
 TIME_NOTE = (
     "Times are lab time, what AWS's clock shows here. AWS's own waits (metric minutes, fast snapshot "
@@ -151,15 +149,6 @@ def milliseconds(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.0f} ms" if value >= 10 else f"{value:.2f} ms"
-
-
-def strategy_text(plan: Json, *, separator: str = " ") -> str:
-    """The strategy, with its rate or its boost where it has one."""
-    rate, boost = plan.get("initializationRateMibS"), plan.get("boost")
-    if boost:
-        performance = performance_of(Boost.model_validate(boost).values()).in_words
-        return f"{plan['strategy']}{separator}({performance})"
-    return f"{plan['strategy']}{separator}({rate} MiB/s)" if rate else str(plan["strategy"])
 
 
 def progress_text(payload: Json) -> str:

@@ -15,6 +15,7 @@ from local.soak.lab.expressions import QueryError, by_jsonata, evaluate, follow
 from local.soak.lab.lab import FastLab
 from local.soak.lab.machines import Machine, StepFunctions
 from local.soak.lab.scheduler import Fiber, Scheduler
+from local.soak.lab.template import ACCOUNT, REGION
 from local.soak.lab.transport import Call, NoInterference, Refusal
 
 NAMES = {
@@ -261,7 +262,8 @@ class TestRestores:
     def test_an_alarm_about_rewarm_itself_ends_without_a_restore(self):
         detail = {"alarmName": "operations-of-rewarm-restore-failed", "state": {"value": "ALARM"}}
         with FastLab(seed=3) as lab:
-            ended = lab.finish(lab.begin("own-alarm", {"source": "aws.cloudwatch", "detail": detail}))
+            event = {"source": "aws.cloudwatch", "account": ACCOUNT, "region": REGION, "detail": detail}
+            ended = lab.finish(lab.begin("own-alarm", event))
             assert (ended.status, ended.output) == (
                 "SUCCEEDED",
                 {"verdict": "suppressed", "duplicateOf": None},

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from local.aws.machines.dataplane import SnapshotImage
+from local.aws.region.snapshots.contents import candidates, differs
 from local.soak.audit.rewinds import RewindAudit
 from local.soak.lab.agent import Trouble
 from local.soak.lab.applying import APPLY
@@ -92,3 +94,11 @@ def rewound(lab: FastLab) -> str:
     """The only volume of the path."""
     (volume_id,) = lab.data_plane.volumes
     return volume_id
+
+
+def test_blocks_that_an_undo_puts_back_to_zeros_are_listed_as_changed() -> None:
+    extents = ((0, 10), (20, 4))
+    image = SnapshotImage("snap-1", 1, extents, None, ((extents, "seed"),))
+    undone = overlaid(image, dict.fromkeys((3, 4, 21)))
+    listed = [block for block in candidates(image, undone, 0) if differs(image, undone, block)]
+    assert listed == [3, 4, 21]

@@ -11,14 +11,14 @@ from decimal import Decimal
 import pytest
 
 from rewarm.charts import schedule
-from rewarm.contracts.values import ScheduleLine
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Phase
+from rewarm.domain.words.schedule import ScheduleLine
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def line(count=1, *, waits=0.0, **changes):
+def line(count=1, *, waits=0, **changes):
     loading = {Phase.LOAD: (1_000.0, 1_500.0), Phase.CREATE: (20.0, 90.0)}  # in the order of a record
     if waits:
         loading[Phase.QUEUE] = (waits, waits)
@@ -31,7 +31,7 @@ def line(count=1, *, waits=0.0, **changes):
     return ScheduleLine(**{**values, **changes})
 
 
-LINES = (line(50), line(5, waits=1_590.0))
+LINES = (line(50), line(5, waits=1_590))
 
 
 def element(lines=LINES, deadline=3_600, size="wide"):

@@ -9,8 +9,20 @@ from typing import get_type_hints
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
+from rewarm.contracts.base import parsed
+from rewarm.contracts.fleets import FleetRequest
 from rewarm.contracts.parsing import SELECTORS, parse_restore_request
-from rewarm.schemas import border_schema, documents, input_examples, main, request_examples
+from rewarm.domain.errors import InvalidRequestError
+from rewarm.schemas import (
+    FLEET,
+    INSTANCE_ID,
+    REQUEST,
+    border_schema,
+    documents,
+    input_examples,
+    main,
+    request_examples,
+)
 from tests.support.step_events import step_events
 from tests.support.wired import steps
 
@@ -42,9 +54,9 @@ class TestGeneratedEvents:
         schema = border_schema(type(event))
         Draft202012Validator(schema, format_checker=FormatChecker()).validate(event.to_json())
 
-    def test_the_events_are_those_of_steps(self):
+    def test_each_step_has_an_event_and_no_other_event_is_there(self):
         events = {next(iter(get_type_hints(one.step).values())) for one in steps().values()}
-        assert {type(event) for event in step_events()} <= events
+        assert {type(event) for event in step_events()} == events
 
     @pytest.mark.parametrize(
         "example", [*request_examples().values(), *step_events()], ids=lambda example: type(example).__name__
@@ -59,6 +71,32 @@ class TestGeneratedEvents:
     def test_the_schema_refuses_what_the_code_refuses(self, source):
         body = {**input_examples()["minimal-request"], "source": source}
         assert not validator("restore-request").is_valid(body)
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {"source": {"tags": {"\t": "x"}}, "target": {"instanceId": INSTANCE_ID}},
+            {"source": {"alarm": " "}},
+            {**REQUEST, "volume": {"kmsKeyId": " "}},
+            {**REQUEST, "volume": {"tags": {" ": "x"}}},
+        ],
+        ids=["tags of the source", "alarm", "key", "tags of the volume"],
+    )
+    def test_neither_schema_nor_code_takes_a_blank_name(self, body):
+        with pytest.raises(InvalidRequestError):
+            parse_restore_request(body)
+        assert not validator("restore-request").is_valid(body)
+
+    def test_neither_schema_nor_code_takes_a_fleet_with_a_blank_name(self):
+        for source in (
+            {"tags": {"snapshots": {"\t": "x"}}},
+            {"tags": {"snapshots": {"a": "x"}, "volumeTag": "\t"}},
+            {"recoveryPoint": {"arn": " "}},
+        ):
+            body = {**FLEET, "source": source}
+            with pytest.raises(InvalidRequestError):
+                parsed(FleetRequest, body)
+            assert not validator("fleet-request").is_valid(body), source
 
     def test_the_schema_takes_a_minimal_request(self):
         body = input_examples()["minimal-request"]

@@ -31,6 +31,7 @@ ENVIRONMENT = {
     "RESTORE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore",
     "RESTORE_VOLUME_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore-volume",
     "CHANGE_PERFORMANCE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:change",
+    "ALARM_ACCOUNTS": "123456789012",
     "ALARM_COOLDOWN_MINUTES": "60",
     "ALARM_NAME_PREFIX": "rewarm-",
     "MAX_RESTORES_PER_INSTANCE": "10",

@@ -43,10 +43,21 @@ def test_nothing_is_told_or_counted_where_only_the_answer_of_report_was_lost(
     written = {"reportKey": "restores/r/report.json"} if reported else {}
     table.put_new(RESTORE_ID, {"status": "initializing", **written})
     answer = runtime.state_function("announce", table=table, messages=messages)(EVENT, context)
-    assert bool(answer["channels"]) is not reported
+    assert answer["repeated"] is reported
     assert len(messages.sent) == (0 if reported else 1)
     assert len(metrics(capsys)) == (0 if reported else 1)
     assert ("events" in table.records[RESTORE_ID]) is not reported
+
+
+def test_a_restore_without_a_report_is_counted_although_no_channel_took_the_message(
+    context: Context, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, messages = FakeTable(), FakeMessages()
+    table.put_new(RESTORE_ID, {"status": "initializing"})
+    messages.channels = []
+    answer = runtime.state_function("announce", table=table, messages=messages)(EVENT, context)
+    assert answer == {"channels": [], "repeated": False}
+    assert [one["RestoresFinished"] for one in metrics(capsys)] == [[1.0]]
 
 
 def test_the_sweeper_counts_the_figures_of_a_late_report_and_not_the_restore(

@@ -319,6 +319,13 @@ class TestLists:
             "step": None, "trigger": {"kind": "alarm", "alarmName": "rewarm-0"},
         }  # fmt: skip
 
+    def test_a_record_that_somebody_has_changed_stops_no_list(self, api: Api) -> None:
+        (name,) = self.start(api, 1)
+        api.world.table.update(name, {"request": "mine", "failure": "mine", "trigger": "mine"})
+        (summary,) = api.call("GET", "/restores")[1]["restores"]
+        assert (summary["restoreId"], summary["instanceId"], summary["step"]) == (name, None, None)
+        assert self.pages(api, "alarmName=rewarm-0") == [[]]
+
     @pytest.mark.parametrize(
         ("query", "wanted"),
         [
@@ -710,7 +717,7 @@ def test_the_ports_of_ec2_are_made_by_the_first_route_that_needs_them(
     fresh: Callable[[str], ModuleType], context: Context
 ) -> None:
     """Whoever looks at a restore in a cold start does not wait for EC2's client."""
-    routes, module = fresh("api_volumes"), fresh("api")
+    routes, module = fresh("api_others"), fresh("api")
     api = Api(module, World(), context)
     assert api.call("GET", "/restores/restore-1")[0] == 404
     late = (module._ec2_ports, module._prices, routes._changes, routes._benchmarks)

@@ -19,7 +19,7 @@ WANTED = {"instanceId": INSTANCE_ID, "targets": [{"mount": "/data"}], "patterns"
 
 @pytest.fixture
 def api(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, context: Context) -> Api:
-    routes = fresh("api_volumes")  # first: the API includes them when it is loaded
+    routes = fresh("api_others")  # first: the API includes them when it is loaded
     module, world = fresh("api"), World()
     ports = BenchmarkPorts(world.commands, world.instances, world.volumes, world.artifacts)
     monkeypatch.setattr(routes, "_benchmarks", lambda: ports)

@@ -27,7 +27,7 @@ PORTS = ("volumes", "modifications", "trail", "log", "table", "executions")
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> ChangeWorld:
-    made, routes = ChangeWorld(), importlib.import_module("rewarm.handlers.api_volumes")
+    made, routes = ChangeWorld(), importlib.import_module("rewarm.handlers.api_others")
     use(monkeypatch, routes, **{port: getattr(made, port) for port in PORTS})
     return made
 

@@ -16,11 +16,11 @@ from tests.unit.handlers.test_api import Api
 
 @pytest.fixture
 def api(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, context: Context) -> Api:
-    routes = fresh("api_undo_logs")  # first: the API includes them when it is loaded
+    routes = fresh("api_others")  # first: the API includes them when it is loaded
     module, world = fresh("api"), World()
     logs = FakeUndoLogs({"undo/restore-1/0/0/000000-000": 5})
     ports = DeleteUndoLogPorts(logs=logs, artifacts=world.artifacts, undo_log_days=30, table=world.table)
-    monkeypatch.setattr(routes, "_ports", lambda: ports)
+    monkeypatch.setattr(routes, "_undo_logs", lambda: ports)
     return Api(module, world, context)
 
 

@@ -21,9 +21,17 @@ ONLY_FOR = {
     "aws_lambda_powertools.utilities.idempotency": ("api",),
 }  # fmt: skip
 """Modules that take long to import or are of no use, and the handlers that need them at once."""
+MADE_LATER = {"cloudformation", "kms", "pricing", "service-quotas"}
+"""Services that few cold starts ask, by botocore's names: their clients are made at their first call."""
+MOST_IMPORTED = {
+    "sweep": 128, "api": 114, "prepare_fleet": 95, "choose_strategy": 93, "announce": 86, "public": 80,
+    "rewind": 68, "create_volume": 45, "release_target": 30,
+}  # fmt: skip
+"""Function -> modules of this project that its cold start imports, packages not counted."""
+MOST_OF_OTHERS = 69
 EACH = """
 import gc, importlib, json, os, sys
-import aws_lambda_powertools, boto3, pydantic
+import aws_lambda_powertools, boto3, botocore.client, pydantic
 boto3.client("ec2"), boto3.client("dynamodb")
 collections = []
 gc.callbacks.append(lambda phase, found: collections.append(found["generation"]))
@@ -31,7 +39,14 @@ for name in json.loads(sys.argv[1]):
     if (child := os.fork()) == 0:
         collections.clear()
         getattr(importlib.import_module("rewarm.runtime"), name)
-        print(json.dumps({"handler": name, "collections": len(collections), "modules": sorted(sys.modules)}))
+        objects = gc.get_objects()
+        clients = [one for one in objects if issubclass(type(one), botocore.client.BaseClient)]
+        services = sorted({client.meta.service_model.service_name for client in clients})
+        types = [one for one in objects if isinstance(one, type)]
+        models = [one for one in types if issubclass(one, pydantic.BaseModel) and one.model_fields]
+        built = sorted(one.__name__ for one in models if one.__pydantic_complete__)
+        found = {"collections": len(collections), "modules": sorted(sys.modules), "services": services}
+        print(json.dumps({"handler": name, "built": built, **found}))
         sys.stdout.flush()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0, name
@@ -67,3 +82,22 @@ def test_no_handler_imports_what_it_does_not_need_at_once(imported):
 def test_nothing_is_collected_while_a_handler_is_imported(imported):
     """Nothing could be: what an import makes stays."""
     assert {handler: one["collections"] for handler, one in imported.items() if one["collections"]} == {}
+
+
+def test_no_contract_is_built_while_a_handler_is_imported(imported):
+    """A default that is an instance would: pydantic makes a validator for it."""
+    assert {handler: one["built"] for handler, one in imported.items() if one["built"]} == {}
+
+
+def test_clients_of_services_that_few_cold_starts_ask_are_made_later(imported):
+    made = {handler: MADE_LATER & set(one["services"]) for handler, one in imported.items()}
+    assert {handler: services for handler, services in made.items() if services} == {}
+
+
+def test_a_handler_imports_few_modules(imported):
+    for handler, one in imported.items():
+        paths = [ROOT / "functions" / f"{name.replace('.', '/')}.py" for name in one["modules"]]
+        own = sum(path.is_file() for path in paths)
+        most = MOST_IMPORTED.get(handler, MOST_OF_OTHERS)
+        assert own <= most, f"{handler} imports {own} modules, and at most {most} are allowed"
+        assert handler not in MOST_IMPORTED or most <= own + 5, f"{handler} imports {own}; lower the limit"

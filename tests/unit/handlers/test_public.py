@@ -59,6 +59,14 @@ def test_a_running_restore_has_a_page_that_refreshes_itself(visitor: Visitor) ->
         assert words in answer["body"], words
 
 
+def test_a_volume_at_full_speed_says_so_while_others_are_loaded(visitor: Visitor) -> None:
+    say(visitor.world, "plan", plan_details())
+    page = LinkedPage(RESTORE_ID, None)
+    assert "at full speed" not in visitor.open(page)["body"]
+    visitor.world.table.update(RESTORE_ID, {"volumeCount": 2, "settled0": True})
+    assert "at full speed" in visitor.open(page)["body"]
+
+
 def test_before_the_plan_it_says_so(visitor: Visitor) -> None:
     assert "being planned" in visitor.open(LinkedPage(RESTORE_ID, None))["body"]
 

@@ -12,11 +12,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from local.aws.slack_workspace import HOSTS, SlackWorkspace
 from rewarm.adapters.slack_bot import card
 from rewarm.adapters.slack_requests import MOST_BODY_CHARS, SlackRequests
-from rewarm.steps.request.buttons import Clickers
+from rewarm.steps.request.approval import Clickers
 from tests.contract.answers import Aws
 from tests.support.builders import NOW, RESTORE_ID, World
 from tests.support.signals import FakeTasks, FakeWaiters
@@ -129,6 +131,37 @@ def test_approving_an_earlier_question_approves_nothing(team: Team) -> None:
     assert "approvedAt" not in team.record["approval"]
     assert "another plan" in team.slack.ephemeral[-1]["text"]
     assert team.buttons == ["approve", "cancel", "report"]
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=2),
+    max_leaves=4,
+)
+"""Any JSON."""
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(name=st.sampled_from(["actions", "user", "channel", "type"]), value=ODD)
+def test_a_payload_of_any_other_shape_does_nothing(team: Team, name: str, value: Any) -> None:
+    assume(name != "user" or value)  # Without one, the workspace names who is logged in.
+    assert team.press("approve", **{name: value}) == 200
+    assert "approvedAt" not in team.record["approval"]
+
+
+@pytest.mark.parametrize(
+    "value", [5, "x", [], {"blocks": 5}, {"blocks": [5]}, {"blocks": [{"elements": [5]}]}]
+)
+@pytest.mark.parametrize("name", ["team", "message", "response_url"])
+def test_what_else_a_payload_says_may_be_odd(team: Team, name: str, value: Any) -> None:
+    assert team.press("approve", **{name: value}) == 200
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=ODD | st.dictionaries(st.sampled_from(["restoreId", "askedAt"]), ODD))
+def test_a_button_with_any_other_value_approves_nothing(team: Team, value: Any) -> None:
+    assert team.press("approve", actions=[{"action_id": "rewarm-approve", "value": dumps(value)}]) == 200
+    assert "approvedAt" not in team.record["approval"]
 
 
 @pytest.mark.parametrize("changes", [{}, {"askedAt": None}])

@@ -56,9 +56,9 @@ linux_tests() {
     done
 }
 
-wrap reproducible <<-LINES
-	export SYSTEMS='$SYSTEMS' RELEASE=$RELEASE ZIG='$ZIG'
-	exec $here/reproducible.sh
+wrap binaries <<-LINES
+	export SYSTEMS='$SYSTEMS' QUICK='$QUICK' RELEASE=$RELEASE ZIG='$ZIG'
+	exec $here/binaries.sh
 LINES
 
 windows_tests() { # PROGRAM…

@@ -6,7 +6,7 @@ Their results side by side: the rank of each, and which limit it met.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rewarm.domain.benchmark.fio_output import FioResult
@@ -146,12 +146,13 @@ class Provisioned:
 
 
 @dataclass(frozen=True, slots=True)
-class MetLimit:
-    """`name`: volume-iops, volume-throughput, instance-iops, instance-throughput, cache, depth or unknown."""
+class BenchmarkLimit:
+    """Which limit the run met."""
 
     name: str
-    share: float | None
-    text: str
+    """volume-iops, volume-throughput, instance-iops, instance-throughput, cache, depth or unknown."""
+    share: float | None = None
+    text: str = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +175,14 @@ def ranks(results: Sequence[FioResult]) -> list[int]:
 
 def met_limit(
     pattern: Pattern, result: FioResult, own: Provisioned, instance: InstanceEbsLimits | None
-) -> MetLimit:
+) -> BenchmarkLimit:
     """Which limit kept the run from being faster. `instance` is None for what is no EBS volume."""
     requests = result.total_iops * max(1.0, pattern.block_kib / EBS_IO_KIB)
     volume = _candidates("volume", requests, result.total_mib_s, own)
     candidates = volume + _of_instance(requests, result.total_mib_s, instance)
     met = [candidate for candidate in candidates if MET_FROM <= candidate.share <= MET_TO]
     if met:
-        return _told(met[0])
+        return _at_limit(met[0])
     beyond = [candidate for candidate in volume if candidate.share > MET_TO]
     if beyond:
         return _cached(max(beyond, key=lambda candidate: candidate.share))
@@ -206,26 +207,26 @@ def _candidates(whose: str, requests: float, mib_s: float, limits: Provisioned) 
     return found
 
 
-def _told(one: _Candidate) -> MetLimit:
-    whose = one.name.partition("-")[0]
-    return MetLimit(
-        one.name,
-        round(one.share, 3),
-        f"the {whose}'s {one.limit:,.0f} {one.unit}: {one.reached:,.0f} were reached",
+def _at_limit(candidate: _Candidate) -> BenchmarkLimit:
+    whose = candidate.name.partition("-")[0]
+    return BenchmarkLimit(
+        candidate.name,
+        round(candidate.share, 3),
+        text=f"the {whose}'s {candidate.limit:,.0f} {candidate.unit}: {candidate.reached:,.0f} were reached",
     )
 
 
-def _cached(one: _Candidate) -> MetLimit:
-    return MetLimit(
+def _cached(met: _Candidate) -> BenchmarkLimit:
+    return BenchmarkLimit(
         "cache",
-        round(one.share, 3),
-        f"none: {one.reached:,.0f} {one.unit} are more than {one.limit:,.0f}, so a cache answered",
+        round(met.share, 3),
+        text=f"none: {met.reached:,.0f} {met.unit} are more than {met.limit:,.0f}, so a cache answered",
     )
 
 
-def _waited(pattern: Pattern, result: FioResult, *, is_limit_known: bool) -> MetLimit:
+def _waited(pattern: Pattern, result: FioResult, *, is_limit_known: bool) -> BenchmarkLimit:
     """A closed loop: requests in flight divided by the time of each limit the requests a second."""
     depth = f"{pattern.in_flight} in flight, {result.mean_ms:.2f} ms each"
     if not is_limit_known:
-        return MetLimit("unknown", None, f"no limit is known ({depth})")
-    return MetLimit("depth", None, f"depth: {depth}; more in flight would give more")
+        return BenchmarkLimit("unknown", text=f"no limit is known ({depth})")
+    return BenchmarkLimit("depth", text=f"depth: {depth}; more in flight would give more")

@@ -1,9 +1,9 @@
 """What it takes to put a volume back to a snapshot by writing just the blocks that differ, and which way.
 
 There are three ways. First: EC2 makes a snapshot of the volume as it is, the evidence, and EBS lists what
-differs in it. A rewind to the evidence undoes the rewind. Second: the agent compares the whole device with
-the good snapshot, and keeps the old bytes in an undo log, so it waits for no snapshot. Third: the agent
-compares the device, and writes once the evidence is completed.
+differs in it. A rewind to the evidence undoes the rewind. Second: the agent compares the device with the good
+snapshot, and keeps the old bytes in an undo log. So it waits for no snapshot. Third: the agent compares the
+device, and writes once the evidence is completed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RewindEstimate:
     most: RewindLoad
     phases: Phases
     """In seconds; one after the other."""
-    parts: tuple[cost.CostLine, ...]
+    parts: tuple[cost.CostPart, ...]
     most_usd: Decimal
     kept_usd_a_month: Decimal
     """For the snapshot or the log."""
@@ -91,7 +91,7 @@ def choose(ways: Sequence[Sequence[RewindEstimate]], max_usd: Decimal | None) ->
 
 def _parts(
     facts: RewindFacts, way: RewindManner, load: RewindLoad, book: PriceBook
-) -> tuple[cost.CostLine, ...]:
+) -> tuple[cost.CostPart, ...]:
     """A comparison fetches every written block of the snapshot, whatever differs.
 
     Otherwise Rewarm reads EBS's list for the plan, for the first part, and once the evidence is completed.
@@ -110,10 +110,10 @@ def _parts(
     return (*changed, *looks, cost.fetched_blocks(load.fetched + samples, each), cost.packs(load.fetched))
 
 
-def _requests(item: str, count: int, book: PriceBook) -> cost.CostLine:
+def _requests(item: str, count: int, book: PriceBook) -> cost.CostPart:
     each = book.list_blocks_usd_per_thousand
     arithmetic = f"{count_text(count, 'request')} x {price_text(each)} / 1,000"
-    return cost.CostLine(item, round_usd(count * each / 1_000), arithmetic)
+    return cost.CostPart(item, round_usd(count * each / 1_000), arithmetic)
 
 
 def pages(blocks: int) -> int:

@@ -16,7 +16,7 @@ from rewarm.domain.blocks.shards import ChangedCount
 from rewarm.domain.model import BLOCK_BYTES, Instance, InstanceEbsLimits, Snapshot, Volume
 from rewarm.domain.snapshots import unusable
 from rewarm.domain.time.timings import PRIORS, Timings
-from rewarm.domain.volume.volume_types import VolumeSpeed
+from rewarm.domain.volume.volume_types import VolumeLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class RewindFacts:
     """A living volume, and what has changed on it since the good snapshot."""
 
     volume_bytes: int
-    speed: VolumeSpeed
+    speed: VolumeLimits
     instance_limits: InstanceEbsLimits
     changed: ChangedCount
     since: WrittenSince | None

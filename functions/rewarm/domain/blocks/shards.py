@@ -36,8 +36,8 @@ _LOOK_AHEAD = SIDE_BY_SIDE * MOST_BLOCKS
 class ReadRates:
     """GetSnapshotBlock requests a second that EBS allows (EBS quotas L-028ACFB9 and L-C125AE42)."""
 
-    snapshot_per_second: int = 1_000
-    account_per_second: int = 1_000
+    snapshot_per_second: int = field(default=1_000, metadata={"gt": 0})
+    account_per_second: int = field(default=1_000, metadata={"gt": 0})
 
 
 class ListedRange(NamedTuple):

@@ -1,11 +1,11 @@
 """Which estimate each volume of a restore gets, so that all together are cheapest and within the budget.
 
-A volume's own limit is the deadline, or its own fastest where that is later. Where volumes that share an
-instance or a snapshot cannot all keep their limits, the limit of these is the earliest that all of them can
-keep. The cheapest mix within these limits is the answer, if the budget and the Region's quotas allow it. If
-not, the limit is moved back for all, to the first time at which they do. So a longer deadline never costs
-more, and a larger budget is never slower. Where volumes have priorities, the limit of the least important is
-moved back first. The mix itself is found by rewarm.domain.plan.joint.
+A volume's own limit is the deadline, or its own fastest if that is later. Volumes that share an instance or a
+snapshot may not all keep their limits. Then their limit is the earliest that all of them can keep. The
+cheapest mix within these limits is the answer, if the budget and the Region's quotas allow it. If not, the
+limit is moved back for all, to the first time at which they do. So a longer deadline never costs more, and a
+larger budget is never slower. If volumes have priorities, the limit of the least important is moved back
+first. The mix itself is found by rewarm.domain.plan.joint.
 
 The what-if over deadlines is made of the same: what all volumes together cost at least, for every deadline
 that can be met.

@@ -65,10 +65,10 @@ class Turn:
 
 
 def turns(jobs: Sequence[RateJob], quota_mib_s: int) -> list[Turn] | None:
-    """When each of the volumes begins and at which rate; None where no order was found that is in time.
+    """When each of the volumes begins and at which rate; None if no order was found that is in time.
 
-    The order of the result is that of the jobs. The lowest sum of data x rate among the orders and rates that
-    are tried is taken: it is the lowest price, since the price is per GiB and MiB/s.
+    The result has the order of the jobs. Of the tried orders and rates, the one with the lowest sum of
+    data x rate is taken: it has the lowest price, because the price is per GiB and MiB/s.
     """
     needed = [job.least_rate(0.0) for job in jobs]
     if never_fit(jobs, quota_mib_s):

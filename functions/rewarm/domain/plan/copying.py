@@ -1,8 +1,8 @@
 """Snapshots of another Region: EC2 copies them first, within a duration that Rewarm asks and pays for.
 
 EBS user guide, "Time-based copies for Amazon EBS snapshots": a copy takes 15 minutes to 48 hours, in steps of
-15, and its price for each GiB of data falls with its duration. A copy without a duration is made "on a
-best-effort basis" (botocore: ec2 CopySnapshot). AWS names no time for it, so no plan has one.
+15. Its price for each GiB of data falls with its duration. A copy without a duration is made "on a
+best-effort basis" (botocore: ec2 CopySnapshot). AWS gives no time for it, so no plan has one.
 
 A copy is the same whatever the strategy. So it takes its time and its price from the deadline and the budget,
 and the strategy is chosen with what is left. Direct write alone needs no copy: it reads the blocks where the
@@ -248,7 +248,7 @@ def _left(objective: PlanObjective, seconds: float, usd: Decimal) -> PlanObjecti
     )
 
 
-def _parts(volume: VolumeFacts, source: CopySource, minutes: int) -> tuple[cost.CostLine, ...]:
+def _parts(volume: VolumeFacts, source: CopySource, minutes: int) -> tuple[cost.CostPart, ...]:
     return (
         cost.timed_copy(volume.data_bytes, minutes),
         cost.transfer(source.transfer_usd_per_gib, volume.data_bytes, source.region),
@@ -260,7 +260,7 @@ class _Copy:
     """What the copy of one volume's snapshot adds to every estimate."""
 
     lead: Quantiles
-    parts: tuple[cost.CostLine, ...]
+    parts: tuple[cost.CostPart, ...]
 
     def added_to(self, estimate: Estimate) -> Estimate:
         """Adds the time and the price of the copy."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_DOWN, Decimal
 
-from rewarm.domain.model import BLOCK_BYTES, BoostSettings, PriceBook, Strategy, VolumeSettings
+from rewarm.domain.model import BLOCK_BYTES, Boost, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.units import (
     MICRO_DOLLAR,
     count_text,
@@ -50,37 +50,42 @@ UNKNOWN = "how long it lasted is not known here; AWS's bill has it"
 
 
 @dataclass(frozen=True, slots=True)
-class CostLine:
-    """One line of a price. `sunk` is spent whatever is chosen."""
+class CostPart:
+    """One line of a price, with the sum that gives it."""
 
     item: str
-    usd: Decimal
+    usd: Decimal = field(metadata={"ge": 0})
     arithmetic: str
-    sunk: bool = False
-    seconds: float | None = None
-    """For how long it is counted; None where time has no part in the price."""
+    seconds: float | None = field(
+        default=None,
+        metadata={"description": "For how long it is counted; null where time has no part in it."},
+    )
+    sunk: bool = field(
+        default=False,
+        metadata={"description": "Spent whatever is chosen; no budget is held against it."},
+    )
 
 
-def total(parts: Iterable[CostLine]) -> Decimal:
+def total(parts: Iterable[CostPart]) -> Decimal:
     """The sum of the parts."""
     return sum((part.usd for part in parts), Decimal(0))
 
 
-def list_blocks(book: PriceBook, written_blocks: int) -> CostLine:
+def list_blocks(book: PriceBook, written_blocks: int) -> CostPart:
     """EBS direct APIs: the map of written blocks is listed for every restore, so no choice avoids it."""
     requests = max(1, math.ceil(written_blocks / BLOCKS_PER_LIST_REQUEST))
     usd = round_usd(requests * book.list_blocks_usd_per_thousand / 1000)
     price = price_text(book.list_blocks_usd_per_thousand)
     arithmetic = f"{count_text(requests, 'request')} x {price} / 1,000"
-    return CostLine(LIST_BLOCKS, usd, arithmetic, sunk=True)
+    return CostPart(LIST_BLOCKS, usd, arithmetic, sunk=True)
 
 
-def provisioned_rate(book: PriceBook, data_bytes: int, rate_mib_s: int) -> CostLine:
+def provisioned_rate(book: PriceBook, data_bytes: int, rate_mib_s: int) -> CostPart:
     """EBS user guide, "Provisioned Rate for Volume Initialization": snapshot data x rate, billed in full."""
     data_gib = gib(data_bytes)
     usd = provisioned_rate_usd(book, data_bytes, rate_mib_s)
     arithmetic = f"{data_gib:.3f} GiB x {rate_mib_s} MiB/s x {price_text(book.rate_usd_per_gib_mib_s)}"
-    return CostLine("Provisioned initialization rate", usd, arithmetic)
+    return CostPart("Provisioned initialization rate", usd, arithmetic)
 
 
 def provisioned_rate_usd(book: PriceBook, data_bytes: int, rate_mib_s: int) -> Decimal:
@@ -100,20 +105,20 @@ def more_by_steps(book: PriceBook, data_bytes: int, rate_mib_s: int) -> Decimal:
 
 def fast_snapshot_restore(
     book: PriceBook, enabled_seconds: float, sharers: int = 1, position: int = 0
-) -> CostLine:
+) -> CostPart:
     """From the call that enables it to its release; several volumes of one snapshot and zone share one price.
 
     AWS says "billed for each minute that it is enabled" and leaves open whether enabling and optimizing
-    count; counted here, so that the bill is never higher than the plan. The shares add up to the price.
+    count. They count here, so that the bill is never higher than the plan. The shares add up to the price.
     """
     minutes = max(FSR_MINIMUM_MINUTES, math.ceil(enabled_seconds / 60))
     whole = round_usd(book.fsr_usd_per_hour * minutes / 60)
     arithmetic = f"{minutes:,} min / 60 x {price_text(book.fsr_usd_per_hour)}"
-    line = CostLine("Fast snapshot restore", whole, arithmetic, seconds=minutes * 60.0)
+    line = CostPart("Fast snapshot restore", whole, arithmetic, seconds=minutes * 60.0)
     return shared(line, sharers, position)
 
 
-def shared(line: CostLine, sharers: int, position: int = 0) -> CostLine:
+def shared(line: CostPart, sharers: int, position: int = 0) -> CostPart:
     """The part of one of the volumes of a snapshot that pay the line together; the parts add up to it."""
     if sharers == 1:
         return line
@@ -131,24 +136,24 @@ def _down(amount: Decimal) -> Decimal:
     return amount.quantize(MICRO_DOLLAR, rounding=ROUND_DOWN)
 
 
-def shared_fast_restore(usd: Decimal, sharers: int, enabled_seconds: float) -> CostLine:
+def shared_fast_restore(usd: Decimal, sharers: int, enabled_seconds: float) -> CostPart:
     """A volume's part of a price that volumes of several restores of a fleet share."""
     minutes = max(FSR_MINIMUM_MINUTES, math.ceil(enabled_seconds / 60))
-    return CostLine("Fast snapshot restore", usd, _part_of_fleet(sharers), seconds=minutes * 60.0)
+    return CostPart("Fast snapshot restore", usd, _part_of_fleet(sharers), seconds=minutes * 60.0)
 
 
 def _part_of_fleet(sharers: int) -> str:
     return f"its part of the fleet's plan, for {count_text(sharers, 'volume')} of the same snapshot"
 
 
-def already_enabled_elsewhere() -> CostLine:
+def already_enabled_elsewhere() -> CostPart:
     """Somebody else has enabled it, and pays for it."""
-    return CostLine("Fast snapshot restore", Decimal(0), "enabled already, so nothing is added")
+    return CostPart("Fast snapshot restore", Decimal(0), "enabled already, so nothing is added")
 
 
-def boost(book: PriceBook, settings: VolumeSettings, raised: BoostSettings, seconds: float) -> CostLine:
-    """What is above the settings, by the hour, from creation until it is lowered (EBS pricing: provisioned
-    IOPS and throughput are billed by the second, at a price for a month).
+def boost(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: float) -> CostPart:
+    """What is above the settings, by the hour, from creation until it is lowered. EBS bills provisioned IOPS
+    and throughput by the second, at a price for a month (EBS pricing).
     """
     more_iops, more_mib_s = _above(settings, raised)
     terms = [
@@ -162,10 +167,10 @@ def boost(book: PriceBook, settings: VolumeSettings, raised: BoostSettings, seco
     hours = math.ceil(seconds) / 3_600
     arithmetic = f"({' + '.join(terms)}) a month / {HOURS_A_MONTH} h x {hours:.2f} h"
     usd = boost_usd(book, settings, raised, seconds)
-    return CostLine("Boosted performance", usd, arithmetic, seconds=float(math.ceil(seconds)))
+    return CostPart("Boosted performance", usd, arithmetic, seconds=float(math.ceil(seconds)))
 
 
-def boost_usd(book: PriceBook, settings: VolumeSettings, raised: BoostSettings, seconds: float) -> Decimal:
+def boost_usd(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: float) -> Decimal:
     """The sum alone, for those who compare many boosts."""
     more_iops, more_mib_s = _above(settings, raised)
     kind, month = raised.volume_type, Decimal(0)
@@ -176,7 +181,7 @@ def boost_usd(book: PriceBook, settings: VolumeSettings, raised: BoostSettings, 
     return round_usd(month * math.ceil(seconds) / (HOURS_A_MONTH * 3_600))
 
 
-def missing_boost_price(book: PriceBook, settings: VolumeSettings, raised: BoostSettings) -> str | None:
+def missing_boost_price(book: PriceBook, settings: VolumeSettings, raised: Boost) -> str | None:
     """The name of a price that the boost needs and the book has not."""
     more_iops, more_mib_s = _above(settings, raised)
     if more_iops and raised.volume_type not in book.iops_usd_per_month:
@@ -186,7 +191,7 @@ def missing_boost_price(book: PriceBook, settings: VolumeSettings, raised: Boost
     return None
 
 
-def _above(settings: VolumeSettings, raised: BoostSettings) -> tuple[int, int]:
+def _above(settings: VolumeSettings, raised: Boost) -> tuple[int, int]:
     iops = raised.iops - (settings.iops or BASE_IOPS.get(settings.volume_type, 0))
     if raised.throughput_mib_s is None:
         return max(0, iops), 0
@@ -194,31 +199,31 @@ def _above(settings: VolumeSettings, raised: BoostSettings) -> tuple[int, int]:
     return max(0, iops), max(0, mib_s)
 
 
-def fetched_blocks(blocks: int, usd_per_thousand: Decimal) -> CostLine:
+def fetched_blocks(blocks: int, usd_per_thousand: Decimal) -> CostPart:
     """The price of reading this number of blocks of a snapshot."""
-    return CostLine(
+    return CostPart(
         GET_BLOCKS,
         round_usd(blocks * usd_per_thousand / 1_000),
         f"{count_text(blocks, 'block')} x {price_text(usd_per_thousand)} / 1,000",
     )
 
 
-def packs(blocks: int) -> CostLine:
+def packs(blocks: int) -> CostPart:
     """The price of this number of blocks in the bucket, uncompressed: nobody knows how much zstd saves."""
     size, month = gib(blocks * BLOCK_BYTES), PACKS_USD_PER_GIB_MONTH
-    return CostLine(
+    return CostPart(
         PACKS,
         round_usd(size * month * PACKS_KEPT_DAYS / DAYS_A_MONTH),
         f"{size:.3f} GiB x {price_text(month)} a month x {PACKS_KEPT_DAYS} / {DAYS_A_MONTH} days",
     )
 
 
-def blocks(count: int, book: PriceBook) -> tuple[CostLine, ...]:
+def blocks(count: int, book: PriceBook) -> tuple[CostPart, ...]:
     """The requests and packs for all volumes of a snapshot, to which this number of blocks is written."""
     return (fetched_blocks(count, book.get_blocks_usd_per_thousand), packs(count))
 
 
-def shared_blocks(usd: Decimal, count: int, sharers: int, book: PriceBook) -> tuple[CostLine, ...]:
+def shared_blocks(usd: Decimal, count: int, sharers: int, book: PriceBook) -> tuple[CostPart, ...]:
     """A volume's part of the price of blocks that volumes of several restores of a fleet share."""
     requests, kept = blocks(count, book)
     kept_usd, arithmetic = _down(kept.usd / sharers), _part_of_fleet(sharers)
@@ -228,12 +233,12 @@ def shared_blocks(usd: Decimal, count: int, sharers: int, book: PriceBook) -> tu
     )
 
 
-def volume_clone(book: PriceBook, size_gib: int) -> CostLine:
+def volume_clone(book: PriceBook, size_gib: int) -> CostPart:
     """CopyVolumes; AWS's pages name no price that could be shipped, so it is the user's figure or unknown."""
     price = book.clone_usd_per_gib
     if price is None:
-        return CostLine("Volume clone", Decimal(0), "AWS names no price here, so it is not counted")
-    return CostLine("Volume clone", round_usd(price * size_gib), f"{size_gib:,} GiB x {price_text(price)}")
+        return CostPart("Volume clone", Decimal(0), "AWS names no price here, so it is not counted")
+    return CostPart("Volume clone", round_usd(price * size_gib), f"{size_gib:,} GiB x {price_text(price)}")
 
 
 COPY, TRANSFER = "Time-based snapshot copy", "Data transfer from "
@@ -252,27 +257,27 @@ COPY_USD_PER_GIB = {
 """EBS user guide, "Time-based copies": fixed rates, from each of these minutes up to the next."""
 
 
-def timed_copy(data_bytes: int, minutes: int) -> CostLine:
+def timed_copy(data_bytes: int, minutes: int) -> CostPart:
     """A copy that asks for this duration; billed for each GiB of snapshot data."""
     price, data_gib = (
         COPY_USD_PER_GIB[max(start for start in COPY_USD_PER_GIB if start <= minutes)],
         gib(data_bytes),
     )
     arithmetic = f"{data_gib:.3f} GiB x {price_text(price)} (within {duration_text(minutes * 60)})"
-    return CostLine(COPY, round_usd(data_gib * price), arithmetic)
+    return CostPart(COPY, round_usd(data_gib * price), arithmetic)
 
 
-def transfer(usd_per_gib: Decimal | None, data_bytes: int, source_region: str) -> CostLine:
+def transfer(usd_per_gib: Decimal | None, data_bytes: int, source_region: str) -> CostPart:
     """Between Regions, beside the copy itself (EBS user guide, "Time-based copies": Pricing and billing)."""
     item, data_gib = f"{TRANSFER}{source_region}", gib(data_bytes)
     if usd_per_gib is None:
-        return CostLine(item, Decimal(0), "its price is not known here, so it is not counted")
-    return CostLine(
+        return CostPart(item, Decimal(0), "its price is not known here, so it is not counted")
+    return CostPart(
         item, round_usd(data_gib * usd_per_gib), f"{data_gib:.3f} GiB x {price_text(usd_per_gib)}"
     )
 
 
-def in_words(parts: Iterable[CostLine]) -> str:
+def in_words(parts: Iterable[CostPart]) -> str:
     """All sums on one line."""
     return "; ".join(f"{part.item}: {part.arithmetic} = {usd_text(part.usd)}" for part in parts)
 
@@ -286,10 +291,10 @@ def billed(
     is_made: bool,
     actual_seconds: float | None,
 ) -> tuple[Decimal | None, str]:
-    """US dollars, None where they cannot be known, and how that is counted.
+    """US dollars, None if they cannot be known, and how that is counted.
 
-    A provisioned rate is billed in full once the volume is there, requests when they are made; fast snapshot
-    restore by the minute with an hour at least, performance by the second (the sources stand above).
+    A provisioned rate is billed in full once the volume is there, and requests when they are made. Fast
+    snapshot restore is billed by the minute, for at least an hour, and performance by the second (see above).
     """
     if planned_seconds is None:
         return (planned_usd, AS_PLANNED) if is_made or item == LIST_BLOCKS else (Decimal(0), NEVER_MADE)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from rewarm.domain.model import BoostSettings, PriceBook, Strategy
+from rewarm.domain.model import Boost, PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.time.measured import Phase
-from rewarm.domain.time.timings import BY_PRIORS, FigureBasis, Quantiles
+from rewarm.domain.time.timings import BY_PRIORS, Basis, Quantiles
 from rewarm.domain.units import duration_text
 
 NEVER_BY_ITSELF = frozenset({Strategy.VOLUME_CLONE})
@@ -43,10 +43,10 @@ class Estimate:
 
     strategy: Strategy
     times: Times
-    parts: tuple[cost.CostLine, ...]
+    parts: tuple[cost.CostPart, ...]
     rate_mib_s: int | None = None
-    boost: BoostSettings | None = None
-    basis: FigureBasis = BY_PRIORS
+    boost: Boost | None = None
+    basis: Basis = BY_PRIORS
     read_limit_mib_s: float | None = None
     """What volume, instance and the user allow the agent; S3 aside."""
     note: str = ""
@@ -100,7 +100,7 @@ def within_limit(estimator: Estimator) -> Estimator:
 Parts = tuple[tuple[Phase, Quantiles], ...]
 
 
-def listing(facts: VolumeFacts, book: PriceBook) -> cost.CostLine:
+def listing(facts: VolumeFacts, book: PriceBook) -> cost.CostPart:
     """The one part that every estimate has."""
     return cost.list_blocks(book, facts.written_blocks)
 

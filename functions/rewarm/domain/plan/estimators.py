@@ -34,14 +34,14 @@ from rewarm.domain.plan.warm_up import (
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import MB_S, Quantiles
 from rewarm.domain.units import duration_text
-from rewarm.domain.volume.volume_types import VolumeSpeed
+from rewarm.domain.volume.volume_types import VolumeLimits
 
 MIN_RATE_MIB_S = 100
 MAX_RATE_MIB_S = 300
 """botocore: ec2 CreateVolume VolumeInitializationRate, 100-300 MiB/s."""
 TIB_GIB = 1_024
 CLONE_GROWS_TO_TIB = 16
-CLONE_SPEED = VolumeSpeed(3_000, 125.0, 125.0)
+CLONE_SPEED = VolumeLimits(3_000, 125.0, 125.0)
 """EBS user guide, "Copy volumes": until it is initialized, no more than this, the source or the copy."""
 
 BLOCKS_PER_SECOND = 1_000
@@ -202,7 +202,7 @@ def fast_snapshot_restore(facts: VolumeFacts, book: PriceBook, limits: EstimateL
     )
 
 
-def fast_restore_limit(speed: VolumeSpeed) -> str | None:
+def fast_restore_limit(speed: VolumeLimits) -> str | None:
     """Where the full benefit ends, in words; None where the volume is not above that."""
     if speed.iops <= FSR_MAX_IOPS and speed.sustained_mib_s <= FSR_MAX_MIB_S:
         return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
 from rewarm.domain.time.timings import PRIORS, Quantiles, Timings
 from rewarm.domain.volume.extents import Scope
-from rewarm.domain.volume.volume_types import VolumeSpeed
+from rewarm.domain.volume.volume_types import VolumeLimits
 
 FSR_RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 """botocore: ec2 FastSnapshotRestoreStateCode, those in which it is there or on its way."""
@@ -34,7 +34,7 @@ class CloneSource:
 
     volume_id: str
     size_gib: int
-    speed: VolumeSpeed
+    speed: VolumeLimits
     being_copied: bool = False
     """EBS user guide, "Copy volumes": one copy of a volume at a time."""
 
@@ -47,7 +47,7 @@ class VolumeFacts:
     written_bytes: int
     written_blocks: int
     snapshot_size_gib: int
-    speed: VolumeSpeed
+    speed: VolumeLimits
     instance_limits: InstanceEbsLimits | None
     """None where the volume goes to no instance."""
     agent_available: bool
@@ -121,8 +121,8 @@ class VolumeFacts:
 def beside_each_other(volumes: Sequence[VolumeFacts]) -> list[VolumeFacts]:
     """The facts of one restore's volumes, with what they share filled in.
 
-    Each volume is judged as if all the others took the same road: they warm up side by side, draw on one
-    quota and wait for one bucket's credits. That is never better than what will be.
+    Each volume is judged as if all others had the same strategy: they warm up side by side, use the same
+    quota and wait for the same credits. The real case is never worse than that.
     """
     places = Counter(volume.place for volume in volumes)
     waiting = {volume.place for volume in volumes if not volume.fast_restore_runs}

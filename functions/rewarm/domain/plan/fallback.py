@@ -4,9 +4,9 @@ The choice goes by what is left: of the deadline, of the budget, and of the volu
 volume that was announced as usable, so only a strategy that works in place may follow.
 
 If EC2 refuses a rate, other volumes hold it until they are loaded. A volume that waits for its turn asks
-again until the latest time at which the plan has the rate free. After that it asks for the same rate again
-only while that can be in time, all other strategies in time cost more, and waiting does not lose them. Many
-volumes may wait, and EC2 takes few CreateVolume requests a second, so each asks at its turn.
+again until the latest time at which the plan has the rate free. After that it asks only while that can be in
+time, all other strategies in time cost more, and waiting does not lose them. Many volumes may wait, and EC2
+accepts few CreateVolume requests a second, so each asks at its turn.
 """
 
 from __future__ import annotations
@@ -65,8 +65,6 @@ LEAST_WAIT_SECONDS, SHARE_OF_OVERDUE = 15, 0.2
 LEAST_PAUSE_SECONDS, SHARE_OF_TIME = 30, 0.01
 """The same after that; of the time until the deadline."""
 IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})
-MOST_WARM_UPS = 1
-"""So often a volume is read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +140,8 @@ class Takeover:
 def take_over(situation: Situation, options: Sequence[Option]) -> Takeover:
     """In time before late; of those in time the cheapest, of the late ones the earliest.
 
-    A standstill, and a volume that is slow after all, the agent reads first, where there is one: that is the
-    same plan on the same volume, so it is done also where the request demands a strategy.
+    If loading stalled or the volume is slow, the agent warms it first, if there is one. That is the same plan
+    on the same volume, so it is allowed even if the request demands a strategy.
     """
     if situation.error == NOT_FAST and situation.failed is Strategy.REWIND:
         return Takeover(

@@ -294,8 +294,8 @@ class _Seeker:
         return found
 
     def bound(self, indices: Sequence[int]) -> Decimal:
-        """No mix of these volumes costs less: their price without instances and fast snapshot restore, less
-        the most that each instance and each snapshot can save by itself.
+        """No mix of these volumes costs less: their price without instances and fast snapshot restore, minus
+        the most that each instance and each snapshot can save.
         """
         otherwise = {index: self._volumes[index].otherwise_usd or ZERO for index in indices}
         total = sum(otherwise.values(), ZERO)

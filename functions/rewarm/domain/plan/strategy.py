@@ -1,7 +1,7 @@
 """The choice: the cheapest strategy that is at full speed in time, with its reasons and the rejected ones'.
 
-Rule: of the strategies within the budget, the cheapest whose P90 meets the deadline; if none does, the one
-with the earliest P90, marked as too late, or a refusal where the request is strict. Ties: earlier P90, then
+Rule: of the strategies within the budget, the cheapest whose P90 meets the deadline. If none does, the one
+with the earliest P90, marked as too late, or a refusal if the request is strict. Ties: earlier P90, then
 earlier P50, then the order of ESTIMATORS. Several volumes: see rewarm.domain.plan.allocation.
 """
 
@@ -180,7 +180,7 @@ def _as_given(
 
 def _paid_together(estimate: Estimate, facts: VolumeFacts, share: Share, book: PriceBook) -> Estimate:
     """With the volume's part of what several volumes of the fleet pay together."""
-    lines: tuple[cost.CostLine, ...]
+    lines: tuple[cost.CostPart, ...]
     if share.fast_restore_usd:
         seconds = estimate.times.ready_p90
         lines = (cost.shared_fast_restore(share.fast_restore_usd, share.sharers, seconds),)

@@ -10,13 +10,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from rewarm.domain.model import MIB, BoostSettings, InstanceEbsLimits, PriceBook, Strategy, VolumeSettings
+from rewarm.domain.model import MIB, Boost, InstanceEbsLimits, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.plan import cost, estimates
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Infeasible, Outcome, Times
 from rewarm.domain.plan.facts import NO_WAIT, VolumeFacts
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import MB_S, PROVISIONED_IOPS, Quantiles
-from rewarm.domain.volume.volume_types import SSD_IO_KIB, VOLUME_TYPES, VolumeSpeed
+from rewarm.domain.volume.volume_types import SSD_IO_KIB, VOLUME_TYPES, VolumeLimits
 
 BURST_SECONDS = 1_800
 """EC2 user guide, "EBS-optimized instance types": the maximum for 30 minutes at least once in 24 hours. It is
@@ -72,7 +72,7 @@ def by_hand_seconds(facts: VolumeFacts) -> dict[str, float]:
     return {name: usable + size_gib * 1_024 / min(mib_s, most) for name, mib_s in speeds.items()}
 
 
-def warm_up_times(facts: VolumeFacts, speed: VolumeSpeed) -> Times:
+def warm_up_times(facts: VolumeFacts, speed: VolumeLimits) -> Times:
     """With a volume of this speed."""
     timings = facts.timings
     reading = Quantiles(_seconds(facts, *_expected(facts, speed)), _seconds(facts, *_promised(facts, speed)))
@@ -82,7 +82,7 @@ def warm_up_times(facts: VolumeFacts, speed: VolumeSpeed) -> Times:
 
 
 def reading_estimate(
-    strategy: Strategy, facts: VolumeFacts, speed: VolumeSpeed, parts: tuple[cost.CostLine, ...]
+    strategy: Strategy, facts: VolumeFacts, speed: VolumeLimits, parts: tuple[cost.CostPart, ...]
 ) -> Estimate:
     """Of a strategy that lets the agent read from a volume of this speed."""
     return Estimate(
@@ -94,7 +94,7 @@ def reading_estimate(
     )
 
 
-def read_limit_mib_s(facts: VolumeFacts, speed: VolumeSpeed) -> float:
+def read_limit_mib_s(facts: VolumeFacts, speed: VolumeLimits) -> float:
     """What volume, instance and the user allow the agent on the whole, expected; S3 aside."""
     own, instance = min(speed.burst_mib_s, _ceiling(facts)), instance_rate(facts, expected=True)
     return facts.written_bytes / MIB / _seconds(facts, own, instance) if facts.written_bytes else own
@@ -123,14 +123,14 @@ def most_of_use_mib_s(facts: VolumeFacts) -> float:
     return min(from_s3, instance, _ceiling(facts))
 
 
-def _expected(facts: VolumeFacts, speed: VolumeSpeed) -> tuple[float, InstanceRate]:
+def _expected(facts: VolumeFacts, speed: VolumeLimits) -> tuple[float, InstanceRate]:
     """The volume's own rate, and the instance's for all of them."""
     share = facts.timings.warm_up_share.p50
     own = _own(facts, share * min(speed.burst_mib_s, _ceiling(facts)), _from_s3(facts).p50)
     return own, instance_rate(facts, expected=True, share=share)
 
 
-def _promised(facts: VolumeFacts, speed: VolumeSpeed) -> tuple[float, InstanceRate]:
+def _promised(facts: VolumeFacts, speed: VolumeLimits) -> tuple[float, InstanceRate]:
     instance, share = _promised_instance(facts)
     slowest = min(speed.sustained_mib_s, speed.burst_mib_s, _ceiling(facts))
     return _own(facts, share * slowest, _from_s3(facts).p90), instance
@@ -227,11 +227,11 @@ class Boosts:
     """Those that make the promise better, each by itself."""
     ready_p90: Callable[[float], float]
 
-    def at(self, mib_s: int) -> BoostSettings:
+    def at(self, mib_s: int) -> Boost:
         """0.25 MiB/s for each IOPS is gp3's rule, and what 256 KiB an I/O come to (EBS user guide)."""
         kind = self.settings.volume_type
         had = self.settings.iops or cost.BASE_IOPS.get(kind, 0)
-        return BoostSettings(kind, max(had, mib_s * IOPS_PER_MIB_S), mib_s if kind == "gp3" else None)
+        return Boost(kind, max(had, mib_s * IOPS_PER_MIB_S), mib_s if kind == "gp3" else None)
 
 
 def boosted_warm_up(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
@@ -262,7 +262,7 @@ def at_boost(boosts: Boosts, book: PriceBook, mib_s: int) -> Estimate:
     """One of its steps."""
     facts, boost = boosts.facts, boosts.at(mib_s)
     part = cost.boost(book, boosts.settings, boost, boosts.ready_p90(mib_s))
-    speed = VolumeSpeed(boost.iops, float(mib_s), float(mib_s))
+    speed = VolumeLimits(boost.iops, float(mib_s), float(mib_s))
     parts = (estimates.listing(facts, book), part)
     return replace(reading_estimate(Strategy.BOOSTED_WARM_UP, facts, speed, parts), boost=boost)
 

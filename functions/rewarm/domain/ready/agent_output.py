@@ -1,4 +1,8 @@
-"""What the warm-up agent prints: JSON lines, the last of them the result (warmer/README.md)."""
+"""What the warm-up agent prints and exits with, and what that means for whoever has started it.
+
+It prints JSON lines, the last of them the result (warmer/README.md). Its own table of exit statuses is `enum
+warmer_exit` in warmer/src/base/diag.h, and its manual is warmer/warmer.1.md.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +10,107 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 from rewarm.domain.model import CommandStatus
-from rewarm.domain.ready.agent_exit import INTERRUPTED, is_one_of
 from rewarm.domain.units import size_text
 
+WRONG_CHECKSUM = 65
+"""Of documents/start.sh alone: what was downloaded is not the agent."""
 UNREACHABLE_DETAILS = frozenset(
     {"DeliveryTimedOut", "Undeliverable", "Terminated", "InvalidPlatform", "AccessDenied", "NoInstancesInTag"}
 )
 """Details of commands that never ran (Systems Manager user guide, "Understanding command statuses")."""
 STDERR_SHOWN = 300
+MOST_COUNTED = 2**64
+"""The agent and fio count in 64 bits."""
+LEAST_MEASURED = 1e-9
+"""Less counts as nothing: what is divided by it would be no number."""
+_GOES_ON = frozenset({"Pending", "InProgress", "Cancelling"})
+_CANCELLED = frozenset({"Cancelling", "Cancelled"})
+
+
+class AgentExit(IntEnum):
+    """What the agent exits with; documents/start.sh exits with NO_TRANSFER and ENDED as well."""
+
+    OK = 0
+    UNREADABLE = 1
+    USAGE = 2
+    CANNOT_OPEN = 3
+    INTERRUPTED = 4
+    NO_DEVICE = 66
+    NO_FIO = 67
+    BUSY = 68
+    NO_TRANSFER = 69
+    ENDED = 70
+    NO_ROOM = 73
+    NOT_WHOLE = 80
+    WRONG_VOLUME = 81
+    WRONG_SIZE = 82
+    MOUNTED = 83
+    HELD = 84
+    SWAP = 85
+    READ_ONLY = 86
+    NO_MANIFEST = 87
+    DISTURBED = 88
+    """While blocks were being written, somebody else used the device; the agent stopped at once."""
+    BAD_MANIFEST = 89
+    BAD_PACK = 90
+    DIFFERS = 91
+    TAKEN_BEFORE = 92
+    """An earlier run of this attempt had the device, and this one must not continue it."""
+    NO_UNDO = 93
+    """The old bytes of blocks could not be kept, so these were not written."""
+
+
+WROTE_NOTHING = frozenset(
+    {
+        AgentExit.NO_DEVICE,
+        AgentExit.NOT_WHOLE,
+        AgentExit.WRONG_VOLUME,
+        AgentExit.WRONG_SIZE,
+        AgentExit.MOUNTED,
+        AgentExit.HELD,
+        AgentExit.SWAP,
+        AgentExit.READ_ONLY,
+        AgentExit.NO_MANIFEST,
+        AgentExit.TAKEN_BEFORE,
+    }
+)
+"""This run of `apply` wrote nothing. An earlier run of the same command may have written."""
+IN_USE = frozenset({AgentExit.MOUNTED, AgentExit.HELD, AgentExit.SWAP})
+"""Somebody uses the device; where an agent was killed, the kernel may hold it for a while as well."""
+INTERRUPTED = frozenset({AgentExit.INTERRUPTED, AgentExit.NO_TRANSFER, AgentExit.ENDED})
+"""Something ended the agent that may be over by now: a kill, a restart, S3 out of reach for a while."""
+MAY_PASS = INTERRUPTED | IN_USE | {AgentExit.DISTURBED, AgentExit.TAKEN_BEFORE, AgentExit.NO_UNDO}
+"""A further attempt of `apply` may succeed."""
+
+
+def is_one_of(exit_code: int | None, statuses: frozenset[AgentExit]) -> bool:
+    """Whether the command ended with one of the statuses; never where nobody saw how it ended."""
+    return exit_code is not None and exit_code in statuses
 
 
 def parsed(text: str | bytes) -> dict[str, Any] | None:
-    """The JSON object, or None. The instance wrote it: no number in it may be one that JSON does not know."""
+    """The JSON object, or None. The instance wrote it: a number that nothing can be counted in spoils it."""
     try:
-        value = json.loads(text, parse_constant=_finite, parse_float=_finite)
+        value = json.loads(text, parse_constant=_measured, parse_float=_measured, parse_int=_counted)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _finite(text: str) -> float:
+def _measured(text: str) -> float:
     value = float(text)
-    if not math.isfinite(value):
+    if not math.isfinite(value) or abs(value) > MOST_COUNTED:
+        raise ValueError(text)
+    return value if abs(value) >= LEAST_MEASURED else 0.0
+
+
+def _counted(text: str) -> int:
+    value = int(text)
+    if abs(value) > MOST_COUNTED:
         raise ValueError(text)
     return value
 
@@ -84,13 +164,50 @@ def number(account: Mapping[str, Any] | None, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def numbers(account: Mapping[str, Any] | None) -> str:
-    """How far the agent came, as the beginning of a sentence; empty where it said nothing."""
-    done, total, errors = (whole_number(account, name) for name in ("bytesDone", "bytesTotal", "errors"))
-    if done is None or total is None:
-        return ""
-    unreadable = f", {errors} block{'s' if errors > 1 else ''} unreadable" if errors else ""
-    return f"{size_text(done)} of {size_text(total)}{unreadable}; "
+@dataclass(frozen=True, slots=True)
+class AgentFigures:
+    """The figures of a line of the agent, be it progress or its result; None where it says none."""
+
+    bytes_done: int | None
+    bytes_total: int | None
+    bytes_resumed: int | None
+    blocks_done: int | None
+    blocks_written: int | None
+    blocks_resumed: int | None
+    blocks_equal: int | None
+    samples: int | None
+    errors: int | None
+    eta_seconds: int | None
+    elapsed_seconds: float | None
+    mib_per_second: float | None
+
+    @property
+    def in_words(self) -> str:
+        """How far the agent came, as the beginning of a sentence; empty where it said nothing."""
+        if self.bytes_done is None or self.bytes_total is None:
+            return ""
+        unreadable = (
+            f", {self.errors} block{'s' if self.errors > 1 else ''} unreadable" if self.errors else ""
+        )
+        return f"{size_text(self.bytes_done)} of {size_text(self.bytes_total)}{unreadable}; "
+
+
+def figures(account: Mapping[str, Any] | None) -> AgentFigures:
+    """As warmer/warmer.1.md names them."""
+    return AgentFigures(
+        bytes_done=whole_number(account, "bytesDone"),
+        bytes_total=whole_number(account, "bytesTotal"),
+        bytes_resumed=whole_number(account, "bytesResumed"),
+        blocks_done=whole_number(account, "blocksDone"),
+        blocks_written=whole_number(account, "blocksWritten"),
+        blocks_resumed=whole_number(account, "blocksResumed"),
+        blocks_equal=whole_number(account, "blocksEqual"),
+        samples=whole_number(account, "samples"),
+        errors=whole_number(account, "errors"),
+        eta_seconds=whole_number(account, "etaSeconds"),
+        elapsed_seconds=number(account, "elapsedSeconds"),
+        mib_per_second=number(account, "mibPerSecond"),
+    )
 
 
 def ending(status: CommandStatus) -> str:
@@ -100,10 +217,6 @@ def ending(status: CommandStatus) -> str:
     )
     words = " ".join(status.stderr.split())[-STDERR_SHOWN:]
     return f"{status.status_details or status.status}{exit_status}{f': {words}' if words else ''}"
-
-
-_GOES_ON = frozenset({"Pending", "InProgress", "Cancelling"})
-_CANCELLED = frozenset({"Cancelling", "Cancelled"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ A volume is measured by random 4 KiB reads, one at a time, against what its type
 
 VolumeReadOps comes as sums of a minute: late, twice, in any order or never. Stable: the latest whole minutes
 after the end of our reads (`minutes` of them) each read no more than before the warm-up, with some tolerance.
-Where an application reads the volume meanwhile, the count never goes back: then the mean time of a read
+If an application reads the volume meanwhile, the count stays high. Then the mean time of a read
 (VolumeTotalReadTime / VolumeReadOps) must be that of a warm volume.
 """
 
@@ -166,8 +166,8 @@ def _next_minute(instant: datetime) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadExpectation:
-    """What random 4 KiB reads at depth 1 should come to, at least (IOPS) and at most (ms)."""
+class ExpectedReads:
+    """What the volume's type and limits promise for random 4 KiB reads, one at a time."""
 
     p50_ms: float
     p99_ms: float
@@ -175,7 +175,7 @@ class ReadExpectation:
     limited_by: str
 
 
-def expected_reads(settings: VolumeSettings, instance: InstanceEbsLimits | None = None) -> ReadExpectation:
+def expected_reads(settings: VolumeSettings, instance: InstanceEbsLimits | None = None) -> ExpectedReads:
     """By the volume's type and IOPS, and by the instance where its limits are known."""
     iops, limited_by = _iops_limit(settings, instance)
     hdd = settings.volume_type in HDD_TYPES
@@ -184,7 +184,7 @@ def expected_reads(settings: VolumeSettings, instance: InstanceEbsLimits | None 
     if at_limit <= p50:
         limited_by = f"latency of {settings.volume_type}"
     p99 = max(HDD_P99_LIMIT_MS if hdd else SSD_P99_LIMIT_MS, THROTTLED_READS * at_limit)
-    return ReadExpectation(max(p50, at_limit), p99, 1_000 / max(p50, at_limit), limited_by)
+    return ExpectedReads(max(p50, at_limit), p99, 1_000 / max(p50, at_limit), limited_by)
 
 
 def p99_limit_ms(wanted: float | None, settings: VolumeSettings) -> float:

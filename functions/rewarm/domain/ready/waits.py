@@ -1,8 +1,8 @@
-"""How long until the next look at a volume that is being loaded, and which event of AWS ends the wait sooner.
+"""How long until the next check of a volume that is being loaded, and which event of AWS ends the wait early.
 
-A wait is short near the end and long while the end is far: a look and its wait write up to 14 of an
-execution's 25,000 history events. AWS's events are best effort: lost, repeated, late or in any order. So an
-event only ends a wait, and the step then asks AWS itself.
+Waits are short near the end and long before. A check and its wait write up to 14 of an execution's 25,000
+history events. AWS's events are best effort: lost, repeated, late or in any order. So an event only ends a
+wait, and the step then asks AWS itself.
 """
 
 from __future__ import annotations

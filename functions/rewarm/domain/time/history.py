@@ -1,10 +1,10 @@
 """From an account's finished restores to the figures of the next estimate.
 
-Each figure is learned by itself: the observations of the restores that are most alike (at most NEAREST, each
-with its weight) together with the prior, by the quantiles of domain/time/timings.py. Where a duration is a
-fixed delay on top of one that grows with the size, short ones teach the delay and long ones the growth: in
-each, the other part is small. Failed and cancelled restores are no records; what a fault stretched is one
-wild value among others, which moves a median to its neighbour at most.
+Each figure is learned by itself, by the quantiles of domain/time/timings.py. They take the observations of
+the most similar restores (at most NEAREST, each with its weight) together with the prior. Some durations are
+a fixed delay and a part that grows with the size. Short ones teach the delay and long ones the growth,
+because the other part is small in each. Failed and cancelled restores are no records. A duration that a fault
+has stretched is one wild value among others, which moves a median to its neighbour at most.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SimilarRestores:
             for record in self.records
             if (value := figure(record)) is not None
         ]
-        found.sort(key=lambda one: (-one[0], one[1]))
+        found.sort(key=lambda weighed: (-weighed[0], weighed[1]))
         return [WeightedValue(value, counts) for counts, _, value in found[:NEAREST]]
 
     def duration(self, figure: Figure, prior: Quantiles) -> Quantiles:

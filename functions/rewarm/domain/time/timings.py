@@ -39,15 +39,15 @@ class Quantiles:
 
 
 @dataclass(frozen=True, slots=True)
-class FigureBasis:
-    """The source of the figures: priors, a calibration of this account, or a number of its restores."""
+class Basis:
+    """What an estimate rests on: shipped priors, `rewarm calibrate`, or so many restores of this account."""
 
     source: Literal["priors", "calibration", "history"] = "priors"
-    restores: int = 0
+    restores: int = field(default=0, metadata={"ge": 0})
 
 
-BY_PRIORS = FigureBasis()
-BY_CALIBRATION = FigureBasis("calibration")
+BY_PRIORS = Basis()
+BY_CALIBRATION = Basis("calibration")
 MB_S = 1_000_000 / MIB
 """Published speeds are in MB/s."""
 FIRST_TOUCH_SECONDS = 0.091
@@ -125,11 +125,11 @@ class Timings:
         """What S3 gives a volume of the type."""
         return self.first_touch_io_mib_s if volume_type in PROVISIONED_IOPS else self.first_touch_mib_s
 
-    def basis_of(self, strategy: Strategy) -> FigureBasis:
+    def basis_of(self, strategy: Strategy) -> Basis:
         """What an estimate of the strategy rests on."""
         count = self.restores.get(strategy, 0)
         if count:
-            return FigureBasis("history", count)
+            return Basis("history", count)
         return BY_CALIBRATION if strategy in self.measured_here else BY_PRIORS
 
 

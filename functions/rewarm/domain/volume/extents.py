@@ -105,15 +105,6 @@ def joined(parts: Iterable[Runs]) -> Iterator[Runs]:
         yield Runs([Extent(start, count)])
 
 
-def clip(extents: Iterable[Extent], size_gib: int) -> Iterator[Extent]:
-    """Without what lies beyond the end of a volume of this size."""
-    end = size_gib * GIB // BLOCK_BYTES
-    for extent in extents:
-        count = min(extent.block_count, end - extent.start_block)
-        if count > 0:
-            yield Extent(extent.start_block, count)
-
-
 class Scope(StrEnum):
     """What is asked of the agent, and what its result says that it read."""
 

@@ -43,8 +43,8 @@ class VolumeType:
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeSpeed:
-    """What a volume can read; gp2 and the HDD types sustain less than they burst."""
+class VolumeLimits:
+    """What the new volume can read once it is warm."""
 
     iops: int
     sustained_mib_s: float
@@ -169,7 +169,7 @@ def _throughput(
     return min(most, asked or lent or volume_type.min_throughput_mib_s)
 
 
-def speed(settings: VolumeSettings) -> VolumeSpeed:
+def speed(settings: VolumeSettings) -> VolumeLimits:
     """What the volume can read once it is warm."""
     if settings.volume_type in HDD_TYPES:
         return _hdd_speed(settings)
@@ -181,7 +181,7 @@ def speed(settings: VolumeSettings) -> VolumeSpeed:
     burst = throughput
     if settings.volume_type == "gp2":
         burst = max(throughput, 128.0 if settings.size_gib <= GP2_SLOW_TO_GIB else 250.0)
-    return VolumeSpeed(iops=iops, sustained_mib_s=throughput, burst_mib_s=burst)
+    return VolumeLimits(iops=iops, sustained_mib_s=throughput, burst_mib_s=burst)
 
 
 def _default_iops(settings: VolumeSettings) -> int:
@@ -190,10 +190,12 @@ def _default_iops(settings: VolumeSettings) -> int:
     return 3_000
 
 
-def _hdd_speed(settings: VolumeSettings) -> VolumeSpeed:
+def _hdd_speed(settings: VolumeSettings) -> VolumeLimits:
     """MiB/s a TiB: st1 40, bursting to 250; sc1 12, bursting to 80; at most 500 and 250."""
-    base, burst, ceiling, iops = (40, 250, 500, 500) if settings.volume_type == "st1" else (12, 80, 250, 250)
+    base, burst, ceiling, iops = (
+        (40, 250, 500.0, 500) if settings.volume_type == "st1" else (12, 80, 250.0, 250)
+    )
     tib = settings.size_gib / 1024
-    return VolumeSpeed(
+    return VolumeLimits(
         iops=iops, sustained_mib_s=min(base * tib, ceiling), burst_mib_s=min(burst * tib, ceiling)
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,13 +31,7 @@ PLAIN = {
     "StepFunctions.SdkClientException": "Step Functions could not be reached.",
     "Sandbox.Timedout": "A function took longer than it is allowed to.",
 }
-CLEAN_UP_MARK = " Clean-up failed too: "
-"""Text between the two causes in statemachine/restore_volume.asl.yaml."""
-FALLBACK_MARK = " And then: "
-"""Text there before the reason why no other plan took over."""
-STATE_MARK = re.compile(r"At (?P<state>[A-Z][A-Za-z ]*): ")
-"""How statemachine/restore_volume.asl.yaml begins the cause of its failure: with the state that failed."""
-MAX_DEPTH = 5
+MAX_DEPTH = 6
 MAX_SENTENCE = 1_500
 
 
@@ -49,41 +45,15 @@ class Explanation:
 
 
 def explain(error: str, cause: str | None) -> Explanation:
-    """The error and cause inside Lambda's `{errorMessage, errorType}` and executions' `{Error, Cause}`."""
+    """The error and cause inside Lambda's `{errorMessage, errorType}` and executions' `{Error, Cause}`.
+
+    An execution of restore-volume fails with its `failure` as JSON (VolumeFailure of the contracts).
+    """
     explanation = _unwrap(error, cause or "", MAX_DEPTH)
     return replace(explanation, sentence=_cut(explanation.sentence))
 
 
 def _unwrap(error: str, cause: str, depth: int) -> Explanation:
-    marked = STATE_MARK.match(cause)
-    first, why, second = _split(cause[marked.end() :] if marked else cause)
-    found = _unwrap_one(error, first, depth)
-    if why:
-        found = replace(found, sentence=f"{_ended(found.sentence)} {why}")
-    if second is not None:
-        clean_up = _unwrap(error, second, depth).sentence
-        found = replace(found, sentence=f"{_ended(found.sentence)}{CLEAN_UP_MARK}{clean_up}")
-    return replace(found, state=found.state or marked["state"]) if marked else found
-
-
-def _split(cause: str) -> tuple[str, str, str | None]:
-    """A cause, why no other plan took over, and the cause of the clean-up, if that failed too.
-
-    The marks may also stand inside a JSON text.
-    """
-    text = cause.lstrip()
-    end = 0
-    if text.startswith("{"):
-        try:
-            end = json.JSONDecoder().raw_decode(text)[1]
-        except ValueError:
-            return cause, "", None
-    rest, mark, second = text[end:].partition(CLEAN_UP_MARK)
-    first, _, why = rest.partition(FALLBACK_MARK)
-    return text[:end] + first, why, second if mark else None
-
-
-def _unwrap_one(error: str, cause: str, depth: int) -> Explanation:
     document = _object(cause)
     if document is None or depth == 0:
         return Explanation(error, _plain(error, cause))
@@ -94,11 +64,27 @@ def _unwrap_one(error: str, cause: str, depth: int) -> Explanation:
     inner_error = document.get("Error", document.get("error"))
     inner_cause = document.get("Cause", document.get("cause"))
     if isinstance(inner_error, str):
-        return _unwrap(inner_error, inner_cause if isinstance(inner_cause, str) else "", depth - 1)
+        found = _unwrap(inner_error, inner_cause if isinstance(inner_cause, str) else "", depth - 1)
+        return _with_rest(found, document, depth)
     status = document.get("Status", document.get("status"))
     if isinstance(status, str) and status != "FAILED":
         return Explanation(error, f"The execution of a volume ended as {status}.")
     return Explanation(error, _plain(error, cause))
+
+
+def _with_rest(found: Explanation, failure: Mapping[str, Any], depth: int) -> Explanation:
+    """With what else statemachine/restore_volume.asl.yaml keeps in its `failure`.
+
+    These are the state that failed, why no other plan took over, and the causes of clean-ups that failed too.
+    """
+    sentence, state, why = found.sentence, failure.get("state"), failure.get("noFallback")
+    if isinstance(why, str):
+        sentence = f"{_ended(sentence)} {why}"
+    causes = failure.get("cleanUps")
+    for cause in causes if isinstance(causes, list) else ():
+        clean_up = _unwrap(found.error, str(cause), depth - 1).sentence
+        sentence = f"{_ended(sentence)} Clean-up failed too: {clean_up}"
+    return replace(found, sentence=sentence, state=found.state or (state if isinstance(state, str) else None))
 
 
 def _object(text: str) -> dict[str, Any] | None:
@@ -114,10 +100,14 @@ def _from_fragment(text: str) -> dict[str, Any] | None:
     if not text.lstrip().startswith("{"):
         return None
     found: dict[str, Any] = {}
-    for name in ("errorMessage", "errorType", "Error", "Cause", "Status"):
+    for name in ("errorMessage", "errorType", "Error", "Cause", "Status", "state", "error"):
         match = re.search(rf'"{name}"\s*:\s*("(?:[^"\\]|\\.)*")', text)
         if match:
             found[name] = json.loads(match.group(1))
+    match = re.search(r'"cause"\s*:\s*("(?:[^"\\]|\\.)*)', text)
+    if match:  # the last of a volume's failure, and perhaps what is cut
+        with suppress(ValueError):
+            found["cause"] = json.loads(match.group(1) + '"')
     return found or None
 
 

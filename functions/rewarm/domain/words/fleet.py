@@ -8,23 +8,11 @@ from datetime import datetime
 from decimal import Decimal
 
 from rewarm.domain.units import clock_text, count_text, duration_text, usd_text
-from rewarm.domain.words.message import Message, Severity
+from rewarm.domain.words.message import Message, PricedPlan, Severity
 
 KIND = "Fleet"
 MOST_NAMED = 5
 """Failed volumes that a message names; the report has all."""
-
-
-@dataclass(frozen=True, slots=True)
-class FleetPrice:
-    """What the plan of a run says, and what has come of it once the run is over."""
-
-    usd: Decimal
-    ready_at: datetime
-    why: str = ""
-    could_save_usd: Decimal = Decimal(0)
-    billed_usd: Decimal | None = None
-    """By Rewarm's own clock; None where a part of it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +26,9 @@ class FleetEnd:
     """A line for each volume that is not ready."""
     cause: str | None = None
     """Why the fleet ended before its restores had."""
-    price: FleetPrice | None = None
+    plan: PricedPlan | None = None
+    billed_usd: Decimal | None = None
+    """By Rewarm's own clock; None where a part of it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,55 +40,55 @@ class FleetStart:
     at_once: int
     run: int
     deadline_at: datetime | None
-    price: FleetPrice | None = None
+    plan: PricedPlan | None = None
     """None where each of them plans on its own."""
 
 
 def planned(fleet_id: str, start: FleetStart) -> Message:
     """The message that the restores of a run begin, with the plan of all."""
-    deadline_at, price = start.deadline_at, start.price
+    deadline_at, plan = start.deadline_at, start.plan
     again = "" if start.run == 1 else " Volumes that are ready already are not restored again."
     until = f", to be ready by {clock_text(deadline_at)}" if deadline_at is not None else ""
     parallel = f", at most {start.at_once:,} at once" if start.at_once < start.restores else ""
     message = _message(
         "fleet-planned",
         fleet_id,
-        f"{count_text(start.volumes, 'volume')} of {fleet_id} will be restored{_for(price, deadline_at)}",
+        f"{count_text(start.volumes, 'volume')} of {fleet_id} will be restored{_for(plan, deadline_at)}",
         f"{count_text(start.restores, 'restore')} begin now{parallel}{until}. Volumes to one instance are "
-        f"one restore.{again}{_plan(price, deadline_at)}",
-        Severity.WARNING if _late_seconds(price, deadline_at) > 0 else Severity.INFO,
+        f"one restore.{again}{_plan(plan, deadline_at)}",
+        Severity.WARNING if _late_seconds(plan, deadline_at) > 0 else Severity.INFO,
         next_steps=(f"GET /fleets/{fleet_id} shows how far it is; DELETE stops it.",),
     )
-    return message if price is None else replace(message, fields=tuple(_fields(price, deadline_at)))
+    return message if plan is None else replace(message, fields=tuple(_fields(plan, deadline_at)))
 
 
-def _late_seconds(price: FleetPrice | None, deadline_at: datetime | None) -> float:
-    if price is None or deadline_at is None:
+def _late_seconds(plan: PricedPlan | None, deadline_at: datetime | None) -> float:
+    if plan is None or deadline_at is None:
         return 0.0
-    return (price.ready_at - deadline_at).total_seconds()
+    return (plan.ready_p90_at - deadline_at).total_seconds()
 
 
-def _for(price: FleetPrice | None, deadline_at: datetime | None) -> str:
-    if price is None:
+def _for(plan: PricedPlan | None, deadline_at: datetime | None) -> str:
+    if plan is None:
         return ""
-    late = ", too late" if _late_seconds(price, deadline_at) > 0 else ""
-    return f" for {usd_text(price.usd)}{late}"
+    late = ", too late" if _late_seconds(plan, deadline_at) > 0 else ""
+    return f" for {usd_text(plan.total_cost_usd)}{late}"
 
 
-def _plan(price: FleetPrice | None, deadline_at: datetime | None) -> str:
-    if price is None:
+def _plan(plan: PricedPlan | None, deadline_at: datetime | None) -> str:
+    if plan is None:
         return " There is no plan for all: each restore plans on its own."
-    late = _late_seconds(price, deadline_at)
+    late = _late_seconds(plan, deadline_at)
     if late <= 0:
-        return f" {price.why}"
+        return f" {plan.why}"
     by = duration_text(late)
-    return f" {price.why} The fleet cannot meet its deadline: the last volume is {by} too late (P90)."
+    return f" {plan.why} The fleet cannot meet its deadline: the last volume is {by} too late (P90)."
 
 
-def _fields(price: FleetPrice, deadline_at: datetime | None) -> Iterator[tuple[str, str]]:
-    save = f"; another mix could cost at most {usd_text(price.could_save_usd)} less"
-    yield "Price", usd_text(price.usd) + (save if price.could_save_usd else "")
-    yield "Full speed expected by", f"{clock_text(price.ready_at)} (P90)"
+def _fields(plan: PricedPlan, deadline_at: datetime | None) -> Iterator[tuple[str, str]]:
+    save = f"; another mix could cost at most {usd_text(plan.could_save_usd)} less"
+    yield "Price", usd_text(plan.total_cost_usd) + (save if plan.could_save_usd else "")
+    yield "Full speed expected by", f"{clock_text(plan.ready_p90_at)} (P90)"
     if deadline_at is not None:
         yield "Deadline", clock_text(deadline_at)
 
@@ -120,12 +110,12 @@ def progress(fleet_id: str, *, counts: Mapping[str, int], volumes: int, eta: dat
 def ended(fleet_id: str, end: FleetEnd) -> Message:
     """The message of a fleet that is over, with what was planned and what has come of it."""
     message = _ended(fleet_id, end)
-    if end.price is None:
+    if end.plan is None:
         return message
-    billed = "not known yet" if end.price.billed_usd is None else usd_text(end.price.billed_usd)
+    billed = "not known yet" if end.billed_usd is None else usd_text(end.billed_usd)
     fields = (
-        ("Price", f"{billed}; planned were {usd_text(end.price.usd)}"),
-        ("Full speed was expected by", f"{clock_text(end.price.ready_at)} (P90)"),
+        ("Price", f"{billed}; planned were {usd_text(end.plan.total_cost_usd)}"),
+        ("Full speed was expected by", f"{clock_text(end.plan.ready_p90_at)} (P90)"),
     )
     return replace(message, fields=fields)
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Protocol
 
 from rewarm.domain.model import Strategy
 from rewarm.domain.units import clock_text
+from rewarm.domain.words.schedule import ScheduleLine
 
 COPY_PACE = "at up to 3,000 IOPS and 125 MiB/s until everything is copied"
 """EBS user guide, "Copy an Amazon EBS volume"."""
@@ -38,6 +40,19 @@ class Message:
     next_steps: tuple[str, ...] = ()
     kind: str = "Restore"
     links: tuple[tuple[str, str], ...] = ()
+
+
+class PricedPlan(Protocol):
+    """The plan of all volumes together, as the contract PlanSummary has it."""
+
+    total_cost_usd: Decimal
+    could_save_usd: Decimal
+    ready_p90_at: datetime
+    deadline_missed: bool
+    late_seconds: int
+    schedule: list[ScheduleLine]
+    why: str
+    notes: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +91,7 @@ class AnnouncedVolume:
     snapshot_started_at: datetime
     data_bytes: int
     where: str
+    strategy: Strategy
     how: str
     usable_seconds: int
     ready_p50_seconds: int
@@ -94,14 +110,14 @@ class AnnouncedVolume:
     @property
     def is_fast_at_once(self) -> bool:
         """Whether every block is there as soon as the volume can be used."""
-        return self.how.startswith((Strategy.FAST_SNAPSHOT_RESTORE, Strategy.REWIND, Strategy.DIRECT_WRITE))
+        return self.strategy in {Strategy.FAST_SNAPSHOT_RESTORE, Strategy.REWIND, Strategy.DIRECT_WRITE}
 
     @property
     def goes_back(self) -> bool:
         """Whether the restore rewinds a volume and makes none."""
-        return self.how == Strategy.REWIND
+        return self.strategy is Strategy.REWIND
 
     @property
     def is_copy(self) -> bool:
         """Whether it is copied from the source volume, with the data of that moment."""
-        return self.how.startswith(Strategy.VOLUME_CLONE)
+        return self.strategy is Strategy.VOLUME_CLONE

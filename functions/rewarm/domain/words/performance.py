@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rewarm.domain.units import elapsed_text, iso
-from rewarm.domain.volume.performance import Performance
+from rewarm.domain.volume.performance import PerformanceSettings
 from rewarm.domain.words.message import Message, Severity
 
 KIND = "Change"
@@ -23,8 +23,8 @@ class Change:
 
     change_id: str
     volume_id: str
-    original: Performance
-    target: Performance
+    original: PerformanceSettings
+    target: PerformanceSettings
 
     @property
     def in_words(self) -> str:

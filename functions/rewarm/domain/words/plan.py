@@ -12,8 +12,8 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from rewarm.domain.units import clock_text, count_text, duration_text, iso, size_text, usd_text
-from rewarm.domain.words.message import COPY_PACE, AnnouncedVolume, Message, Severity
-from rewarm.domain.words.schedule import PlannedGroup, group_lines
+from rewarm.domain.words.message import COPY_PACE, AnnouncedVolume, Message, PricedPlan, Severity
+from rewarm.domain.words.schedule import ScheduleLine, group_lines
 
 MOST_LINES = 10
 """So many volumes have a line each where no schedule is known; the record has the others."""
@@ -24,21 +24,15 @@ class PlanMessageFacts:
     """The plan of the whole restore."""
 
     volumes: Sequence[AnnouncedVolume]
-    groups: Sequence[PlannedGroup]
-    why: str
+    summary: PricedPlan
     started_by: str
-    total_cost_usd: Decimal
-    ready_p90_at: datetime
     deadline_at: datetime | None
-    deadline_missed: bool
-    late_seconds: int
     by_hand: Mapping[str, float]
     """Seconds by program."""
     prices: str
     dry_run: bool
     waits: bool = False
     """Somebody must approve it first."""
-    notes: Sequence[str] = ()
 
     @property
     def verb(self) -> str:
@@ -50,20 +44,20 @@ class PlanMessageFacts:
 
 def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     """The message before anything is created, or instead of it where the request is a dry run."""
-    subject = subject_of(facts.volumes)
-    sentences = [f"{facts.started_by} {facts.verb}: {subject}.", *plan_lines(facts.volumes, facts.groups)]
+    subject, made = subject_of(facts.volumes), facts.summary
+    sentences = [f"{facts.started_by} {facts.verb}: {subject}.", *plan_lines(facts.volumes, made.schedule)]
     if len(facts.volumes) > 1:
-        sentences.append(f"Together, {facts.why}")
-    sentences += facts.notes
+        sentences.append(f"Together, {made.why}")
+    sentences += made.notes
     together = "" if len(facts.volumes) == 1 else ", together"
     fields = [
-        ("Full speed expected by", f"{clock_text(facts.ready_p90_at)} (P90)"),
-        (f"Extra cost{together}", usd_text(facts.total_cost_usd)),
+        ("Full speed expected by", f"{clock_text(made.ready_p90_at)} (P90)"),
+        (f"Extra cost{together}", usd_text(made.total_cost_usd)),
         ("Prices", facts.prices),
     ]
     if facts.deadline_at is not None:
-        by = f" by {duration_text(facts.late_seconds)}" if facts.late_seconds else ""
-        missed = f" (will be missed{by})" if facts.deadline_missed else ""
+        by = f" by {duration_text(made.late_seconds)}" if made.late_seconds else ""
+        missed = f" (will be missed{by})" if made.deadline_missed else ""
         fields.insert(1, ("Deadline", clock_text(facts.deadline_at) + missed))
     if facts.by_hand:
         times = (f"{duration_text(seconds)} with {name}" for name, seconds in facts.by_hand.items())
@@ -79,7 +73,7 @@ def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
         restore_id=restore_id,
         title=f"{'Plan' if facts.dry_run or facts.waits else 'Restoring'}: {subject}",
         text="\n".join(sentences),
-        severity=Severity.WARNING if facts.deadline_missed else Severity.INFO,
+        severity=Severity.WARNING if made.deadline_missed else Severity.INFO,
         fields=tuple(fields),
         next_steps=steps,
     )
@@ -105,7 +99,7 @@ def subject_of(volumes: Sequence[AnnouncedVolume]) -> str:
     return f"{first.snapshot_id} to {first.where}"
 
 
-def plan_lines(volumes: Sequence[AnnouncedVolume], groups: Sequence[PlannedGroup]) -> list[str]:
+def plan_lines(volumes: Sequence[AnnouncedVolume], groups: Sequence[ScheduleLine]) -> list[str]:
     """The plan of a volume; of several, a line for each group of alike ones."""
     many = len(volumes)
     if many > 1 and groups:
@@ -147,16 +141,14 @@ class ApprovalFacts:
     """The plan that waits, and the question."""
 
     volumes: Sequence[AnnouncedVolume]
-    groups: Sequence[PlannedGroup]
+    summary: PricedPlan
     usd: Decimal
     reason: str
     asked_at: datetime
     until: datetime
-    ready_p90_at: datetime
     deadline_at: datetime | None
     volumes_of_fleet: int | None = None
     """Of a fleet, whose message names no single volume."""
-    why: str = ""
 
 
 def approval(restore_id: str, facts: ApprovalFacts) -> Message:
@@ -165,7 +157,7 @@ def approval(restore_id: str, facts: ApprovalFacts) -> Message:
     fields = [
         ("Price", usd_text(facts.usd)),
         ("Approve by", until),
-        ("Full speed expected by", f"{clock_text(facts.ready_p90_at)} (P90), if it is approved now"),
+        ("Full speed expected by", f"{clock_text(facts.summary.ready_p90_at)} (P90), if it is approved now"),
     ]
     if facts.deadline_at is not None:
         fields.append(("Deadline", clock_text(facts.deadline_at)))
@@ -200,7 +192,7 @@ class _Subject(NamedTuple):
 
 def _place(name: str, facts: ApprovalFacts) -> _Subject:
     if facts.volumes_of_fleet is None:
-        subject, lines = subject_of(facts.volumes), plan_lines(facts.volumes, facts.groups)
+        subject, lines = subject_of(facts.volumes), plan_lines(facts.volumes, facts.summary.schedule)
         return _Subject("restore", f"/restores/{name}", "rewarm cancel", subject, lines)
     subject = f"{count_text(facts.volumes_of_fleet, 'volume')} of {name}"
-    return _Subject("fleet", f"/fleets/{name}", "rewarm fleet cancel", subject, [facts.why])
+    return _Subject("fleet", f"/fleets/{name}", "rewarm fleet cancel", subject, [facts.summary.why])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
 
-from rewarm.domain.model import Strategy
+from rewarm.domain.model import Boost, Strategy
+from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import count_text, duration_text, size_text, usd_text
+from rewarm.domain.volume.performance import performance_of
 
 BY_HAND_WAY = "by-hand"
 FIO_OPTIONS = "--rw=read --bs=1M --iodepth=32 --ioengine=libaio --direct=1 --name=volume-initialize"
@@ -82,23 +84,65 @@ def bar(waits: float, loads_at: float, p50: float, p90: float, end: float) -> st
     return drawn or UNTIL_P90
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedGroup:
-    """Volumes that are restored alike. Seconds count from the plan on; unlike ones have their worst."""
+def strategy_text(strategy: str, rate_mib_s: int | None, boost: Boost | None, separator: str = " ") -> str:
+    """`provisioned-rate (100 MiB/s)`, `boosted-warm-up (gp3 16,000 IOPS, 1,000 MiB/s)`, for a table."""
+    detail = f"{rate_mib_s} MiB/s" if rate_mib_s else ""
+    if boost:
+        throughput = f", {boost.throughput_mib_s:,} MiB/s" if boost.throughput_mib_s else ""
+        detail = detail or f"{boost.volume_type} {boost.iops:,} IOPS{throughput}"
+    return f"{strategy}{separator}({detail})" if detail else strategy
 
-    volumes: int
-    alike: bool
-    snapshot_id: str | None
-    target: str | None
-    data_bytes: int
-    how: str
-    start_seconds: float
-    ready_p50_seconds: float
-    ready_p90_seconds: float
-    deadline_missed: bool
-    each_usd: Decimal
-    together_usd: Decimal
-    bar: str
+
+def how_text(strategy: Strategy, rate_mib_s: int | None, boost: Boost | None) -> str:
+    """`provisioned-rate at 100 MiB/s`, `boosted-warm-up as gp3 with 16,000 IOPS`, for a sentence."""
+    rate = f" at {rate_mib_s} MiB/s" if rate_mib_s else ""
+    return f"{strategy}{rate}{f' as {performance_of(boost).in_words}' if boost else ''}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleLine:
+    """Volumes that are restored alike, in the schedule of a restore. Seconds count from the plan on."""
+
+    volumes: int = field(metadata={"ge": 1})
+    first_index: int
+    alike: bool = field(
+        default=True,
+        metadata={
+            "description": "False where many unlike volumes share the line: each figure is their worst."
+        },
+    )
+    snapshot_id: str | None = field(
+        default=None, metadata={"description": "Null where they come from several."}
+    )
+    target: str | None = field(
+        default=None, metadata={"description": "Instance or zone; null where they go to several."}
+    )
+    data_bytes: int = field(metadata={"description": "Of each."})
+    strategy: Strategy
+    initialization_rate_mib_s: int | None = field(default=None, metadata={"description": "Of each."})
+    boost: Boost | None = None
+    start_seconds: int = field(
+        default=0,
+        metadata={"description": "When they are created: later than 0 where others hold what they need."},
+    )
+    usable_seconds: int
+    ready_p50_seconds: int
+    ready_p90_seconds: int
+    deadline_missed: bool = False
+    each_cost_usd: Decimal = field(metadata={"ge": 0})
+    together_cost_usd: Decimal = field(metadata={"ge": 0})
+    phases: dict[Phase, tuple[float, float]] = field(
+        default_factory=dict,
+        metadata={"description": "P50 and P90 seconds of each part, of one of these volumes."},
+    )
+    bar: str = field(
+        default="",
+        metadata={
+            "description": "The line as a picture of block characters, all of a plan to one scale: light "
+            "shade waits, medium shade prepares and creates, full block loads until P50, dark shade until "
+            "P90."
+        },
+    )
 
     @property
     def subject(self) -> str:
@@ -114,22 +158,23 @@ class PlannedGroup:
     def price(self) -> str:
         """`$0.12 each, $5.64 together`."""
         if self.volumes == 1:
-            return usd_text(self.together_usd)
+            return usd_text(self.together_cost_usd)
         up_to = "" if self.alike else "up to "
-        return f"{up_to}{usd_text(self.each_usd)} each, {usd_text(self.together_usd)} together"
+        return f"{up_to}{usd_text(self.each_cost_usd)} each, {usd_text(self.together_cost_usd)} together"
 
     @property
     def sentence(self) -> str:
         """What becomes of these volumes."""
+        how = how_text(self.strategy, self.initialization_rate_mib_s, self.boost)
         begin = f"begin in {duration_text(self.start_seconds)}, " if self.start_seconds else ""
         late = ", after the deadline" if self.deadline_missed else ""
         ready = (
             f"{duration_text(self.ready_p50_seconds)} (P50) to {duration_text(self.ready_p90_seconds)} (P90)"
         )
-        return f"{self.subject}: {self.how}, {begin}full speed in {ready}{late}, {self.price}."
+        return f"{self.subject}: {how}, {begin}full speed in {ready}{late}, {self.price}."
 
 
-def group_lines(groups: Sequence[PlannedGroup]) -> Iterator[str]:
+def group_lines(groups: Sequence[ScheduleLine]) -> Iterator[str]:
     """The schedule in a message."""
     yield (
         f"Schedule: {WAITS} waits for others, {PREPARES} is prepared and created, {LOADS} loads (P50), "

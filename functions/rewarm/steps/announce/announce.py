@@ -1,7 +1,7 @@
 """States `Announce …`: writes what happened to the record first, then sends the messages.
 
 The message of a volume at full speed is sent even if the record cannot be written. If no channel takes it, or
-this step never runs, the sweeper sends it later (clean_up/ready_messages.py).
+this step never runs, the sweeper sends it later (clean_up/missing_reports.py).
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from types import MappingProxyType
+
+from pydantic import Field
 
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.events import AnnounceEvent
@@ -23,7 +25,7 @@ from rewarm.domain.words.message import Message
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import LinkedPage, Messages, PageLinks
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.announce import approval, ended, fleet, performance, plan, ready, usable
+from rewarm.steps.announce import ended, fleet, performance, plan, ready, usable
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.payloads import with_plans
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes
@@ -35,7 +37,7 @@ Composer = Callable[[AnnounceEvent, KnownRestore], tuple[Message, Change]]
 COMPOSERS = MappingProxyType[str, Composer](
     {
         "plan": plan.announce_plan,
-        "approval": approval.announce_approval,
+        "approval": plan.announce_approval,
         "fallback": plan.announce_fallback,
         "attached": usable.announce_attached,
         "available": usable.announce_available,
@@ -53,32 +55,33 @@ COMPOSERS = MappingProxyType[str, Composer](
 )
 OF_ONE_VOLUME = usable.USABLE | {"fallback", "ready"}
 TRANSIENT = (ServiceUnavailableError, ThrottledError)
-"""Errors for which `Announce Ready` is tried again, so that the record gets its news in the end."""
+"""Errors after which `Announce Ready` is retried, so that the record gets its news in the end."""
 MUST_ARRIVE = frozenset({"ready", "failed"})
-"""Messages that are sent until a channel takes them; the record says that one did."""
+"""Messages that are sent until a channel accepts them, which the record then notes."""
 MUST_BE_TAKEN = MUST_ARRIVE | {"approval", "fleet-ended"}
-"""If no channel takes one, the state is tried again: somebody must know that a restore waits for them."""
+"""The state is retried until a channel accepts such a message: somebody must learn of it."""
 FAILURES = MappingProxyType({"failed": "RestoresFailed", "fallback": "FallBacks"})
 """Event -> the metric that counts it."""
 NOTIFY_ALL = {"slack": True, "email": True}
 WITHOUT_PAGE = ("performance-", "fleet-planned", "fleet-progress")
-"""How messages begin that link no page: a fleet has one when it has ended."""
+"""Events that begin so link no page: a fleet gets its page when it ends."""
 LINK_LASTS = timedelta(days=7)
-"""So that a message of a holiday still has its link afterwards."""
+"""Long enough that the link still works after a holiday."""
 
 
 class AnnounceResult(Contract):
-    """The channels that took the message."""
+    """The channels that accepted the message."""
 
     channels: list[str]
+    repeated: bool = Field(default=False, description="It had been said before, so nothing was sent.")
 
 
 def _metrics(event: AnnounceEvent, result: AnnounceResult) -> Iterator[Metric]:
-    """A failure has one reason wherever it happened, also before there was anything to report.
+    """Counts failures and fallbacks by their reason, also where there is no report.
 
-    A restore whose report could not be written has finished all the same.
+    A restore whose report could not be written counts as finished.
     """
-    if event.event == "unreported" and result.channels:
+    if event.event == "unreported" and not result.repeated:
         yield Metric("RestoresFinished", dimensions={"verdict": "ready"})
     failure = event.details.get("failure")
     metric = FAILURES.get(event.event)
@@ -100,22 +103,21 @@ def announce(
     artifacts: Artifacts | None = None,
     links: PageLinks | None = None,
 ) -> AnnounceResult:
-    """Writes the record, so that it has the news even where no channel takes them, and sends the message.
+    """Writes the news to the record, which has them even if no channel accepts the message, and sends it.
 
-    Returns the channels that took it; none where an earlier try has sent it. Raises RestoreCancelledError,
-    ServiceUnavailableError.
+    Raises RestoreCancelledError, ServiceUnavailableError.
     """
     if ended.is_reported(event, table):
-        return AnnounceResult(channels=[])
+        return AnnounceResult(channels=[], repeated=True)
     if artifacts is not None and "plansKey" in event.details:
         event = with_plans(event, artifacts)
     if event.event in usable.USABLE:
         usable.note_usable(event, table)
     if event.event == "approval":
-        approval.note_asked(event, table)
+        plan.note_asked(event, table)
     message = record_news(event, COMPOSERS[event.event], table)
     if message is None:
-        return AnnounceResult(channels=[])
+        return AnnounceResult(channels=[], repeated=True)
     asked = {"approval": event.details["question"]} if event.event == "approval" else {}
     channels = messages.send({**_as_json(message, event), **asked, **_link(event, links)})
     if event.event in MUST_BE_TAKEN and not channels:
@@ -126,7 +128,7 @@ def announce(
 
 
 def _link(event: AnnounceEvent, links: PageLinks | None) -> JsonObject:
-    """The link to the page of the restore, or of the volume where it has its own, and when the link ends."""
+    """The link to the page of the restore, or to the volume's own page, and when the link expires."""
     until = event.now + LINK_LASTS
     with suppress(RestoreError):
         if links is not None and _has_page(event):
@@ -148,7 +150,7 @@ def _page(event: AnnounceEvent) -> LinkedPage:
 def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) -> Message | None:
     """Composes the message, writes it and its changes to the record, and returns it.
 
-    None where the record says that the message was sent.
+    None if the record says that the message was sent.
     """
     message: Message | None = None
     try:
@@ -164,13 +166,13 @@ def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) ->
     except RestoreError as error:
         if not _is_sent_unrecorded(event, error):
             raise
-        # Where only a write failed, the message says what was read.
+        # If only a write failed, the message still says what was read.
         return message or _of_drill(event, compose(event, KnownRestore())[0])
     return message
 
 
 def _of_drill(event: AnnounceEvent, message: Message) -> Message:
-    """So that nobody takes a drill for the real thing, or its volume for one that stays."""
+    """Says in every message of a drill that it is a drill, and that its volumes will be deleted."""
     if event.request is None or not event.request.is_drill or event.event == "drill":
         return message
     text = f"{message.text}\nThis is a drill: its volumes are deleted at its end."
@@ -178,28 +180,28 @@ def _of_drill(event: AnnounceEvent, message: Message) -> Message:
 
 
 def _is_sent(event: AnnounceEvent, index: int | None, record: KnownRestore) -> bool:
-    """By an earlier try, by the sweeper, or before the execution was redriven."""
+    """Whether an earlier try, the sweeper or an execution before a redrive has sent the message."""
     if event.event not in MUST_ARRIVE:
         return False
-    return (record.told_at if index is None else record.volume(index).told) is not None
+    return (record.message_sent_at if index is None else record.volume(index).message_sent) is not None
 
 
 def _is_sent_unrecorded(event: AnnounceEvent, error: RestoreError) -> bool:
-    """At the last try, or at once where no other try comes, so that it is never sent twice."""
+    """Whether to send without a record: only at the last try, so that nobody gets the message twice."""
     return event.event == "ready" and (
         event.details.get("lastTry") is True or not isinstance(error, TRANSIENT)
     )
 
 
 def _index(event: AnnounceEvent) -> int | None:
-    """The volume of the news; None where they are of the whole restore."""
+    """The volume that the news are about; None if they are about the whole restore."""
     if event.event not in OF_ONE_VOLUME:
         return None
     return VolumeAssignment.model_validate(event.details["volume"]).index
 
 
 def _record(event: AnnounceEvent, index: int | None, restore: RestoreNotes) -> KnownRestore:
-    """As much of the record as the message needs: only the message of a failure needs every volume."""
+    """Reads only what the message needs of the record; the message of a failure needs every volume."""
     if index is not None and event.details["volume"].get("startsInstance"):
         return restore.read_with(index)
     if index is not None:
@@ -208,7 +210,7 @@ def _record(event: AnnounceEvent, index: int | None, restore: RestoreNotes) -> K
 
 
 def _append(restore: RestoreNotes, index: int | None, news: JsonObject, record: KnownRestore) -> None:
-    """Adds the news unless they are the latest already, as in a state that is tried again."""
+    """Adds the news unless they are the latest already, as in a retried state."""
     last = ((record if index is None else record.volume(index)).events or [{}])[-1]
     if (last.get("event"), last.get("text")) == (news["event"], news["text"]):
         return
@@ -216,17 +218,17 @@ def _append(restore: RestoreNotes, index: int | None, news: JsonObject, record: 
 
 
 def _note_sent(event: AnnounceEvent, table: RestoreTable) -> None:
-    """Notes that a channel or the event bus took the message; until then the sweeper sends it.
+    """Notes that a channel or the event bus accepted the message; until then the sweeper sends it.
 
-    A note of a volume that cannot be written is let go, as the state goes on and nobody asks for it.
+    For a volume, a failed write is ignored: the state continues, and the sweeper may repeat the message.
     """
     index = _index(event)
     restore = RestoreNotes(table, event.restore_id)
     if index is None:
-        restore.note_told(event.now)
+        restore.note_message_sent(event.now)
         return
     with suppress(RestoreError):
-        restore.volume(index).note_told(event.now)
+        restore.volume(index).note_message_sent(event.now)
 
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:

@@ -24,7 +24,7 @@ from rewarm.steps.record.restore import (
 
 
 class EndedDetails(Contract):
-    """Details of `failed` and `unreported`; `results` are empty where it failed before there were volumes."""
+    """Details of `failed` and `unreported`; `results` is empty if the restore failed without volumes."""
 
     failure: Failure
     results: list[JsonObject]
@@ -55,18 +55,18 @@ class DrilledDetails(Contract):
 
 def announce_drill(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a drill whose volumes came to full speed, in time or not."""
-    told = DrilledDetails.model_validate(event.details).drill
+    drill = DrilledDetails.model_validate(event.details).drill
     outcome = words.DrillEnd(
-        runbook=told.runbook,
-        passed=told.outcome == "passed",
-        recovery=(told.recovery_seconds or 0, told.recovery_objective_seconds),
-        point=(told.point_seconds or 0, told.point_objective_seconds),
+        runbook=drill.runbook,
+        passed=drill.outcome == "passed",
+        recovery=(drill.recovery_seconds or 0, drill.recovery_objective_seconds),
+        point=(drill.point_seconds or 0, drill.point_objective_seconds),
     )
     return words.drilled(event.restore_id, outcome), nothing
 
 
 def _failure_of_report(record: KnownRestore) -> Failure | None:
-    """The failure that `Report` wrote before its answer was lost: it had read every volume's result."""
+    """The failure that `Report` wrote before its answer was lost: it knows every volume's result."""
     return record.failure.named if record.report_key else None
 
 
@@ -80,7 +80,7 @@ def announce_unreported(event: AnnounceEvent, _record: KnownRestore) -> tuple[Me
 
 
 def is_reported(event: AnnounceEvent, table: RestoreTable) -> bool:
-    """Whether only the answer of `Report` was lost: then nothing is missing and nobody needs a message."""
+    """Whether the report exists and only the answer of `Report` was lost: then no message is needed."""
     if event.event != "unreported":
         return False
     return bool(RestoreNotes(table, event.restore_id).read().report_key)

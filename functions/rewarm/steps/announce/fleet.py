@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.fleets import FleetAccount, PrepareFleetResult, ReportFleetResult
 from rewarm.contracts.request import Notify
-from rewarm.contracts.values import PlanSummary
 from rewarm.domain.fleets import ENDS, FleetStatus
 from rewarm.domain.units import iso
 from rewarm.domain.words import fleet as words
@@ -48,36 +45,37 @@ def announce_fleet_plan(event: AnnounceEvent, _record: KnownRestore) -> tuple[Me
         at_once=prepared.max_concurrency,
         run=details.run,
         deadline_at=prepared.deadline_at,
-        price=_price(prepared.plan),
+        plan=prepared.plan,
     )
     return words.planned(event.restore_id, start), nothing
 
 
-def _price(plan: PlanSummary | None, billed_usd: Decimal | None = None) -> words.FleetPrice | None:
-    if plan is None:
-        return None
-    return words.FleetPrice(plan.total_cost_usd, plan.ready_p90_at, plan.why, plan.could_save_usd, billed_usd)
-
-
 def announce_fleet_progress(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
-    """The message of how far a fleet is; the record keeps it, so that it is not sent twice."""
+    """The message of a fleet's progress; the record notes what it said, so that it is not sent twice."""
     account = FleetProgressDetails.model_validate(event.details).account
     over = sum(account.counts.get(state, 0) for state in ENDS)
     message = words.progress(
         event.restore_id, counts=account.counts, volumes=account.volume_count, eta=account.eta
     )
-    return message, lambda restore: restore.table.update(restore.restore_id, {"endedTold": over})
+    return message, lambda restore: restore.table.update(restore.restore_id, {"endedAnnounced": over})
 
 
 def announce_fleet_end(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a fleet that is over; the record gets its status with it."""
     report = FleetEndDetails.model_validate(event.details).report
     failed = [
-        f"{_named(one.snapshot)} ({one.restore_id}): {one.cause or 'its restore says why'}"
-        for one in report.failed
+        f"{_named(volume.snapshot)} ({volume.restore_id}): {volume.cause or 'its restore says why'}"
+        for volume in report.failed
     ]
-    price = _price(report.plan, report.billed_usd)
-    end = words.FleetEnd(report.verdict, report.volume_count, report.ready, failed, report.cause, price)
+    end = words.FleetEnd(
+        verdict=report.verdict,
+        volume_count=report.volume_count,
+        ready=report.ready,
+        failed=failed,
+        cause=report.cause,
+        plan=report.plan,
+        billed_usd=report.billed_usd,
+    )
     changes = {
         "finishedAt": iso(event.now),
         "failure": {"cause": report.cause} if report.cause else None,
@@ -91,5 +89,5 @@ def announce_fleet_end(event: AnnounceEvent, _record: KnownRestore) -> tuple[Mes
 
 
 def _named(snapshot: JsonObject) -> str:
-    """The snapshot, or what it was looked for by."""
+    """The snapshot, or what the request named it by."""
     return str(snapshot.get("snapshotId") or snapshot.get("volumeId") or snapshot.get("tags") or "a volume")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from rewarm.contracts.base import Contract
 from rewarm.contracts.events import AnnounceEvent
-from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
+from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.contracts.request import Notify
 from rewarm.contracts.values import Failure
 from rewarm.domain.units import iso
+from rewarm.domain.volume.performance import PerformanceSettings
 from rewarm.domain.words import performance as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
@@ -62,6 +63,4 @@ def announce_change_failure(event: AnnounceEvent, _record: KnownRestore) -> tupl
 
 
 def _change(event: AnnounceEvent, details: ChangeDetails) -> words.Change:
-    return words.Change(
-        event.restore_id, details.volume_id, details.original.values(), details.target.values()
-    )
+    return words.Change(event.restore_id, details.volume_id, details.original, details.target)

@@ -1,15 +1,29 @@
-"""States `Announce Plan` and `Announce Fallback`: how the volumes will be restored."""
+"""States `Announce Plan`, `Announce Approval` and `Announce Fallback`: how the volumes will be restored.
+
+With `Announce Approval` the restore or the fleet waits with its plan until somebody approves it.
+"""
 
 from __future__ import annotations
 
 from rewarm.contracts.base import Contract, Instant
 from rewarm.contracts.events import AnnounceEvent
-from rewarm.contracts.values import Failure, Plan, PlanSummary, Trigger, VolumeAssignment, VolumePlan
+from rewarm.contracts.request import Notify
+from rewarm.contracts.values import (
+    ApprovalQuestion,
+    Failure,
+    Plan,
+    PlanSummary,
+    Trigger,
+    VolumeAssignment,
+    VolumePlan,
+)
 from rewarm.domain.units import clock_text
 from rewarm.domain.words import plan as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
-from rewarm.steps.announce.volume_facts import planned_groups, planned_volume
+from rewarm.ports.restores import RestoreTable
+from rewarm.steps.announce.usable import planned_volume
+from rewarm.steps.record.approvals import ask
 from rewarm.steps.record.restore import Change, KnownRestore, nothing
 
 
@@ -38,20 +52,14 @@ def announce_plan(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message,
     summary = details.summary
     facts = words.PlanMessageFacts(
         volumes=[planned_volume(planned.volume, planned.plan) for planned in details.plans],
-        groups=planned_groups(summary),
-        why=summary.why,
+        summary=summary,
         started_by=_started_by(details.trigger),
-        total_cost_usd=summary.total_cost_usd,
-        ready_p90_at=summary.ready_p90_at,
         deadline_at=details.deadline_at,
-        deadline_missed=summary.deadline_missed,
-        late_seconds=summary.late_seconds,
         by_hand={way.program: way.ready_seconds for way in summary.by_hand},
         prices=f"{summary.price_source}, {clock_text(summary.price_book_as_of)[:10]}"
         + (" (more than 90 days old)" if summary.price_book_stale else ""),
         dry_run=event.request is not None and event.request.dry_run,
         waits=summary.needs_approval is not None,
-        notes=summary.notes,
     )
     message = words.plan(event.restore_id, facts)
     return message, lambda restore: restore.note_planned(summary, details.plans)
@@ -72,3 +80,37 @@ def announce_fallback(event: AnnounceEvent, _record: KnownRestore) -> tuple[Mess
     details = FallbackDetails.model_validate(event.details)
     reason = explain(details.failure.error, details.failure.cause).sentence
     return words.fallback(event.restore_id, planned_volume(details.volume, details.plan), reason), nothing
+
+
+class ApprovalDetails(Contract):
+    """Details of `approval`."""
+
+    question: ApprovalQuestion
+    summary: PlanSummary
+    plans: list[VolumePlan] = []
+    deadline_at: Instant | None = None
+    volume_count: int | None = None
+    """Only for a fleet, whose message has no plans."""
+    notify: Notify | None = None
+
+
+def note_asked(event: AnnounceEvent, table: RestoreTable) -> None:
+    """Writes the question before the message is sent, because its reader may approve at once."""
+    ask(event.restore_id, ApprovalDetails.model_validate(event.details).question, table)
+
+
+def announce_approval(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+    """The message that asks for the approval."""
+    details = ApprovalDetails.model_validate(event.details)
+    question = details.question
+    facts = words.ApprovalFacts(
+        volumes=[planned_volume(planned.volume, planned.plan) for planned in details.plans],
+        summary=details.summary,
+        usd=question.usd,
+        reason=question.reason,
+        asked_at=question.asked_at,
+        until=question.until,
+        deadline_at=details.deadline_at,
+        volumes_of_fleet=details.volume_count,
+    )
+    return words.approval(event.restore_id, facts), nothing

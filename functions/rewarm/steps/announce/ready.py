@@ -24,7 +24,7 @@ from rewarm.domain.volume.performance import BoostOutcome, performance_of
 from rewarm.domain.words import ready as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
-from rewarm.steps.announce.volume_facts import planned_volume
+from rewarm.steps.announce.usable import planned_volume
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes, nothing
 from rewarm.steps.report import phase_times
 
@@ -48,11 +48,11 @@ class ReadyDetails(Contract):
     warm_ups: int = 0
     page_key: str | None = None
     last_try: bool = False
-    """No Retry comes after this one (announce.py)."""
+    """True if the state machine will not retry any more (announce.py)."""
 
 
 def announce_ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
-    """The message; the record learns what `Release` could not give back, and of the replaced volume."""
+    """The message; the record gets what `Release` could not give back, and the replaced volume."""
     details = ReadyDetails.model_validate(event.details)
     ready_at = details.ready_at or event.now
     unreleased = _unreleased(details)
@@ -84,7 +84,7 @@ def announce_ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message,
 
 
 def _reasons(details: ReadyDetails) -> list[str]:
-    """How it is known; where the volume's result was lost, only that its execution had found out."""
+    """What proves full speed; if the volume's result was lost, only that its execution had verified it."""
     known = details.initialization.reasons if details.initialization else ["its execution had verified it"]
     return [*known, *_measured(details.after)]
 
@@ -162,7 +162,7 @@ def _boost(released: ReleaseResult | None) -> BoostOutcome | None:
 
 
 def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
-    """What `Release` could not give back; None where it had no error."""
+    """What `Release` could not give back; None if it had no error."""
     released, volume, plan = details.released, details.volume, details.plan
     if released is None or released.failure is None:
         return None
@@ -172,12 +172,12 @@ def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
         return words.Unreleased(reason, fast_restore=place)
     if plan.boost is None or released.boost is not None:
         return words.Unreleased(reason)
-    boosted, target = performance_of(plan.boost.values()), performance_of(volume.volume.settings())
+    boosted, target = performance_of(plan.boost), performance_of(volume.volume.settings())
     outcome = BoostOutcome(boosted.in_words, target.in_words, False, reason.rstrip("."))
     return words.Unreleased(reason, boost=outcome)
 
 
 def _left(index: int, record: KnownRestore) -> list[str]:
-    """What the clean-up of an earlier plan could not remove: no other message names it."""
+    """What the clean-up of an earlier plan could not remove; no other message says so."""
     account = record.volume(index).clean_up
     return account.kept if account is not None and account.goes_on else []

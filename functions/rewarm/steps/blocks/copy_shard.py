@@ -1,7 +1,7 @@
 """State `Copy Shard`: fetches the blocks of a shard, writes its pack, and then its part of the manifest.
 
-The pack's name says which blocks it has. So a further try, a redrive, or another volume that needs the same
-blocks finds the pack, and only writes its part, with addresses that are valid from now on.
+The pack's name says which blocks it has. So a retry, a redrive, or another volume that needs the same blocks
+finds the pack, and writes only its part, with freshly signed addresses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rewarm.domain.blocks.packs import (
     sample_line,
     taken_out,
 )
-from rewarm.domain.blocks.shards import ChangedBlock, ReadRates
+from rewarm.domain.blocks.shards import ChangedBlock
 from rewarm.domain.errors import BlockDamagedError, BlockTokenError, RestoreError, ServiceUnavailableError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
@@ -34,10 +34,10 @@ from rewarm.steps.record.bucket import delta_address, log_part_key, pack_key, pa
 from rewarm.steps.registration import state
 
 PACK_FRESH = timedelta(hours=12)
-"""A pack that is older is made again: S3 deletes it before a slow volume has it."""
+"""An older pack is made again, because S3 may delete it before a slow volume has loaded it."""
 
 CLAIMED = timedelta(minutes=1)
-"""A function that has no pack by then has failed or is slow: the next one makes it too."""
+"""A function that takes longer has failed or is slow, so another function may make the pack too."""
 
 
 class CopyShardEvent(StepEvent):
@@ -49,7 +49,7 @@ class CopyShardEvent(StepEvent):
 
 
 class CopyShardResult(Contract):
-    """What became of a shard; the manifest has the rest."""
+    """The part that was written; the manifest has the rest."""
 
     part: Count
 
@@ -67,7 +67,7 @@ class CopyShardPorts:
 
 @state("Copy Shard")
 def copy_shard(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
-    """Leaves the reason in the bucket where it fails: a Distributed Map says only that too many failed.
+    """Copies a shard. A failure leaves its reason in the bucket, because a Distributed Map reports none.
 
     Raises BlockDamagedError, BlockTokenError, SnapshotNotFoundError, AccessDeniedError, ThrottledError.
     """
@@ -103,7 +103,7 @@ def _copied(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
 
 
 def _part_of_log(event: CopyShardEvent, log_pack: str, ports: CopyShardPorts) -> Line:
-    """A pack with some blocks of a pack of an undo log: an earlier one has the others.
+    """Makes a pack of some blocks of a log's pack; the other blocks come from an earlier pack of the log.
 
     Raises BlockDamagedError.
     """
@@ -122,7 +122,7 @@ def _part_of_log(event: CopyShardEvent, log_pack: str, ports: CopyShardPorts) ->
 def _made(
     key: str, event: CopyShardEvent, blocks: Sequence[ChangedBlock], ports: CopyShardPorts
 ) -> PackFacts:
-    """Raises ServiceUnavailableError while another volume of the snapshot does it: blocks are paid once."""
+    """Makes the pack. Raises ServiceUnavailableError while another volume does: blocks are paid for once."""
     owner = f"{event.restore_id}/{event.delta.index}"
     if not ports.packs.claim(key, owner, claimed_at=event.now, claimed_after=event.now - CLAIMED):
         raise ServiceUnavailableError("the same blocks are being copied for another volume")
@@ -132,7 +132,7 @@ def _made(
 
 
 def _read(event: CopyShardEvent, blocks: Sequence[ChangedBlock], ports: CopyShardPorts) -> list[PackedBlock]:
-    """With new tokens where those of the list have expired, which they do after 7 days."""
+    """Reads the blocks, with new tokens if those of the list have expired after 7 days."""
     try:
         return _read_once(event, blocks, ports)
     except BlockTokenError:
@@ -142,14 +142,14 @@ def _read(event: CopyShardEvent, blocks: Sequence[ChangedBlock], ports: CopyShar
 def _read_once(
     event: CopyShardEvent, blocks: Sequence[ChangedBlock], ports: CopyShardPorts
 ) -> list[PackedBlock]:
-    delta, rates = event.delta, event.listed.rates
+    delta = event.delta
     return list(
         ports.reader.read(
             delta.snapshot_id,
             blocks,
             volume_bytes=delta.volume_bytes,
             region=delta.region or ports.region,
-            rates=ReadRates(rates.snapshot_per_second, rates.account_per_second),
+            rates=event.listed.rates,
         )
     )
 

@@ -1,7 +1,7 @@
-"""State `Join Parts`: looks whether the manifest is whole, and counts what it has.
+"""State `Join Parts`: checks that the manifest is complete, and counts what it has.
 
-Where it is not, the execution fails here with the reason of a shard. So a redrive of the execution comes here
-again, and sends it back to the shards; those that are there cost one request each.
+If a part is missing, the execution fails here with the reason of a shard. A redrive of the execution begins
+here, and goes back to the shards; each shard that is already copied costs one request.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class JoinPartsEvent(StepEvent):
     listed: ListBlocksResult
     started_at: Instant
     failure: Failure | None
-    """Of the Map."""
+    """The failure of the Map."""
     redriven: bool
-    """Whether the execution was redriven after the Map was over."""
+    """Whether the execution was redriven after the Map had ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class JoinPartsPorts:
 
 @state("Join Parts")
 def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> JoinPartsResult:
-    """Raises ShardFailedError, and PartMissingError after a redrive."""
+    """Counts what the parts have. Raises ShardFailedError, and PartMissingError after a redrive."""
     delta, listed = event.delta, event.listed
     numbers = range(delta.first_shard_part, delta.first_shard_part + listed.shards)
     missing: list[int] = []
@@ -79,17 +79,16 @@ def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> JoinPartsResult:
 def _parts(
     event: JoinPartsEvent, numbers: Sequence[int], ports: JoinPartsPorts
 ) -> Iterator[list[JsonObject]]:
-    """The lines of each part; none where it is missing."""
+    """The lines of each part; none for a missing part."""
     keys = [part_key(event.restore_id, event.delta.index, number) for number in numbers]
     for text in ports.packs.texts(keys):
         yield [json.loads(line) for line in (text or "").splitlines()]
 
 
 def _why(event: JoinPartsEvent, missing: Sequence[int], ports: JoinPartsPorts) -> str:
-    """A shard's own reason, rather one that will not pass; else what Step Functions said of the Map.
+    """A shard's own reason, permanent ones first; else what Step Functions said of the Map.
 
-    A function that was stopped has left no reason, and others may have been throttled beside the one that
-    failed.
+    A function that was stopped has left no reason, and other shards may only have been throttled.
     """
     keys = [shard_failure_key(event.restore_id, event.delta.index, number) for number in missing]
     passing = None
@@ -97,10 +96,10 @@ def _why(event: JoinPartsEvent, missing: Sequence[int], ports: JoinPartsPorts) -
         if text is None:
             continue
         why = ShardFailure.model_validate_json(text)
-        told = f"shard {number}: {why.error}: {why.reason}"
+        reason = f"shard {number}: {why.error}: {why.reason}"
         if why.error not in PASSING:
-            return told
-        passing = passing or told
+            return reason
+        passing = passing or reason
     if passing is not None or event.failure is None:
         return passing or f"shard {missing[0]} is not in the bucket any more"
     found = explain(event.failure.error, event.failure.cause)

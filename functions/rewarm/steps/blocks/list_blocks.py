@@ -1,10 +1,10 @@
-"""State `List Blocks`: what has to be copied, a shard a line, and the last parts of the manifest.
+"""State `List Blocks`: lists what has to be copied, one shard per line, and writes the manifest's last parts.
 
-The list is written while it is read. The parts of the shards come first, and each names the next one, so a
-shard's part can be written without knowing how many there are. Zeros and the manifest's end come last.
+The list is written while it is read. The parts of the shards come first, and each names the next one. So a
+shard's part can be written before the number of shards is known. Zeros and the manifest's end come last.
 
-An agent that compares the device reads all of it, which takes longer than most copies. So what is at hand,
-zeros and packs of an undo log, is in a part before those of the shards.
+An agent that compares the device reads all of it, which takes longer than most copies. So zeros and packs of
+an undo log, which need no copying, are in a part before those of the shards.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from rewarm.contracts.copying import Delta, DeltaRates, ListBlocksEvent, ListBlocksResult, Shard
+from rewarm.contracts.copying import Delta, ListBlocksEvent, ListBlocksResult, Shard
 from rewarm.domain.blocks.packs import (
     ADDRESSES_OF_A_PART,
     LINES_OF_A_PART,
@@ -52,7 +52,7 @@ from rewarm.steps.record.bucket import (
     delta_address,
     part_key,
 )
-from rewarm.steps.record.copying import note_listed
+from rewarm.steps.record.loading import note_listed
 from rewarm.steps.registration import state
 
 
@@ -85,7 +85,7 @@ class _Lists:
 
 @state("List Blocks")
 def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksResult:
-    """Raises SnapshotNotFoundError, SnapshotNotUsableError, AccessDeniedError."""
+    """Writes both. Raises SnapshotNotFoundError, SnapshotNotUsableError, AccessDeniedError."""
     delta, lists = event.delta, _Lists()
     rates = ports.lists.rates(delta.region or ports.region)
     items_key = block_list_key(event.restore_id, delta.index, delta.first_part)
@@ -98,7 +98,7 @@ def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksRes
         items_key=items_key,
         results_prefix=copy_results_prefix(event.restore_id, delta.index, delta.first_part),
         max_concurrency=SIDE_BY_SIDE,
-        rates=DeltaRates.model_validate(rates),
+        rates=rates,
         shards=lists.shards,
         next_part=_write_end(event, lists, blocks_total, ports),
         blocks=total,
@@ -136,7 +136,7 @@ def _lines(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> Ite
 
 
 def _ranges(delta: Delta, lists: _Lists, ports: ListBlocksPorts) -> Iterator[ListedRange]:
-    """What differs, without what an earlier execution has listed, or the undo log has."""
+    """The blocks that differ, without those that an earlier execution has listed or the undo log has."""
     ranges = _listed(delta, delta.against, ports)
     for snapshot_id in delta.without:
         others = lists.earlier.blocks(_listed(delta, snapshot_id, ports))
@@ -168,8 +168,8 @@ def _line(
 def _samples(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> list[ChangedBlock]:
     """Some blocks of the snapshot that are in neither list, from all over the volume.
 
-    What lies behind the last written block has none, and most volumes are filled from the front: what is
-    missing is taken from there.
+    There are none behind the last written block. Most volumes are filled from the front, so missing samples
+    are taken from there.
     """
     delta, found = event.delta, dict[int, ChangedBlock]()
 
@@ -187,9 +187,7 @@ def _samples(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> l
 
 
 def _write_end(event: ListBlocksEvent, lists: _Lists, total: int, ports: ListBlocksPorts) -> int:
-    """The parts of which nothing is copied, the last of which ends the manifest or leads on; the next part's
-    number.
-    """
+    """Writes the parts that need no copying, of which the last ends the manifest; returns the next number."""
     delta = event.delta
     has_addresses = delta.log is not None or delta.undo_attempt is not None
     parts = parts_of(
@@ -223,7 +221,7 @@ def _write_part(
 ) -> None:
     delta = event.delta
     head = ManifestHead(delta.volume_id, delta.snapshot_id, delta.volume_bytes, total)
-    key, following = (part_key(event.restore_id, delta.index, one) for one in (number, number + 1))
+    key, following = (part_key(event.restore_id, delta.index, part) for part in (number, number + 1))
     undone = with_undo(lines, event.restore_id, delta, number, ports.artifacts)
     next_address = delta_address(following, ports.artifacts) if goes_on else None
     ports.packs.put_text(key, [head.part(number, undone, next_address)])

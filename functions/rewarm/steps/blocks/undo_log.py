@@ -1,4 +1,4 @@
-"""Undo logs and manifests: the packs of a log that are written back, and lines for which one is kept."""
+"""Undo logs in manifests: packs that are written back, and where the agent keeps what it overwrites."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def log_packs(log: UndoLogId, packs: PackStore) -> list[LogPack]:
 
 
 def log_lines(found: Iterable[LogShare], artifacts: Artifacts) -> Iterator[Line]:
-    """Lines of the packs that are written back as they are, from where the log has them."""
+    """Lines for the packs that are written back whole, from where the log has them."""
     for share in found:
         if share.is_whole:
             yield pack_line(delta_address(share.pack.key, artifacts), share.pack.index.facts)
@@ -44,9 +44,9 @@ def log_lines(found: Iterable[LogShare], artifacts: Artifacts) -> Iterator[Line]
 def with_undo(
     lines: Sequence[Line], restore_id: str, delta: Delta, part: int, artifacts: Artifacts
 ) -> list[Line]:
-    """The lines of a part, each with an address of its own, where the agent keeps what it overwrites.
+    """The lines of a part, each with its own address where the agent keeps what it overwrites.
 
-    They are as they were where a snapshot keeps it.
+    If a snapshot is the way back, the lines stay unchanged.
     """
     attempt = delta.undo_attempt
     if attempt is None:

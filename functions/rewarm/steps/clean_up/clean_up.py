@@ -1,8 +1,8 @@
-"""States `Clean Up` and `Clean Up Attempt`: remove what a restore made, what holds another thing first.
+"""States `Clean Up` and `Clean Up Attempt`: remove what a restore made, in the order of dependence.
 
-Once a volume was announced as usable (attached, or available in a zone) it may hold somebody's new data: it
-is never deleted then; nor is one that is ready, of which the sweeper gives back what `Release` could not. The
-sweeper does the very same for a restore that was stopped.
+A volume that was announced as usable (attached, or available in a zone) may hold new data, so it is never
+deleted. Nor is a volume at full speed, for which the sweeper releases what `Release` could not. The sweeper
+calls the same functions for a restore that was stopped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import Field
 from rewarm.contracts.base import Contract, JsonObject, StepEvent
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import DispatchWarmerResult
-from rewarm.contracts.values import Failure, VolumeAssignment
+from rewarm.contracts.values import VolumeAssignment, VolumeFailure
 from rewarm.domain.errors import (
     TEMPORARY,
     DeviceInUseError,
@@ -52,8 +52,7 @@ from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
 from rewarm.steps.replace.swap_root import may_be_root
-from rewarm.steps.volume.copy_snapshot import delete_copies
-from rewarm.steps.volume.extras import lower, release_fast_restore
+from rewarm.steps.volume.extras import delete_copies, lower, release_fast_restore
 from rewarm.steps.warm.agent_command import sent_before
 
 GONE = frozenset({"deleting", "deleted"})
@@ -72,7 +71,7 @@ class CleanUpEvent(StepEvent):
     story: JsonObject = Field(
         default_factory=dict, description="What is known of the volume by now; kept for the report."
     )
-    failure: Failure | None = Field(
+    failure: VolumeFailure | None = Field(
         default=None, description="For the other volumes of an instance that is therefore not started."
     )
     fallback: Literal["same-volume", "new-volume"] | None = Field(
@@ -117,13 +116,13 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     remains = Remains(
         restore_id=event.restore_id,
         index=event.volume.index,
-        # A volume that goes back to its snapshot is its owner's, and was there before the restore.
+        # A rewound volume is its owner's: it was there before the restore.
         volume_id=None if event.volume.rewinds else event.volume_id,
         instance_id=event.volume.instance_id,
         place=(event.volume.snapshot_id, event.volume.availability_zone),
-        # Nobody keeps data on the volume of a drill, which is deleted also where it is ready.
+        # Nobody keeps data on a drill's volume, so it is deleted even if it is ready.
         announced=(event.attached_announced or swap_began) and not event.request.is_drill,
-        # The volume of a plan that failed is of no use to anybody once the next one makes its own.
+        # A failed plan's volume is of no use once the next plan makes its own.
         on_failure=OnFailure.CLEAN_UP if event.fallback else event.request.on_failure,
         fallback=event.fallback is not None,
         commands=frozenset({(sent.command_id, sent.instance_id)} if sent else ()),
@@ -132,7 +131,7 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         in_place=event.fallback == "same-volume",
         keeps_copy=event.fallback is not None or event.request.source.keep_copy,
     )
-    # Only where the plan replaces a volume it is worth a call; the sweeper, which knows no plan, always asks.
+    # Only a plan that replaces a volume needs this call; the sweeper, which knows no plan, always makes it.
     if event.volume.replaces is None:
         ports = replace(ports, put_back=None)
     result = remove(remains, ports, now=event.now)
@@ -142,7 +141,7 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
 
 
 def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpResult:
-    """Idempotent. One thing that cannot be removed never keeps another one from being removed."""
+    """Removes each thing, whether or not the others can be removed. Idempotent."""
     account = CleanUpAccount()
     noted = _noted(remains, ports.table, account)
     record = noted or KnownVolume()
@@ -161,7 +160,7 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
 
 
 def _stop_instance(remains: Remains, ports: StartedPorts | None) -> Undone:
-    """An instance that was started and is not up is stopped before volumes leave it; else they stay."""
+    """Stops an instance that was started and is not up; if it is up, its volumes stay."""
     if ports is None or remains.instance_id is None or not remains.starts_instance or remains.fallback:
         return Undone("down")
     why = (
@@ -174,7 +173,7 @@ def _stop_instance(remains: Remains, ports: StartedPorts | None) -> Undone:
 def _exchange(
     remains: Remains, noted: KnownVolume | None, ports: CleanUpPorts, account: CleanUpAccount, now: datetime
 ) -> None:
-    """The volumes that were made go, and the one whose place they were to take comes back."""
+    """Removes the volumes that were made, and puts the replaced volume back into its place."""
     for volume in _volumes_made(remains, noted, ports, account):
         if not _remove_volume(remains, volume, ports.volumes, account):
             _lower_boost(volume, (noted or KnownVolume()).boost_target(volume), ports, account)
@@ -184,14 +183,12 @@ def _exchange(
 def _failed_by(event: CleanUpEvent) -> str:
     if event.failure is None:
         return ""
-    reason = explain(event.failure.error, event.failure.cause)
+    reason = explain(event.failure.error, event.failure.model_dump_json(by_alias=True))
     return f" ({reason.error}: {reason.sentence})"
 
 
 def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> KnownVolume | None:
-    """Of this volume. None where it cannot be read: what the execution itself knows of is ended all the
-    same, and that a volume was kept before its tag says, too.
-    """
+    """The record; None if it cannot be read: clean-up still removes what the execution itself knows of."""
     try:
         return VolumeNotes(table, remains.restore_id, remains.index).read()
     except RestoreError as error:
@@ -200,10 +197,7 @@ def _noted(remains: Remains, table: RestoreTable, account: CleanUpAccount) -> Kn
 
 
 def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None:
-    """An execution that fails can hand on nothing but its error.
-
-    Why it could not be kept: that keeps nothing from being removed.
-    """
+    """Saves what the execution knows. Returns the error if saving failed; clean-up continues."""
     try:
         if event.story:
             VolumeNotes(table, event.restore_id, event.volume.index).note_story(event.story)
@@ -213,7 +207,7 @@ def _keep_story(event: CleanUpEvent, table: RestoreTable) -> RestoreError | None
 
 
 def _put_back(remains: Remains, ports: PutBackPorts | None, account: CleanUpAccount, now: datetime) -> None:
-    """The volume whose place the new one was to take, or took."""
+    """Puts back the volume whose place the new one took, or was to take."""
     if ports is None or remains.in_place:
         return
     lists = {"back": account.kept, "stays-out": account.kept, "pending": account.busy, "left": account.left}
@@ -225,7 +219,7 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: CleanUpAcco
 def _cancel_commands(
     remains: Remains, record: KnownVolume, ports: CleanUpPorts, account: CleanUpAccount
 ) -> None:
-    """The warm-up, and what measures: the record knows both, also where their answer never arrived."""
+    """Cancels the warm-up and the measurement; the record has both, even if the answers were lost."""
     noted = {
         (command.command_id, command.instance_id)
         for command in (record.command.dispatch, record.measurement)
@@ -242,7 +236,7 @@ def _cancel_commands(
 
 
 def _cancel_unnoted(sending: Sending, ports: CleanUpPorts, account: CleanUpAccount) -> None:
-    """One that was sent by a function which ended before it could say so."""
+    """Cancels a command whose function ended before it could record the command's id."""
     try:
         sent_before(sending, None, ports.commands)
     except TEMPORARY as error:
@@ -316,7 +310,7 @@ def _out_of_reach(volume: Volume, record: KnownVolume) -> str:
 
 
 def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account: CleanUpAccount) -> bool:
-    """False where the volume stays."""
+    """Returns False if the volume stays."""
     reason = _reason_to_keep(event, volume, account.kept_volumes)
     try:
         if reason is None:
@@ -324,16 +318,16 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
         elif event.fallback or reason == KEPT_BEFORE:
             account.keep(volume, reason)
         else:
-            tags, told = _marks(event, volume)
+            tags, incomplete = _marks(event, volume)
             volumes.tag(volume.volume_id, tags)
-            account.keep(volume, f"{reason}; {told}tagged {' and '.join(tags)}", tagged=True)
+            account.keep(volume, f"{reason}; {incomplete}tagged {' and '.join(tags)}", tagged=True)
     except VolumeNotFoundError:
         account.removed.append(f"volume {volume.volume_id}")
     except (*TEMPORARY, RequestRefusedError, DeviceInUseError) as error:
         account.busy.append(f"volume {volume.volume_id}: {error}")
     except RestoreError as error:
         name = f"volume {volume.volume_id}"
-        # Where only the answer of an earlier call was lost: a volume that is gone has no tag that allows it.
+        # An earlier call may have deleted it and lost its answer. IAM then denies this call: the tag is gone.
         if _is_gone(volume.volume_id, volumes):
             account.removed.append(name)
         else:
@@ -342,13 +336,13 @@ def _remove_volume(event: Remains, volume: Volume, volumes: VolumeStore, account
 
 
 def _marks(event: Remains, volume: Volume) -> tuple[dict[str, str], str]:
-    """The tags of a volume that stays, and what it lacks; nobody may take it for a whole one."""
+    """The tags for a volume that stays, and the words for a volume that is only partly written."""
     tags = {FAILED_TAG: event.restore_id}
     if not is_written_in_part(volume, announced=event.announced):
         return tags, ""
     snapshot_id = volume.settings.tags.get(SNAPSHOT_TAG, "its snapshot")
-    told = f"it is written in part only, and does not hold all of {snapshot_id}; "
-    return {**tags, INCOMPLETE_TAG: snapshot_id}, told
+    incomplete = f"it is written in part only, and does not hold all of {snapshot_id}; "
+    return {**tags, INCOMPLETE_TAG: snapshot_id}, incomplete
 
 
 def _is_gone(volume_id: str, volumes: VolumeStore) -> bool:
@@ -372,7 +366,7 @@ def _delete_volume(volume: Volume, volumes: VolumeStore, account: CleanUpAccount
 
 
 def _lower_boost(volume: Volume, target: str | None, ports: CleanUpPorts, account: CleanUpAccount) -> None:
-    """Of a volume that stays; EC2 bills the lower settings from the start of the modification."""
+    """Lowers a volume that stays; EC2 bills the lower settings from the start of the modification."""
     if target is None:
         return
     name = volume.volume_id
@@ -380,8 +374,8 @@ def _lower_boost(volume: Volume, target: str | None, ports: CleanUpPorts, accoun
     if outcome.state == "lowered" or outcome.accepted:
         account.removed.append(f"boost of {name} (it goes back to {target})")
         return
-    told = f"boost of {name} ({performance_of(volume.settings).in_words}, to be {target}): {outcome.reason}"
-    (account.left if outcome.state == "not-lowered" else account.busy).append(told)
+    left = f"boost of {name} ({performance_of(volume.settings).in_words}, to be {target}): {outcome.reason}"
+    (account.left if outcome.state == "not-lowered" else account.busy).append(left)
 
 
 def _reason_to_keep(event: Remains, volume: Volume, kept_volumes: Collection[str]) -> str | None:
@@ -417,7 +411,7 @@ def _release(
 
 
 def _delete_copies(event: Remains, ports: CleanUpPorts, account: CleanUpAccount) -> None:
-    """After the volume, which may still be made of it."""
+    """Deletes the copies last, because a volume may still be created from them."""
     if event.keeps_copy:
         return
     try:
@@ -431,20 +425,17 @@ def _delete_copies(event: Remains, ports: CleanUpPorts, account: CleanUpAccount)
 
 
 def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> CleanUpResult:
-    """Records the account first, so that the failure message has it even if this state fails.
-
-    What an earlier try removed, this one cannot see.
-    """
+    """Records the account, with that of earlier tries, so that the message has it even if this fails."""
     record = VolumeNotes(table, event.restore_id, event.index)
     earlier = record.read().clean_up or CleanedUp()
     removed = list(dict.fromkeys([*earlier.removed, *account.removed]))
     unfinished = [*account.left, *account.busy]
     kept = [] if event.in_place else account.kept_in_words
     stays = [] if event.in_place else account.marked
-    told = {"removed": removed, "kept": [*kept, *(f"{item} ({SWEPT_LATER})" for item in unfinished)]}
+    known = {"removed": removed, "kept": [*kept, *(f"{item} ({SWEPT_LATER})" for item in unfinished)]}
     goes_on = {"goesOn": True} if event.fallback else {}
     volumes = {"keptVolumes": sorted(account.kept_volumes)} if account.kept_volumes else {}
-    record.note_cleaned_up({**told, **goes_on, **volumes, "stays": stays, "unfinished": bool(unfinished)})
+    record.note_cleaned_up({**known, **goes_on, **volumes, "stays": stays, "unfinished": bool(unfinished)})
     if account.busy:
         raise ServiceUnavailableError(f"clean-up is not finished: {'; '.join(unfinished)}")
     if account.left:

@@ -1,4 +1,4 @@
-"""What a clean-up is given, and what it writes down."""
+"""What a clean-up receives, and what it records."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Stays:
     volume: Volume
     reason: str
     marked: bool
-    """As one of a restore that failed: its owner may want to delete it."""
+    """Whether it is marked as left by a failed restore: its owner may want to delete it."""
 
     def in_words(self, *, moved: bool) -> str:
-        """`moved`: it may have left its place since it was looked at."""
+        """`moved`: the volume may have left its place since we read it."""
         places = (
             []
             if moved
@@ -61,19 +61,19 @@ class CleanUpAccount:
     busy: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     kept_volumes: set[str] = field(default_factory=set)
-    """Also by an earlier try: whoever owns such a volume may take its tag off."""
+    """Includes volumes that earlier tries kept: their owners may have removed our tag."""
     stays: list[Stays] = field(default_factory=list)
     moved: bool = False
     """The replaced volume is back: the new one has left its place for it."""
 
     def keep(self, volume: Volume, reason: str, *, tagged: bool = False) -> None:
-        """`tagged` as one of a restore that failed; one that another restore replaced is somebody's data."""
+        """`tagged` as left by a failed restore, except a volume that another restore replaced."""
         self.stays.append(Stays(volume, reason, tagged and REPLACED_TAG not in volume.settings.tags))
         self.kept_volumes.add(volume.volume_id)
 
     @property
     def kept_in_words(self) -> list[str]:
-        """Volumes first."""
+        """What is kept, volumes first."""
         return [*(kept.in_words(moved=self.moved) for kept in self.stays), *self.kept]
 
     @property
@@ -84,7 +84,7 @@ class CleanUpAccount:
 
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """One volume of a restore, and what there may be of it; None where nobody knows."""
+    """One volume of a restore, and what there may be to remove; None for what nobody knows."""
 
     restore_id: str
     index: int
@@ -93,14 +93,14 @@ class Remains:
     place: tuple[str, str] | None = None
     """Snapshot and Availability Zone, for fast snapshot restore."""
     announced: bool = False
-    """Its volume is never deleted."""
+    """The volume was announced as usable, so it is never deleted."""
     on_failure: OnFailure = OnFailure.CLEAN_UP
     fallback: bool = False
     """The restore continues: a volume that stays is not marked as failed."""
     commands: frozenset[tuple[str, str]] = frozenset()
-    """Command and instance, beside those of the record."""
+    """Command and instance, in addition to those in the record."""
     failed_by: str = ""
-    """Why, for the other volumes of its instance."""
+    """The reason of the failure, for the other volumes of its instance."""
     starts_instance: bool = False
     """Its instance is started with all volumes of the restore."""
     keeps_copy: bool = False

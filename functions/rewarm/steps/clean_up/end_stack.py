@@ -1,7 +1,7 @@
-"""Ends everything that the stack's restores have running, before the stack goes away.
+"""Ends everything that the stack's restores have running, before the stack is deleted.
 
-Nothing is left afterwards that could: so executions are stopped, the sweeper does its work at once, and both
-are done again until nothing is found that costs money.
+Afterwards nothing is left that could do it. So executions are stopped and the sweeper runs at once, again and
+again until nothing is found that costs money.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from rewarm.steps.volume.extras import UNDER_WAY
 
 CAUSE = "The stack that runs the restore is being deleted."
 STARTING_SECONDS = 10
-"""The rule that starts restores by alarms is deleted at the same time."""
+"""Alarms may start restores for so long: the rule for them is deleted at the same time."""
 LATE_SECONDS = 65
-"""A function that was at work when its execution was stopped may go on so long (template.yaml, Globals)."""
+"""A function may still run for so long after its execution was stopped (template.yaml, Globals)."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndOfStack:
-    """What it takes beside the sweeper's own ports."""
+    """What end_stack needs in addition to the sweeper's ports."""
 
     work: StackExecutions
     seconds_left: Callable[[], float]
     reserve_seconds: float = 40
-    """Kept for one more look and for the answer."""
+    """Reserved for one more round and the answer to CloudFormation."""
 
 
 def end_stack(ports: SweepPorts, end: EndOfStack) -> int:
-    """How many executions were stopped; raises IncompleteCleanUpError with all that is left."""
+    """Returns how many executions were stopped. Raises IncompleteCleanUpError with all that is left."""
     stopped: dict[str, str] = {}
     quiet_at = end.seconds_left() - STARTING_SECONDS
     while True:
-        # Fleets first: one that is stopped starts no more restores.
+        # Fleets first, so that they start no more restores.
         troubles = stop_fleets(ports, CAUSE)
         just_stopped, left = _stop(end.work)
         left += troubles
@@ -62,7 +62,7 @@ def end_stack(ports: SweepPorts, end: EndOfStack) -> int:
 
 
 def _stop(work: StackExecutions) -> tuple[dict[str, str], list[str]]:
-    """Restores by the executions that were stopped just now, and what could not be."""
+    """The restores by the executions that were stopped now, and what could not be stopped."""
     stopped: dict[str, str] = {}
     try:
         running = work.running()

@@ -1,6 +1,11 @@
-"""What runs and costs money now, as numbers for the dashboard and its alarms; 0 is a number, too.
+"""What runs and costs money now: as Step Functions says it to the sweeper, and as numbers for the dashboard.
 
-"Left" is what has outlived every restore that needed it: the sweeper or a person has to end it.
+0 is a number, too. "Left" is what no running restore needs any more: the sweeper or a person has to end it.
+
+The sweeper asks Step Functions for one list of all running executions, and for single ones not in the list.
+ListExecutions returns up to a thousand in a page, DescribeExecution one. Lists lag behind (botocore
+ListExecutions: "may not reflect very recent updates and changes"). So an execution that is not listed is
+asked for. One that has just ended but is still listed is left to the next sweep.
 """
 
 from __future__ import annotations
@@ -8,15 +13,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
 from rewarm.domain.errors import TEMPORARY, RestoreError
 from rewarm.domain.model import RunningFastRestore, Volume
 from rewarm.domain.plan.cost import fast_snapshot_restore
-from rewarm.domain.volume.leftovers import FAILED_TAG
+from rewarm.domain.volume.leftovers import FAILED_TAG, ExecutionEnd, ExecutionStart, volume_execution
 from rewarm.domain.volume.performance import BOOST_TAG
-from rewarm.ports.executions import Inventory, RestoreExecutions
+from rewarm.ports.executions import Inventory, RestoreExecutions, StackExecutions
 from rewarm.ports.prices import Prices
 from rewarm.ports.volumes import VolumeStore
 
@@ -26,7 +32,7 @@ Unit = Literal["Count", "None"]
 
 @dataclass(frozen=True, slots=True)
 class GaugePorts:
-    """Everything that any of the gauges needs."""
+    """The ports that the gauges need."""
 
     stack_name: str
     now: datetime
@@ -49,7 +55,7 @@ class Gauge:
 class Reading:
     """What could be read, and why the rest could not: `gauge: reason`.
 
-    What comes by itself with the next sweep is `later`, what somebody must see to is in `problems`.
+    `later` has errors that may pass by the next sweep; somebody must see to those in `problems`.
     """
 
     gauges: tuple[Gauge, ...]
@@ -58,7 +64,7 @@ class Reading:
 
 
 def read_gauges(ports: GaugePorts) -> Reading:
-    """A gauge that cannot be read has no value at all: 0 would say that nothing runs."""
+    """Reads all gauges. A gauge that cannot be read has no value, because 0 would mean that nothing runs."""
     found: list[Gauge] = []
     later: list[str] = []
     problems: list[str] = []
@@ -120,3 +126,44 @@ Reader = Callable[[GaugePorts], Iterator[Gauge]]
 READERS = MappingProxyType[str, Reader](
     {"restores": _restores, "fast snapshot restores": _fast_restores, "volumes": _volumes}
 )
+
+
+class KnownExecutions:
+    """The port RestoreExecutions, for one sweep."""
+
+    def __init__(self, executions: StackExecutions) -> None:
+        self._executions = executions
+
+    @cached_property
+    def _running(self) -> frozenset[str]:
+        try:
+            return self._executions.names_running()
+        except RestoreError:
+            return frozenset()  # then each execution is asked for
+
+    def is_over(self, restore_id: str, index: int) -> bool:
+        """Asks only if the list shows neither the restore nor the volume."""
+        if not self._running.isdisjoint((restore_id, volume_execution(restore_id, index))):
+            return False
+        return self._executions.is_over(restore_id, index)
+
+    def ending(self, restore_id: str) -> ExecutionEnd:
+        """Asks only if the list does not show the restore."""
+        return ExecutionEnd("RUNNING") if restore_id in self._running else self._executions.ending(restore_id)
+
+    def volume_runs(self, restore_id: str, index: int) -> bool:
+        """Asks only if the list does not show the volume."""
+        name = volume_execution(restore_id, index)
+        return name in self._running or self._executions.volume_runs(restore_id, index)
+
+    def begun(self, restore_id: str, index: int | None = None) -> ExecutionStart | None:
+        """Always asks, because no list has it."""
+        return self._executions.begun(restore_id, index)
+
+    def ended_badly(self, since: datetime) -> list[str]:
+        """As Step Functions says."""
+        return self._executions.ended_badly(since)
+
+    def volumes_at(self, instant: datetime) -> list[tuple[str, int]]:
+        """As Step Functions says."""
+        return self._executions.volumes_at(instant)

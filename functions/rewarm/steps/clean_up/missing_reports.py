@@ -1,7 +1,9 @@
-"""Writes the report of a restore that has none: because it was stopped, or its state `Report` failed.
+"""Writes the report of a restore that has none, and sends the message of a fast volume that is missing.
 
-What the executions of its volumes wrote down is in the bucket; the record knows what is missing there. A
-restore that ended ready without a report stays noted as running, which is how the sweeper finds it.
+A restore was stopped, or its state `Report` failed. What the executions of its volumes wrote down is in the
+bucket; the record knows what is missing there. `Announce Ready` may have been refused by Lambda, or no
+channel took its message. A restore that ended ready without a report or message stays noted as running, which
+is how the sweeper finds it.
 """
 
 from __future__ import annotations
@@ -11,36 +13,44 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rewarm.contracts.events import ReportEvent
+from rewarm.contracts.events import AnnounceEvent, ReportEvent
+from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import ReportResult
 from rewarm.contracts.values import Failure
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.messages import PageLinks
+from rewarm.ports.messages import Messages, PageLinks
+from rewarm.steps.announce.announce import announce
 from rewarm.steps.record.bucket import plans_key, result_key
-from rewarm.steps.record.payloads import LARGEST_BYTES
+from rewarm.steps.record.payloads import LARGEST_BYTES, read_plan
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.report.report import ReportPorts, report
 
 LATE_REPORTS = "reports"
-"""Their name among the sweeps."""
+"""How sweeps name late reports."""
 PATIENCE = timedelta(days=1)
-"""What could not be written for so long is not tried again."""
+"""After this time a report is not tried again."""
+DETAILS = (
+    "plan", "preparation", "dispatch", "timeline", "initialization", "before", "after", "released", "readyAt",
+    "warmUps",
+)  # fmt: skip
+"""What the message takes from the volume's result; if that is lost, the message says less."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PagePorts(ReportPorts):
-    """The ports that the account of a restore needs."""
+    """The ports that a restore's report and page need."""
 
     links: PageLinks | None = None
     counted: Callable[[ReportEvent, ReportResult], None] = lambda _event, _result: None
-    """Counts a report that is written late: its deadline and its costs are figures, too."""
+    """Writes the metrics of a late report: its deadline and its costs."""
 
 
 def results_of(restore_id: str, record: KnownRestore, failure: Failure, ports: PagePorts) -> list[JsonObject]:
-    """One for each volume: ready where it came to full speed, else failed for the restore's end."""
+    """A result for each volume: ready if it reached full speed, else failed with the restore's failure."""
     return [_result(restore_id, record, index, failure, ports) for index in record.indexes]
 
 
@@ -55,25 +65,23 @@ def report_end(
 ) -> str | None:
     """Returns the key of the restore's page; None without one. The message is sent in both cases."""
     if record.page_key is not None:
-        # It had failed and was reported, and was stopped before it could say so.
+        # It had failed and had its report, and was stopped before it sent the message.
         return record.page_key
     try:
         plans = plans_key(restore_id) if _read(plans_key(restore_id), ports.artifacts) else None
         event = _event(restore_id, record, now, failure, results).model_copy(update={"plans_key": plans})
-        told = report(event, ports)
+        return report(event, ports).page_key
     except (RestoreError, ValueError, LookupError):
-        # Out of reach, or written by a version that knew other things.
+        # AWS is out of reach, or another version wrote what the report needs.
         return None
-    return told.page_key
 
 
 def report_ready(restore_id: str, record: KnownRestore, *, finished_at: datetime, ports: PagePorts) -> None:
-    """Of a restore whose volumes are all at full speed. Raises RestoreError, ValueError and LookupError."""
+    """Reports a restore whose volumes are all at full speed. Raises RestoreError, ValueError, LookupError."""
     results = [_ready(restore_id, record, index, ports) for index in record.indexes]
     event = _event(restore_id, record, finished_at, None, results)
     event = event.model_copy(update={"plans_key": plans_key(restore_id)})
-    told = report(event, ports)
-    ports.counted(event, told)
+    ports.counted(event, report(event, ports))
 
 
 def write_late_report(
@@ -84,7 +92,7 @@ def write_late_report(
     now: datetime,
     ports: PagePorts,
 ) -> SweptResource | None:
-    """Returns `ending` where the next sweep tries again; None where nothing is missing or it is too late."""
+    """Returns `ending` where the next sweep tries again; None if nothing is missing or it is too late."""
     if not is_owed(record, ending):
         return None
     restore = RestoreNotes(ports.table, restore_id)
@@ -100,9 +108,9 @@ def write_late_report(
 
 
 def _finish(restore: RestoreNotes, record: KnownRestore, now: datetime) -> datetime:
-    """When it was ready, as far as anybody knows: noted once, also where no message could be sent.
+    """Notes once when the restore was ready, as far as that is known, even if no message could be sent.
 
-    From then on its devices are free, whatever becomes of the report.
+    From then on its devices are free, even if the report fails.
     """
     known = record.finished_at
     if known is None or record.status != Status.READY:
@@ -111,7 +119,7 @@ def _finish(restore: RestoreNotes, record: KnownRestore, now: datetime) -> datet
 
 
 def is_owed(record: KnownRestore, ending: ExecutionEnd) -> bool:
-    """A restore with volumes succeeds only where all of them are ready; a dry run has none to report on."""
+    """Whether a report is missing. A restore that succeeded has ready volumes; a dry run has no report."""
     has_volumes = record.volume_count > 0 and not record.request.dry_run
     return ending.status == "SUCCEEDED" and has_volumes and not record.report_key
 
@@ -168,3 +176,50 @@ def _read(key: str, artifacts: Artifacts) -> JsonObject:
     text = artifacts.get_text(key, most_bytes=LARGEST_BYTES)
     found = json.loads(text) if text is not None else {}
     return found if isinstance(found, dict) else {}
+
+
+def volumes_without_message(record: KnownRestore, ending: ExecutionEnd) -> list[int]:
+    """The volumes at full speed of a restore that has ended, for which no message was sent.
+
+    A restore with volumes succeeds only where all of them are ready.
+    """
+    if record.request.dry_run:
+        return []
+    return [
+        index
+        for index in record.indexes
+        if record.volume(index).message_sent is None
+        and (ending.status == "SUCCEEDED" or record.settled(index))
+    ]
+
+
+def send_ready(
+    restore_id: str, record: KnownRestore, index: int, *, now: datetime, messages: Messages, pages: PagePorts
+) -> None:
+    """Sends the message and notes that. Raises RestoreError if that failed, and the next sweep retries."""
+    plan = read_plan(restore_id, index, pages.artifacts)
+    known = kept_result(restore_id, record, index, pages)
+    result = known if known.get("verdict") == "ready" else {}
+    ready_at = record.finished_at or now
+    details: JsonObject = {
+        "plan": plan.plan.to_json(),
+        "readyAt": iso(ready_at),
+        **{name: result[name] for name in DETAILS if result.get(name) is not None},
+        "volume": plan.volume.to_json(),
+        "volumeId": result.get("volumeId") or record.last_volume(index),
+        "startedAt": iso(record.started_at or ready_at),
+        "deadlineAt": record.deadline_at and iso(record.deadline_at),
+        "pageKey": record.volume(index).report.page_key or record.page_key,
+    }
+    event = AnnounceEvent(
+        restore_id=restore_id, now=now, event="ready", request=request_of(record), details=details
+    )
+    announce(event, table=pages.table, messages=messages, artifacts=pages.artifacts, links=pages.links)
+
+
+def request_of(record: KnownRestore) -> RestoreRequest | None:
+    """The request, which says who gets the message; None (everybody) if another version wrote it."""
+    try:
+        return record.whole_request()
+    except ValueError:
+        return None

@@ -1,9 +1,8 @@
 """Ends what still costs money after a restore that ended without its own clean-up.
 
 When an execution is stopped or times out, no Catch runs. So a schedule and Step Functions' events start a
-sweep of this stack's resources. Each kind of leftover is one entry of `SWEEPS`. No error in one of them, or
-in one restore, stops the others, not even our own error about an item of the table that somebody has changed.
-Resources of running restores and of others are left alone.
+sweep of this stack's resources. Each kind of leftover is one entry of `SWEEPS`. An error in one of them, or
+in one restore, never stops the others. Resources of running restores and of others are left alone.
 """
 
 from __future__ import annotations
@@ -31,9 +30,7 @@ from rewarm.domain.volume.leftovers import (
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.steps.clean_up.lost_claims import holders
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
-from rewarm.steps.clean_up.sweep_calibrations import CALIBRATIONS, sweep_calibrations
 from rewarm.steps.clean_up.sweep_fleets import FLEETS, sweep_fleets
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
 from rewarm.steps.clean_up.sweep_unproven import (
@@ -43,6 +40,7 @@ from rewarm.steps.clean_up.sweep_unproven import (
     name_volumes,
     sweep_unproven,
 )
+from rewarm.steps.clean_up.sweep_unrecorded import CALIBRATIONS, holders, sweep_calibrations
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.record.volume import CleanedUp, VolumeNotes
 from rewarm.steps.volume.extras import Lowering, lower, release_fast_restore
@@ -61,25 +59,25 @@ Sweep = Callable[[SweepPorts], Iterator[SweptResource]]
 
 
 def sweep(ports: SweepPorts) -> list[SweptResource]:
-    """What was found and what became of it; raises nothing."""
+    """Runs all sweeps, and returns what was found and what became of it. Raises nothing."""
     found: list[SweptResource] = []
-    for name, one in SWEEPS.items():
+    for name, run in SWEEPS.items():
         try:
-            found.extend(one(ports))
+            found.extend(run(ports))
         except Exception as error:
             found.append(failed_sweep(name, "all", error))
     return found
 
 
 def sweep_one(restore_id: str, ports: SweepPorts) -> list[SweptResource]:
-    """The restore that an event is about, or the fleet; the schedule is the truth behind it."""
+    """Sweeps the restore or fleet that an event is about; events may be lost, so a schedule sweeps all."""
     if is_fleet(restore_id):
         return list(sweep_fleets(ports, only=fleet_of_execution(restore_id)))
     return sweep_these({restore_id}, ports)
 
 
 def sweep_these(restore_ids: Iterable[str], ports: SweepPorts) -> list[SweptResource]:
-    """Restores that are known to be over, also such that are not noted as running any more."""
+    """Sweeps restores that have ended, whether or not they are noted as running."""
     return list(_end({name: set() for name in restore_ids}, ports))
 
 
@@ -93,13 +91,13 @@ def restore_of_event(event: dict[str, Any], restore_volume_arn: str) -> str | No
 
 
 def sweep_restores(ports: SweepPorts) -> Iterator[SweptResource]:
-    """Those that are noted as running, and do not run; and those of late, of which the note may be lost."""
+    """Restores that are noted as running but do not run, and recent ones whose note may be lost."""
     noted = {hold.restore_id for hold in ports.holds.running()}
     return _end({name: set() for name in noted | _ended_lately(ports)}, ports)
 
 
 def _ended_lately(ports: SweepPorts) -> set[str]:
-    """Step Functions' own list, without which the notes and events say enough in all other cases."""
+    """Step Functions' list of recent failures; without it only restores with lost notes are missed."""
     try:
         return set(ports.executions.ended_badly(ports.now - LATELY))
     except RestoreError:
@@ -107,7 +105,7 @@ def _ended_lately(ports: SweepPorts) -> set[str]:
 
 
 def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
-    """Volumes of restores that are over, which are neither what was ordered nor kept on purpose."""
+    """Volumes of ended restores that are neither the ordered volumes nor kept on purpose."""
     found: dict[str, set[int]] = {}
     records: dict[str, KnownRestore] = {}
     for (restore_id, index), volumes in _by_restore(ports.volumes.of_stack(ports.stack_name)).items():
@@ -131,7 +129,7 @@ def _has_leftover(volumes: Iterable[Volume], index: int, record: KnownRestore) -
 
 
 def _by_restore(volumes: Iterable[Volume]) -> dict[tuple[str, int], list[Volume]]:
-    """By restore and index, as their tags have it; without those that name no restore."""
+    """The volumes by restore and index, as their tags say; without volumes that name no restore."""
     found: dict[tuple[str, int], list[Volume]] = {}
     for volume in volumes:
         restore_id = volume.settings.tags.get(RESTORE_TAG)
@@ -151,12 +149,12 @@ def _is_leftover(volume: Volume, index: int, record: KnownRestore) -> bool:
     if record.status == Status.READY or record.settled(index):
         known = record.attached(index).volume_id, record.volume(index).made.volume_id
         return volume.volume_id not in known
-    # It stays, and gets the tag of a failed restore: its execution was ended before it could set that.
+    # It stays and gets the tag of a failed restore, which its execution could not set before it ended.
     return True
 
 
 def sweep_replaced(ports: SweepPorts) -> Iterator[SweptResource]:
-    """Volumes that are out of their place for a restore that is over and came to nothing."""
+    """Volumes that left their place for a restore that has ended without success."""
     found: dict[str, set[int]] = {}
     for old in ports.volumes.replaced(ports.stack_name):
         restore_id, place = old.settings.tags.get(REPLACED_TAG), place_of(old.settings.tags)
@@ -173,7 +171,7 @@ def sweep_replaced(ports: SweepPorts) -> Iterator[SweptResource]:
 
 
 def sweep_fast_restores(ports: SweepPorts) -> Iterator[SweptResource]:
-    """Fast snapshot restores that one of us enabled, and on which only restores rely that are over."""
+    """Fast snapshot restores that this stack enabled, and that no running restore needs."""
     for place in ports.fast_restores.enabled_places():
         claim = ports.table.claim(*place)
         if claim is None:
@@ -190,7 +188,7 @@ def sweep_fast_restores(ports: SweepPorts) -> Iterator[SweptResource]:
 
 
 def _of_lost_claim(place: tuple[str, str], ports: SweepPorts) -> Iterator[SweptResource]:
-    """Most are somebody else's, and no restore ran when they were enabled."""
+    """A fast snapshot restore without a claim; most were enabled by others while no restore ran."""
     try:
         for found in holders(place, ports):
             if isinstance(found, SweptResource):
@@ -208,7 +206,7 @@ def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
 def _release(
     restore_id: str, index: int, place: tuple[str, str], ports: SweepPorts
 ) -> Iterator[SweptResource]:
-    """Says nothing of what serves another restore, and once what stays on although we asked to end it."""
+    """Yields what was disabled, and what stays enabled and costs money; nothing if others still need it."""
     returned = release_fast_restore(
         restore_id, index, place, fast_restores=ports.fast_restores, table=ports.table
     )
@@ -219,7 +217,7 @@ def _release(
 
 
 def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[SweptResource]:
-    """In rounds: what EC2 needs seconds for is waited for once for all."""
+    """Ends restores in rounds, so that EC2's seconds of work are waited for once for all restores."""
     waiting = _in_turn(found, ports.now)
     for number in range(ROUNDS):
         if number:
@@ -232,7 +230,7 @@ def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[SweptResourc
                 yield SweptResource("restores", left, "ending", NO_TIME)
                 return
             swept = _end_one(restore_id, indexes, ports, last_try=last)
-            # A report is no nearer in some seconds.
+            # Waiting some seconds does not help a late report.
             waits = swept is not None and swept.state == "ending" and swept.sweep != LATE_REPORTS
             if waits and not last:
                 busy[restore_id] = indexes
@@ -244,8 +242,8 @@ def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[SweptResourc
 
 
 def _in_turn(found: Mapping[str, set[int]], now: datetime) -> dict[str, set[int]]:
-    """In an order of each sweep's own: none is always the last, for which no time is left."""
-    return {restore_id: found[restore_id] for restore_id in sorted(found, key=lambda one: _turn(one, now))}
+    """In an order that differs in each sweep, so that no restore is always the one without time left."""
+    return {name: found[name] for name in sorted(found, key=lambda name: _turn(name, now))}
 
 
 def _turn(name: str, now: datetime) -> bytes:
@@ -262,7 +260,7 @@ def _end_one(
 
 
 def sweep_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
-    """Lowers the volumes whose restore is over and did not do it."""
+    """Lowers volumes whose restore has ended without doing it."""
     boosted = ports.volumes.boosted(ports.stack_name)
     for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
         if not ports.has_time():
@@ -323,7 +321,7 @@ def _tell(volume: Volume, target: str, outcome: Lowering, ports: SweepPorts) -> 
 
 
 def _in_words(target: str) -> str:
-    """As `Release` writes it; a tag that somebody changed as it is."""
+    """The settings in the words of `Release`; a tag that somebody has changed stays as it is."""
     try:
         return parse_performance(target).in_words
     except ValueError:
@@ -347,4 +345,4 @@ SWEEPS = MappingProxyType[str, Sweep](
         FLEETS: sweep_fleets,
     }
 )
-"""What costs by the hour first: of thousands of restores the last may have to wait for the next sweep."""
+"""What costs by the hour comes first: with thousands of restores, time may run out before the last."""

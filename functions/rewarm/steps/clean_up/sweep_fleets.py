@@ -1,7 +1,7 @@
-"""Follows fleets: says how far they are, and ends those whose execution is over without an account.
+"""Follows fleets: announces their progress, and ends those whose execution ended without doing so.
 
-A fleet that was cancelled or stopped has restores that must be cleaned up first. Step Functions stops them
-with the fleet as best it can (developer guide, "Run a job"). What runs on all the same is cancelled here.
+The restores of a fleet that was cancelled or stopped must be cleaned up first. Step Functions tries to stop
+them with the fleet (developer guide, "Run a job"). Restores that still run are cancelled here.
 """
 
 from __future__ import annotations
@@ -18,22 +18,21 @@ from rewarm.domain.fleets import FLEETS_RUNNING, FleetProgress
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource, failed_sweep
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import Listed
+from rewarm.ports.restores import FIRST, LAST, Listed
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from rewarm.steps.fleet.progress import account_of, kept_volumes, notify_of, progress
 from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet
 from rewarm.steps.record.restore import RestoreNotes, parsed_time
-from rewarm.steps.request.listing import FIRST, LAST
-from rewarm.steps.request.routes import wake_waiting
+from rewarm.steps.warm.wake_up import wake_waiting
 
 FLEETS = "fleets"
 MOST_FLEETS = 100
-"""Of each status in one sweep."""
+"""The most fleets of one status in a sweep."""
 
 
 def sweep_fleets(ports: SweepPorts, only: str | None = None) -> Iterator[SweptResource]:
-    """Those that have not ended, or `only` this one: a message says how far each is, or it is ended."""
+    """Sweeps fleets that have not ended, or `only` one: sends a message of its progress, or ends it."""
     for entry in _running(ports):
         if only not in (None, entry.name):
             continue
@@ -46,7 +45,7 @@ def sweep_fleets(ports: SweepPorts, only: str | None = None) -> Iterator[SweptRe
 
 
 def stop_fleets(ports: SweepPorts, cause: str) -> list[str]:
-    """Stops the executions of all fleets; returns what could not be."""
+    """Stops the executions of all fleets; returns what could not be stopped."""
     troubles = []
     try:
         for entry in _running(ports):
@@ -76,7 +75,7 @@ def _follow(entry: Listed, ports: SweepPorts) -> Iterator[SweptResource]:
     found = progress(volumes, table=ports.table, since=began, now=ports.now, before=before)
     ending = ports.fleets.ending(str(record.get("execution")))
     if ending.runs or (ending.status == "GONE" and ports.now - began <= START_GRACE):
-        _tell(fleet_id, record, found, ports)
+        _announce_progress(fleet_id, record, found, ports)
         return
     if found.running_restores:
         still = _cancel(found.running_restores, ports)
@@ -86,21 +85,21 @@ def _follow(entry: Listed, ports: SweepPorts) -> Iterator[SweptResource]:
     yield SweptResource(FLEETS, fleet_id, "ended", "it was brought to its end: its execution is over")
 
 
-def _tell(fleet_id: str, record: JsonObject, found: FleetProgress, ports: SweepPorts) -> None:
-    """Sends a message if more restores have ended than the last one said, but not all of them."""
-    if not int(record.get("endedTold") or 0) < found.ended < found.volume_count:
+def _announce_progress(fleet_id: str, record: JsonObject, found: FleetProgress, ports: SweepPorts) -> None:
+    """Sends a message if more volumes have ended than the last message said, but not all of them."""
+    if not int(record.get("endedAnnounced") or 0) < found.ended < found.volume_count:
         return
     account = account_of(found).to_json()
     _announce(fleet_id, "fleet-progress", {"account": account}, ports)
 
 
 def _cancel(restore_ids: tuple[str, ...], ports: SweepPorts) -> int:
-    """How many had not ended."""
+    """Cancels the restores, and returns how many had not ended."""
     for restore_id in restore_ids:
         with suppress(RestoreError):
             record = RestoreNotes(ports.table, restore_id)
             if ports.has_time() and record.cancel():
-                wake_waiting(restore_id, record.read(), waiters=ports.waiters, tasks=ports.tasks)
+                wake_waiting(restore_id, record.read().indexes, waiters=ports.waiters, tasks=ports.tasks)
     return len(restore_ids)
 
 

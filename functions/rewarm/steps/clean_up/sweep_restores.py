@@ -32,22 +32,24 @@ from rewarm.steps.clean_up.missing_reports import (
     PagePorts,
     is_owed,
     report_end,
+    request_of,
     results_of,
+    send_ready,
+    volumes_without_message,
     write_late_report,
 )
-from rewarm.steps.clean_up.ready_messages import request_of, send_ready, untold_volumes
 from rewarm.steps.record.lost_records import is_lost, recovered
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
-from rewarm.steps.request.routes import wake_waiting
-from rewarm.steps.select.admission import give_back
+from rewarm.steps.select.release_target import give_back
+from rewarm.steps.warm.wake_up import wake_waiting
 
 ABORTED = "ExecutionAborted"
 FAILURES = frozenset({Status.FAILED, Status.CANCELLED})
-TOLD = FAILURES | {Status.REFUSED}
-"""Ends that have a message; `toldAt` says that at least one channel accepted it."""
+ANNOUNCED = FAILURES | {Status.REFUSED}
+"""Statuses whose message the sweeper sends if `toldAt` does not say that a channel accepted it."""
 CLAIM_SECONDS = 600
-"""Of two sweepers at work, one sends the message. If it dies, another may send it after this time."""
-OTHER_TELLS = "another sweep sends the message"
+"""One of several sweepers sends the message. If it dies, another may send it after this time."""
+OTHER_SENDS = "another sweep sends the message"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +58,7 @@ class SweepPorts(CleanUpPorts):
 
     now: datetime
     owner: str
-    """This run of the sweeper."""
+    """The id of this run of the sweeper."""
     executions: RestoreExecutions
     fleets: FleetExecutions
     tagged_snapshots: TaggedSnapshots
@@ -66,18 +68,18 @@ class SweepPorts(CleanUpPorts):
     tasks: Tasks
     pages: PagePorts
     pause: Callable[[], None]
-    """Some seconds, in which EC2 detaches a volume."""
+    """Waits some seconds, in which EC2 detaches a volume."""
     has_time: Callable[[], bool] = lambda: True
-    """False where the next sweep must do the rest."""
+    """False if the next sweep must do the rest."""
 
 
 def end_restore(
     restore_id: str, ports: SweepPorts, *, also: Collection[int] = (), last_try: bool = True
 ) -> SweptResource | None:
-    """Returns what was swept; None where the restore runs, is just starting, or has ended by itself.
+    """Returns what was swept; None if the restore runs, is just starting, or has ended by itself.
 
-    `also` are volumes of which something was found. Before the last try, what EC2 needs some seconds for does
-    not count as left.
+    `also` are volumes with leftovers. Before the last try, work for which EC2 needs some seconds counts as
+    `ending`.
     """
     ending = ports.executions.ending(restore_id)
     if ending.runs:
@@ -92,28 +94,26 @@ def end_restore(
     running = [index for index in record.indexes if ports.executions.volume_runs(restore_id, index)]
     if running:
         return _stop_volumes(restore_id, record, ports)
-    untold = ending.without_account and _is_untold(record)
-    todo = _todo(record, ending, also) | (set(record.indexes) if untold else set())
-    if not todo and not untold:
+    has_unsent_message = ending.without_account and _lacks_message(record)
+    todo = _todo(record, ending, also) | (set(record.indexes) if has_unsent_message else set())
+    if not todo and not has_unsent_message:
         return _leave(restore_id, record, ending, ports)
     asked_before = record.cancel_requested and record.swept_at is None
-    if untold:
-        _prepare_to_tell(restore_id, record, ports)
+    if has_unsent_message:
+        _prepare_message(restore_id, record, ports)
     swept = _remove_all(restore_id, sorted(todo), ports)
     if swept.state == "ending" and not last_try:
         return swept
     cancelled = asked_before or record.cancel_asked
-    if untold and not _tell(restore_id, ending, ports, cancelled=cancelled):
-        swept = replace(swept, state="ending", reason=OTHER_TELLS) if swept.state == "ended" else swept
+    if has_unsent_message and not _send(restore_id, ending, ports, cancelled=cancelled):
+        swept = replace(swept, state="ending", reason=OTHER_SENDS) if swept.state == "ended" else swept
     elif swept.state != "ending":
         _leave(restore_id, record, ending, ports)
     return swept
 
 
 def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> KnownRestore:
-    """The whole record. Where it is lost it is made again, if the restore came to nothing, or succeeded and
-    is still noted as running (state `Release Target`).
-    """
+    """The whole record, made again if it is lost and the restore failed, or succeeded without a message."""
     record = RestoreNotes(ports.table, restore_id).read_whole()
     if not is_lost(record):
         return record
@@ -131,13 +131,13 @@ def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> KnownRe
 
 
 def _todo(record: KnownRestore, ending: ExecutionEnd, also: Collection[int]) -> set[int]:
-    """Where every volume is ready and only the record does not say so, none of them is a leftover."""
+    """The volumes to clean up; none if all are ready and only the record does not say so."""
     only_owed = is_owed(record, ending) and not record.is_finished
     return (set() if only_owed else set(also)) | _unfinished(record) | _neglected(record)
 
 
-def _prepare_to_tell(restore_id: str, record: KnownRestore, ports: SweepPorts) -> None:
-    """Notes the restore as running, so that sweeps find it until its message is sent, and marks it cancelled.
+def _prepare_message(restore_id: str, record: KnownRestore, ports: SweepPorts) -> None:
+    """Notes the restore as running, so that sweeps find it until its message is sent, and cancels it.
 
     A refused restore was never noted as running, and its event comes only once.
     """
@@ -150,10 +150,10 @@ def _prepare_to_tell(restore_id: str, record: KnownRestore, ports: SweepPorts) -
 def _leave(
     restore_id: str, record: KnownRestore, ending: ExecutionEnd, ports: SweepPorts
 ) -> SweptResource | None:
-    """What is not given back is found again by the next sweep."""
-    for index in untold_volumes(record, ending):
-        if not _is_ours_to_tell(f"{restore_id}/{index}", ports):
-            return SweptResource("restores", restore_id, "ending", OTHER_TELLS)
+    """Sends what is missing and releases the devices; what fails here is found again by the next sweep."""
+    for index in volumes_without_message(record, ending):
+        if not _is_ours_to_send(f"{restore_id}/{index}", ports):
+            return SweptResource("restores", restore_id, "ending", OTHER_SENDS)
         send_ready(restore_id, record, index, now=ports.now, messages=ports.messages, pages=ports.pages)
     late = write_late_report(restore_id, record, ending, now=ports.now, ports=ports.pages)
     if late is None or late.state == "ended":
@@ -162,7 +162,7 @@ def _leave(
 
 
 def _only_starts(restore_id: str, record: KnownRestore, ending: ExecutionEnd, ports: SweepPorts) -> bool:
-    """It is noted before its execution starts: first that it runs, then its record."""
+    """Whether the restore may just be starting: it is noted as running and recorded before its execution."""
     if ending.status != "GONE":
         return False
     entry = ports.holds.entry(restore_id)
@@ -170,11 +170,11 @@ def _only_starts(restore_id: str, record: KnownRestore, ending: ExecutionEnd, po
     return any(time is not None and ports.now - time < START_GRACE for time in times)
 
 
-def _is_untold(record: KnownRestore) -> bool:
-    """Also where it had failed, and was stopped between the report and the message, or during the message."""
+def _lacks_message(record: KnownRestore) -> bool:
+    """True also if it failed and its execution was stopped before or during the message."""
     if record.request.dry_run:
         return False
-    return not record.is_finished or (record.status in TOLD and record.told_at is None)
+    return not record.is_finished or (record.status in ANNOUNCED and record.message_sent_at is None)
 
 
 def _unfinished(record: KnownRestore) -> set[int]:
@@ -183,7 +183,7 @@ def _unfinished(record: KnownRestore) -> set[int]:
 
 
 def _neglected(record: KnownRestore) -> set[int]:
-    """Volumes whose executions were stopped: the restore reported its failure, but nobody cleaned up."""
+    """Volumes whose executions were stopped before they cleaned up, although the failure was reported."""
     if record.status not in FAILURES:
         return set()
     accounts = {index: record.volume(index).clean_up for index in record.indexes}
@@ -193,11 +193,9 @@ def _neglected(record: KnownRestore) -> set[int]:
 
 
 def _stop_volumes(restore_id: str, record: KnownRestore, ports: SweepPorts) -> SweptResource:
-    """Step Functions stops the child of a parent that is stopped, or tries to: this one lives, and cleans up
-    by itself.
-    """
+    """Asks executions of volumes to stop, which outlived that of the restore; they clean up by themselves."""
     _mark(restore_id, record, ports)
-    wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
+    wake_waiting(restore_id, record.indexes, waiters=ports.waiters, tasks=ports.tasks)
     return SweptResource(
         "restores", restore_id, "ending", "its volumes' executions still run, and are to stop"
     )
@@ -225,23 +223,23 @@ def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> Sw
 
 
 def remains_of(restore_id: str, record: KnownRestore, index: int) -> Remains:
-    """Of one volume, as the record knows it."""
+    """What there may be to remove of one volume, by the record."""
     volume, request, drill = record.volume(index), record.request, record.is_drill
     settled = record.settled(index) and not drill
-    # Where its mark could not be written the execution went on: it is shown as usable all the same. One that
-    # becomes a root volume is warmed up before anybody may use it.
+    # If its mark could not be written, the execution continued, and the volume was announced as usable. One
+    # that becomes a root volume is warmed up before anybody may use it.
     shown = volume.replaced.is_swapped if request.target.reboot else volume.initialization is not None
-    told = shown or record.attached(index).volume_id is not None
+    is_usable = shown or record.attached(index).volume_id is not None
     known = volume.fast_restore if volume.fast_restore.snapshot_id else volume.made
     place = known.snapshot_id, known.availability_zone
     return Remains(
         restore_id=restore_id,
         index=index,
-        # A volume that goes back to its snapshot is its owner's, and was there before the restore.
+        # A rewound volume is its owner's: it was there before the restore.
         volume_id=None if volume.rewind is not None else record.last_volume(index),
         instance_id=volume.made.instance_id or request.target.instance_id,
         place=(str(place[0]), str(place[1])) if all(place) else None,
-        announced=not drill and (told or settled or record.recovered),
+        announced=not drill and (is_usable or settled or record.recovered),
         on_failure=request.on_failure,
         fallback=settled,
         starts_instance=request.target.start,
@@ -250,17 +248,17 @@ def remains_of(restore_id: str, record: KnownRestore, index: int) -> Remains:
     )
 
 
-def _tell(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled: bool) -> bool:
-    """Sends the message once and returns whether that is done; after `toldAt` it only corrects the status.
+def _send(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled: bool) -> bool:
+    """Sends the message once and returns whether that is done; after that it only corrects the status.
 
-    False where another sweeper is sending it. That may still fail, so the restore must stay findable.
+    False if another sweeper is sending it: that may still fail, so sweeps must find the restore again.
     """
     restore = RestoreNotes(ports.table, restore_id)
     record = restore.read_whole()
-    if record.told_at is not None:
+    if record.message_sent_at is not None:
         restore.note_end(Status.CANCELLED if cancelled else Status.FAILED)
         return True
-    if not _is_ours_to_tell(restore_id, ports):
+    if not _is_ours_to_send(restore_id, ports):
         return False
     failure = _failure(record, ending, cancelled=cancelled)
     results = results_of(restore_id, record, failure, ports.pages)
@@ -277,20 +275,20 @@ def _tell(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled
 
 
 def _failure(record: KnownRestore, ending: ExecutionEnd, *, cancelled: bool) -> Failure:
-    """What it had failed with, where it was stopped only after that."""
+    """The failure that was recorded before the execution was stopped; else why the execution ended."""
     return record.failure.named or Failure(
         error="RestoreCancelledError" if cancelled else ABORTED,
         cause=f"The restore did not come to its end: {ending.in_words}.",
     )
 
 
-def _is_ours_to_tell(what: str, ports: SweepPorts) -> bool:
+def _is_ours_to_send(what: str, ports: SweepPorts) -> bool:
     turn = int(ports.now.timestamp()) // CLAIM_SECONDS
     return ports.table.claim_event(f"sweep {what} {turn}", ports.owner) == ports.owner
 
 
 def _give_back(restore_id: str, ports: SweepPorts) -> None:
-    """Last: whoever takes the device next must not meet this restore's volume on it."""
+    """Comes last: the next restore must not find this restore's volume on the device."""
     try:
         give_back(restore_id, holds=ports.holds)
     except RestoreError:

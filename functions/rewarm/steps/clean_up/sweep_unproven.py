@@ -34,7 +34,7 @@ from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from rewarm.steps.record.leases import known_leases
 from rewarm.steps.record.restore import KnownRestore
 from rewarm.steps.record.volume import CleanedUp, VolumeNotes
-from rewarm.steps.volume.copy_snapshot import own
+from rewarm.steps.volume.extras import own
 
 UNPROVEN_THINGS = "unproven"
 OF_NO_LEASE = "it has the tags of a calibration, and no calibration's lease names it"

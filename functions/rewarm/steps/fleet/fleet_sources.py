@@ -1,6 +1,6 @@
 """What a fleet is made of: the snapshot, the target and the settings of each of its volumes.
 
-EC2 is asked about up to 200 volumes in one call, and no volume is asked about alone.
+One call to EC2 asks about up to 200 volumes.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ from rewarm.domain.errors import (
     SnapshotNotFoundError,
     SnapshotNotUsableError,
 )
-from rewarm.domain.fleet_members import (
+from rewarm.domain.fleets import (
     MOST_VOLUMES,
     candidates_of_each,
     check_count,
     check_spread,
     recovery_point,
-    spread_seconds,
     together,
 )
 from rewarm.domain.model import ImageVolume, Snapshot, Volume
@@ -42,7 +41,7 @@ from rewarm.domain.snapshots import Refusal, SetSelection, newest_set, newest_us
 from rewarm.domain.units import iso
 from rewarm.domain.volume.replacing import living
 from rewarm.ports.snapshots import SnapshotCatalog
-from rewarm.steps.fleet.targets import Origin, places_of
+from rewarm.steps.fleet.requests import Origin, places_of
 from rewarm.steps.select.selection import SelectionPorts
 from rewarm.steps.select.sources import (
     NAMED,
@@ -68,9 +67,9 @@ class FleetItem:
     started_at: str | None = None
     """When the snapshot was started."""
     because: str = ""
-    """Why it is this snapshot."""
+    """Why this snapshot was chosen."""
     consistent_set: bool | None = None
-    """Whether the snapshots of its instance were taken together; None where there is only this volume."""
+    """Whether the snapshots of its instance were taken together; None if there is only this volume."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +80,7 @@ class FleetSourcePorts(SelectionPorts):
 
 
 def resolve_fleet(source: JsonObject, ports: FleetSourcePorts) -> list[FleetItem]:
-    """Returns the volumes of a fleet, in the order of the list, of the device names or of the volumes' names.
+    """Returns the volumes of a fleet, ordered by the request's list, device names or volume ids.
 
     `source` is that of the request, with the `target` and the `volume` that its volumes share.
     Raises every error that names a field of the request.
@@ -108,13 +107,8 @@ def resolve_fleet(source: JsonObject, ports: FleetSourcePorts) -> list[FleetItem
     ]
 
 
-def spread_seconds_of(items: Sequence[FleetItem]) -> float:
-    """Returns the seconds between the start of the first snapshot of a fleet and that of the last."""
-    return spread_seconds([datetime.fromisoformat(item.started_at) for item in items if item.started_at])
-
-
 class _Choice:
-    """The snapshots that a source stands for."""
+    """The snapshots that a source selects."""
 
     def __init__(self, source: FleetSource, ports: FleetSourcePorts) -> None:
         self._source = source
@@ -122,10 +116,10 @@ class _Choice:
         self._snapshots = ports.snapshots
         self._refusal = refusal_now(ports.snapshots)
         self.images: dict[str, ImageVolume] = {}
-        """By device name, what an AMI says of its volumes, once the choice is made."""
+        """What an AMI says of its volumes, by device name; filled by `made`."""
 
     def made(self) -> list[Chosen]:
-        """In the order of the fleet. Raises every error that names a field of the source."""
+        """The chosen snapshots in the fleet's order. Raises every error that names a field of the source."""
         source = self._source
         if source.instance is not None:
             return self._of_instance(source.instance)
@@ -196,7 +190,7 @@ class _Choice:
         return newest.of_candidates(candidates, dict.fromkeys(candidates, field), places)
 
     def _tagged(self, source: TagsSource) -> Iterable[Snapshot]:
-        """The snapshots with the tags. Raises InvalidRequestError where their volumes are not known."""
+        """The snapshots with the tags. Raises InvalidRequestError if their volumes are not known."""
         for snapshot in self._snapshots.with_tags(source.snapshots or {}):
             if source.volume_tag is None and snapshot.is_copy:
                 raise InvalidRequestError(
@@ -208,7 +202,7 @@ class _Choice:
                 yield snapshot
 
     def _of_items(self, items: Sequence[ListedItem]) -> list[Chosen]:
-        """The ids first, all together; only an item with tags is asked about alone."""
+        """The snapshots of a list: one call for all ids, and a call for each item with tags."""
         named: dict[str, str] = {}
         volumes: dict[Literal["latest"] | datetime | None, dict[str, str]] = {}
         for index, item in enumerate(items):
@@ -246,12 +240,12 @@ class _Newest:
     at: datetime | None
 
     def of_volumes(self, fields: Mapping[str, str], places: _Places) -> list[Chosen]:
-        """In the order of `fields`, which say for an error what names each volume."""
+        """In the order of `fields`, which map each volume to the request's field for errors."""
         found = self.candidates(self.snapshots.of_volumes(list(fields)), "source")
         return self.of_candidates({name: found.get(name, []) for name in fields}, fields, places)
 
     def with_tags(self, tags: dict[str, str], field: str) -> Chosen:
-        """The newest with all these tags, whatever its volume."""
+        """The newest snapshot of any volume with all these tags."""
         what = tags_text(tags)
         found = newest_usable(
             self.snapshots.with_tags(tags), at=self.at, what=what, field=field, refusal=self.refusal
@@ -261,7 +255,7 @@ class _Newest:
     def candidates(
         self, found: Iterable[Snapshot], field: str, *, tag: str | None = None
     ) -> dict[str, list[Snapshot]]:
-        """The snapshots to choose from by volume, or by what the tag says of it."""
+        """The snapshots to choose from, by volume or by the value of the tag that names the volume."""
 
         def name_of(snapshot: Snapshot) -> str:
             return (snapshot.volume_id or "") if tag is None else snapshot.tags[tag]
@@ -271,7 +265,7 @@ class _Newest:
     def of_candidates(
         self, candidates: Mapping[str, Sequence[Snapshot]], fields: Mapping[str, str], places: _Places
     ) -> list[Chosen]:
-        """One snapshot of each volume, in their order; those of an instance together where possible."""
+        """One snapshot of each volume, in order; those of an instance taken together if possible."""
         instances = {name: instance_id for name, (instance_id, _) in places.items()}
         chosen: dict[str, Chosen] = {}
         for group in together(candidates, instances):

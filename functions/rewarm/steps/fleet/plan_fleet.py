@@ -1,7 +1,7 @@
 """Route POST /fleets/plans, and the plan of a run: all volumes of a fleet in one plan.
 
-EC2 is asked about 200 snapshots, volumes or instances in one call. Of the plan, each restore gets the shares
-of its own volumes. A restore whose facts cannot be had is left out, and plans on its own.
+One call to EC2 asks about 200 snapshots, volumes or instances. Each restore gets the shares of its volumes of
+the plan. A restore whose facts are not known is left out, and plans on its own.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from rewarm.steps.select.admission import calls_of_restore, turns_of_fleet
 from rewarm.steps.select.selection import known_volumes, with_agent
 
 MOST_PLANNED_AT_ONCE = 1_000
-"""Volumes that POST /fleets/plans answers within API Gateway's 29 seconds."""
+"""The most volumes that POST /fleets/plans can plan within API Gateway's 29 seconds."""
 TRIES = 4
-"""So often a plan is made again with less time, where restores wait for each other."""
+"""How often a plan is made again with less time, because restores wait for each other."""
 EARLY_SECONDS = 300
-"""So long before its turn for the Region's rate a restore begins: what is there before cannot come late."""
+"""How long before its turn for the Region's rate a restore begins, so that it cannot be late for it."""
 _Urgency = tuple[bool, float, float]
-"""Does it do without the rate, when has it its turn, how long does it take: the least begins first."""
+"""(needs no Region's rate, seconds until its turn, its duration as a negative): the least begins first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class PlanFleetPorts(FleetSourcePorts, PlanningPorts):
 
 @dataclass(frozen=True, slots=True)
 class PlannedRestore:
-    """A restore with its part of the plan; with why it has none where it plans on its own."""
+    """A restore with its part of the plan; `problem` says why a restore has none and plans on its own."""
 
     restore: FleetRestore
     plans: Sequence[VolumePlan] = ()
@@ -63,7 +63,7 @@ class PlannedRestore:
     problem: str | None = None
 
     def to_item(self, trigger: Trigger, turns_from: datetime | None, *, is_limited: bool) -> JsonObject:
-        """As the Distributed Map reads it. A restore without a plan has no part of the fleet's budget."""
+        """The item of the Distributed Map. A restore without a plan has no part of the fleet's budget."""
         if turns_from is not None and self.plans:
             turn_at = turns_from + timedelta(seconds=self.begins_seconds)
             trigger = trigger.model_copy(update={"turn_at": turn_at})
@@ -81,20 +81,20 @@ class FleetPlan:
     answer: FleetPlanResult
 
     def to_items(self, trigger: Trigger, pace: Pace, at_once: int, now: datetime) -> list[JsonObject]:
-        """As the Distributed Map reads them. Those that begin at once have their turns at EC2 in this order.
+        """The items of the Distributed Map. Restores that begin at once take turns at EC2 in this order.
 
-        The others take theirs when they begin, as all do where somebody is asked to approve the plan.
+        The others take their turns when they begin, as do all restores of a plan that needs approval.
         """
         wanted = self.answer.request.objective
         is_limited = wanted.max_cost_usd is not None or wanted.approve_above_usd is not None
-        first = [one for one in self.restores[:at_once] if one.plans]
-        calls = sum(calls_of_restore(len(one.plans)) for one in first)
+        first = [planned_restore for planned_restore in self.restores[:at_once] if planned_restore.plans]
+        calls = sum(calls_of_restore(len(planned_restore.plans)) for planned_restore in first)
         summary = self.answer.summary
         asks = summary is not None and summary.needs_approval is not None
         turns_from = None if asks or not first else pace.due(calls, now=now)
         return [
-            one.to_item(trigger, turns_from if number < at_once else None, is_limited=is_limited)
-            for number, one in enumerate(self.restores)
+            planned_restore.to_item(trigger, turns_from if number < at_once else None, is_limited=is_limited)
+            for number, planned_restore in enumerate(self.restores)
         ]
 
 
@@ -126,11 +126,10 @@ def planned(
     now: datetime,
     approved_usd: Decimal | None = None,
 ) -> FleetPlan:
-    """One plan for all restores. Raises NoStrategyFitsError where there is none, and the fleet has a budget
-    or needs approval.
+    """One plan for all restores.
 
-    Without these, a fleet that has no plan as a whole may have one for most of its restores: then each plans
-    on its own.
+    Without such a plan, each restore plans on its own; if the fleet has a budget or needs approval, raises
+    NoStrategyFitsError instead.
     """
     rule = _rule(request, restores, approved_usd)
     volumes, problems = _assigned(restores, ports)
@@ -138,7 +137,7 @@ def planned(
     course, problem = None, ""
     if known:
         try:
-            found = [(one, volumes[one.restore_id]) for one in known]
+            found = [(restore, volumes[restore.restore_id]) for restore in known]
             cases = _cases(request, found, ports, deadline_at, now)
             at_once = places_of_fleet(request, ports.most_in_stack)
             course = _course(cases, found, at_once, rule, ports, now)
@@ -158,7 +157,7 @@ def planned(
         volume_count=sum(len(restore.volumes) for restore in restores),
         deadline_at=deadline_at,
         summary=None if course is None else course.summary(deadline_at, now),
-        volumes=[volume for one in of_plan for volume in _shown(one)],
+        volumes=[volume for restore in of_plan for volume in _shown(restore)],
         unplanned=_unplanned(left_out),
     )
     return FleetPlan([*of_plan, *left_out], answer)
@@ -168,12 +167,12 @@ def _rule(
     request: FleetRequest, restores: Iterable[FleetRestore], approved_usd: Decimal | None
 ) -> ApprovalRule:
     wanted = request.objective
-    replaces = wanted.approve_replace and any(one.request.target.mode == "replace" for one in restores)
+    replaces = wanted.approve_replace and any(each.request.target.mode == "replace" for each in restores)
     return ApprovalRule(wanted.approve_above_usd, replaces, approved_usd)
 
 
-def _shown(one: PlannedRestore) -> Iterator[PlannedFleetVolume]:
-    for plan, share in zip(one.plans, one.shares, strict=True):
+def _shown(planned_restore: PlannedRestore) -> Iterator[PlannedFleetVolume]:
+    for plan, share in zip(planned_restore.plans, planned_restore.shares, strict=True):
         yield PlannedFleetVolume(
             **dict(share),
             snapshot_id=plan.volume.snapshot_id,
@@ -184,29 +183,29 @@ def _shown(one: PlannedRestore) -> Iterator[PlannedFleetVolume]:
 
 def _unplanned(left_out: Iterable[PlannedRestore]) -> list[UnplannedVolumes]:
     counts: Counter[str] = Counter()
-    for one in left_out:
-        counts[one.problem or ""] += len(one.restore.volumes)
+    for planned_restore in left_out:
+        counts[planned_restore.problem or ""] += len(planned_restore.restore.volumes)
     return [UnplannedVolumes(volume_count=count, reason=reason) for reason, count in counts.items()]
 
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """The plan of all volumes, and when each restore is at full speed if no more than allowed run at once."""
+    """The plan of all volumes, and when each restore is at full speed if only so many run at once."""
 
     restores: Sequence[tuple[FleetRestore, Sequence[VolumePlan]]]
-    """In the order in which they begin."""
+    """The restores in the order in which they begin."""
     begins: Sequence[float]
-    """The turn of each at EC2, in seconds."""
+    """Seconds until the turn of each restore at EC2."""
     ends: Sequence[float]
     whole: PlannedVolumes
 
     @property
     def end(self) -> float:
-        """Of the last restore, in seconds."""
+        """Seconds until the last restore is at full speed."""
         return max(self.ends)
 
     def summary(self, deadline_at: datetime | None, now: datetime) -> PlanSummary:
-        """With the waiting of restores for each other."""
+        """The summary, including how long restores wait for each other."""
         ready_at = now + timedelta(seconds=self.end)
         late = deadline_at is not None and ready_at > deadline_at
         notes = few_notes(self.whole.summary.notes)
@@ -247,7 +246,7 @@ def _is_written(plan: VolumePlan) -> bool:
 
 
 def _shared(plan: VolumePlan) -> tuple[str, ...]:
-    """The same for volumes that pay something together: fast snapshot restore in a zone, or the blocks."""
+    """A key that volumes with shared costs have in common: fast snapshot restore in a zone, or the blocks."""
     if _is_fast(plan):
         return plan.volume.snapshot_id, plan.volume.availability_zone
     return (plan.volume.snapshot_id,) if _is_written(plan) else ()
@@ -256,7 +255,7 @@ def _shared(plan: VolumePlan) -> tuple[str, ...]:
 def _bytes_moved(
     restores: Iterable[tuple[FleetRestore, Sequence[VolumePlan]]],
 ) -> dict[str, list[tuple[str, int]]]:
-    """By instance: what goes through it for an agent, and for which restore."""
+    """By instance: (restore, bytes that its agent reads and writes there)."""
     found: dict[str, list[tuple[str, int]]] = {}
     for restore, plans in restores:
         for plan in plans:
@@ -307,7 +306,7 @@ def _course(
     ports: PlanFleetPorts,
     now: datetime,
 ) -> _Course:
-    """The plan; made again with less time where restores that wait for each other would be late by it."""
+    """The plan; made again with less time if restores that wait for each other would be late."""
     book = ports.prices.book(now=now)
 
     def course(seconds: float | None) -> _Course:
@@ -325,19 +324,19 @@ def _course(
             break
         tighter = min(tighter, slowest) * deadline / best.end
         try:
-            best = min(best, course(tighter), key=lambda one: one.end)
+            best = min(best, course(tighter), key=lambda found: found.end)
         except NoStrategyFitsError:
             break
     return best
 
 
 def places_of_fleet(request: FleetRequest, most_in_stack: int) -> int:
-    """How many restores of the fleet run at once."""
+    """How many restores of the fleet may run at once."""
     return min(request.max_concurrency or most_in_stack, most_in_stack)
 
 
 def _as_one(request: FleetRequest, restore: FleetRestore) -> RestoreRequest:
-    """What is the same for all volumes, as the request of one restore."""
+    """The settings that all volumes share, as the request of one restore."""
     objective = restore.request.objective.model_copy(update={"max_cost_usd": request.objective.max_cost_usd})
     return restore.request.model_copy(update={"objective": objective})
 
@@ -348,15 +347,15 @@ def _in_order(
     at_once: int,
     pace: Pace,
 ) -> _Course:
-    """Restores that wait for the rate begin as their turns come. Where all can begin at once, who takes long
-    begins before who does not; else they begin as the request lists them.
+    """The course of restores in the order in which they begin; a restore that waits has a place in the stack.
 
-    Each that has begun has a place in the stack, also while it waits.
+    Restores that need the Region's rate begin as their turns come. Of the others, if all can begin at once,
+        the longest begin first; else they begin in the request's order.
     """
     plans = iter(whole.plans)
     each = [(restore, [next(plans) for _ in volumes]) for restore, volumes in restores]
     by_urgency = sorted(
-        ((min(map(_urgency, one[1])), one) for one in each),
+        ((min(map(_urgency, plans)), (restore, plans)) for restore, plans in each),
         key=lambda keyed: keyed[0] if len(each) <= at_once else keyed[0][:2],
     )
     found = list(_as_turns_come(by_urgency, pace))
@@ -368,9 +367,9 @@ def _in_order(
 def _as_turns_come(
     by_urgency: Sequence[tuple[_Urgency, tuple[FleetRestore, list[VolumePlan]]]], pace: Pace
 ) -> Iterator[tuple[FleetRestore, list[VolumePlan]]]:
-    """Restores that hold the rate a little before their turns (P50) for it, and the others between them."""
-    holders = deque((turn, one) for (is_other, turn, _), one in by_urgency if not is_other)
-    others = deque(one for (is_other, _, _), one in by_urgency if is_other)
+    """Restores that need the rate begin a little before their turns (P50) for it, the others between them."""
+    holders = deque((turn, restore) for (is_other, turn, _), restore in by_urgency if not is_other)
+    others = deque(restore for (is_other, _, _), restore in by_urgency if is_other)
     begins = 0.0
     while holders or others:
         is_due = bool(holders) and holders[0][0] <= begins + EARLY_SECONDS
@@ -384,32 +383,33 @@ def _urgency(plan: VolumePlan) -> _Urgency:
 
 
 def _turn(plan: VolumePlan) -> tuple[float, float]:
-    """Seconds that it waits for the Region's rate: P50 and P90."""
+    """Seconds that the volume waits for the Region's rate: P50 and P90."""
     return plan.plan.phases.get(Phase.QUEUE, (0.0, 0.0))
 
 
 def _ready(plan: VolumePlan) -> float:
-    """Seconds until it is at full speed (P90), if it begins at once."""
+    """Seconds until the volume is at full speed (P90), if it begins at once."""
     return float(plan.plan.ready_p90_seconds)
 
 
 def _span(plan: VolumePlan) -> Span:
-    """Until its turn for the rate and full speed (P90)."""
+    """Seconds until the volume's turn for the rate and until full speed (P90)."""
     return _turn(plan)[1], _ready(plan)
 
 
 def _assigned(
     restores: Sequence[FleetRestore], ports: PlanFleetPorts
 ) -> tuple[dict[str, list[VolumeAssignment]], dict[str, str]]:
-    """The volumes of each restore, and why those of others are not known."""
+    """The volumes of each restore, and why the volumes of other restores are not known."""
     wanted = {
         restore.restore_id: [_snapshot_id(volume.item) for volume in restore.volumes] for restore in restores
     }
-    names = list(dict.fromkeys(name for of_one in wanted.values() for name in of_one if name))
-    snapshots = {one.snapshot_id: one for one in ports.snapshots.restorable(names)}
-    sources = {one.volume_id: one for one in ports.volumes.existing(_sources(snapshots.values()))}
+    names = list(dict.fromkeys(name for asked in wanted.values() for name in asked if name))
+    snapshots = {snapshot.snapshot_id: snapshot for snapshot in ports.snapshots.restorable(names)}
+    sources = {volume.volume_id: volume for volume in ports.volumes.existing(_sources(snapshots.values()))}
     targets = dict.fromkeys(restore.request.target.instance_id for restore in restores)
-    instances = {one.instance_id: one for one in ports.instances.existing([name for name in targets if name])}
+    found_instances = ports.instances.existing([name for name in targets if name])
+    instances = {instance.instance_id: instance for instance in found_instances}
     agents: dict[tuple[str | None, str | None], bool] = {}
     found: dict[str, list[VolumeAssignment]] = {}
     problems: dict[str, str] = {}
@@ -452,7 +452,7 @@ def _volumes(
 def _with_agent(
     volume: VolumeAssignment, known: dict[tuple[str | None, str | None], bool], artifacts: Artifacts
 ) -> VolumeAssignment:
-    """Whether there is an agent, asked once for each kind of instance."""
+    """The volume with whether there is an agent for it, looked up once for each kind of instance."""
     kind = volume.platform, volume.architecture
     if kind not in known:
         known[kind] = with_agent(volume, artifacts).agent_available

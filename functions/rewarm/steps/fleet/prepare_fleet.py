@@ -1,7 +1,7 @@
-"""State `Prepare Fleet`: which restores a run of a fleet has, written where the Distributed Map reads them.
+"""State `Prepare Fleet`: writes the restores of a run of a fleet for the Distributed Map.
 
-The first run has all volumes. Each further run has those that are not ready, under new ids. The state may be
-tried again: it then writes the same restores. Where an approval took long, it plans the same restores again.
+The first run has all volumes. Each further run has those that are not ready, under new ids. A retry writes
+the same restores. After a long wait for an approval, it plans the same restores again.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from rewarm.contracts.base import Instant, StepEvent
 from rewarm.contracts.fleets import FleetRequest, PrepareFleetResult
 from rewarm.contracts.values import Approval, PlanSummary
 from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
-from rewarm.domain.fleet_members import MOST_VOLUMES
-from rewarm.domain.fleets import READY, FleetStatus, FleetVolume
+from rewarm.domain.fleets import MOST_VOLUMES, READY, FleetStatus, FleetVolume
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
@@ -44,7 +43,7 @@ from rewarm.steps.registration import state
 
 
 class PrepareFleetEvent(StepEvent):
-    """Asks for the restores of a fleet, whose id stands in the place of a restore's."""
+    """Asks for the restores of a fleet; `restoreId` is the fleet's id."""
 
     run: int = Field(ge=1)
     started_at: Instant
@@ -66,8 +65,8 @@ class PrepareFleetPorts:
 
 @state("Prepare Fleet")
 def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> PrepareFleetResult:
-    """Raises InvalidRequestError, RestoreCancelledError, NoStrategyFitsError, and every error of what the
-    source names.
+    """Plans, writes and notes the run. Raises every error of the source, RestoreCancelledError and
+    NoStrategyFitsError.
     """
     fleet_id = event.restore_id
     record = ports.table.get(fleet_id) or {}
@@ -126,7 +125,7 @@ def _plan_run(
     deadline_at: datetime | None,
     ports: PrepareFleetPorts,
 ) -> list[FleetVolume]:
-    """Writes the plan of this run, its restores and which volume is whose. Returns all volumes."""
+    """Writes this run's plan, its restores, and the restore of each volume. Returns all volumes."""
     fleet_id = event.restore_id
     kept, restores = _restores(event, request, before, ports)
     plan = planned(
@@ -152,7 +151,7 @@ def _restores(
     volumes: Sequence[FleetVolume],
     ports: PrepareFleetPorts,
 ) -> tuple[list[FleetVolume], list[FleetRestore]]:
-    """The volumes that are ready and stay as they are, and the restores of this run."""
+    """The volumes that are ready already, and the restores of this run."""
     if not volumes:
         found = resolve_fleet(source_of(request), ports.planning)
         items: list[JsonObject] = [asdict(item) for item in found]

@@ -1,6 +1,6 @@
-"""How far a fleet is: its volumes are in the bucket, and what became of them in the records of its restores.
+"""The progress of a fleet: its volumes are in the bucket, their states in the records of its restores.
 
-A record is read in parts of a hundred, so ten thousand volumes cost a hundred calls at most.
+One call reads a hundred records, so ten thousand volumes need a hundred calls at most.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from rewarm.contracts.fleets import FailedVolumeOfFleet, FleetAccount, SlowRestoreOfFleet
+from rewarm.contracts.fleets import FleetAccount, SlowRestoreOfFleet
 from rewarm.contracts.request import Notify
 from rewarm.domain.fleets import (
     MOST_SHOWN,
@@ -29,32 +30,34 @@ from rewarm.steps.record.bucket import fleet_request_key, fleet_volumes_key
 from rewarm.steps.record.restore import FINISHED, billed_of_restores, standings
 
 MOST_BYTES = 100 * 1024 * 1024
-"""Ten thousand volumes have some megabytes."""
+"""Far more than the object of ten thousand volumes, which has some megabytes."""
 ENDED = frozenset(str(status) for status in FINISHED)
 
 
 def keep_volumes(fleet_id: str, run: int, volumes: Sequence[FleetVolume], artifacts: Artifacts) -> None:
-    """Writes which volume is restored by which restore, as of this run."""
-    entries = [{"item": one.item, "restoreId": one.restore_id, "index": one.index} for one in volumes]
+    """Writes the restore of each volume as of this run."""
+    entries = [{"item": each.item, "restoreId": each.restore_id, "index": each.index} for each in volumes]
     artifacts.put_json(fleet_volumes_key(fleet_id), {"run": run, "volumes": entries})
 
 
 def kept_volumes(fleet_id: str, artifacts: Artifacts) -> tuple[int, list[FleetVolume]]:
-    """The run that wrote them last, and the volumes; 0 and none before the first run has."""
+    """The latest run that wrote volumes, and the volumes; 0 and none before the first run."""
     kept = read_json(fleet_volumes_key(fleet_id), artifacts)
-    volumes = [FleetVolume(one["item"], one["restoreId"], one["index"]) for one in kept.get("volumes", [])]
-    return int(kept.get("run", 0)), volumes
+    entries = kept.get("volumes", [])
+    return int(kept.get("run", 0)), [
+        FleetVolume(entry["item"], entry["restoreId"], entry["index"]) for entry in entries
+    ]
 
 
 def read_json(key: str, artifacts: Artifacts) -> JsonObject:
-    """The object, whatever its size; empty where there is none."""
+    """The object, even if it is large; empty if there is none."""
     text = artifacts.get_text(key, most_bytes=MOST_BYTES)
     value: Any = json.loads(text) if text is not None else {}
     return value if isinstance(value, dict) else {}
 
 
 def notify_of(fleet_id: str, artifacts: Artifacts) -> Notify:
-    """Who gets the fleet's messages; everybody where its request cannot be read."""
+    """Who gets the fleet's messages; everybody if its request cannot be read."""
     asked = read_json(fleet_request_key(fleet_id), artifacts).get("notify")
     with suppress(ValueError):
         return Notify.model_validate(asked or {})
@@ -64,7 +67,7 @@ def notify_of(fleet_id: str, artifacts: Artifacts) -> Notify:
 def progress(
     volumes: Sequence[FleetVolume], *, table: RestoreTable, since: datetime, now: datetime, before: int = 0
 ) -> FleetProgress:
-    """How far these volumes of a fleet are; see progress_of."""
+    """The progress of these volumes of a fleet; see progress_of."""
     restores = _standings(volumes, table)
     return progress_of(volumes, restores, ended=ENDED, since=since, now=now, before=before)
 
@@ -79,7 +82,7 @@ def states_of(volumes: Sequence[FleetVolume], table: RestoreTable) -> list[tuple
 
 
 def billed_usd(restore_ids: Iterable[str], table: RestoreTable) -> Decimal | None:
-    """What these restores have come to; None where it is not known of one that began."""
+    """What these restores have cost; None if that is not known of a restore that began."""
     sums = billed_of_restores(list(restore_ids), table)
     return None if None in sums else sum((usd for usd in sums if usd is not None), Decimal(0))
 
@@ -91,11 +94,11 @@ def _standings(volumes: Sequence[FleetVolume], table: RestoreTable) -> dict[str,
 
 
 def account_of(found: FleetProgress, *, most: int | None = MOST_SHOWN) -> FleetAccount:
-    """The progress as JSON; of the failed volumes the first ones, or all for a report."""
+    """The progress as JSON, with the first failed volumes, or all of them for a report."""
     return FleetAccount(
         volume_count=found.volume_count,
         counts=dict(found.counts),
         eta=found.eta,
-        slowest=[SlowRestoreOfFleet.model_validate(one) for one in found.slowest],
-        failed=[FailedVolumeOfFleet.model_validate(one) for one in found.failed[:most]],
+        slowest=[SlowRestoreOfFleet(**asdict(restore)) for restore in found.slowest],
+        failed=list(found.failed[:most]),
     )

@@ -1,7 +1,7 @@
-"""State `Report Fleet`: the account of a fleet that is over, for the state machine and for the sweeper.
+"""State `Report Fleet`: the report of a fleet that has ended, for the state machine and for the sweeper.
 
-The verdict follows from the records of the restores and not from what Step Functions counted, so it is the
-same whoever asks: `ready` where every volume is at full speed.
+The verdict follows from the records of the restores, not from Step Functions' counts, so both get the same
+one: `ready` if every volume is at full speed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ReportFleetPorts:
     artifacts: Artifacts
     table: RestoreTable
     draw: Callable[[JsonObject], str | None]
-    """The page of an account; None where it could not be drawn."""
+    """Draws the page of a report; None if that failed."""
 
 
 def _metrics(_event: ReportFleetEvent, result: ReportFleetResult) -> Iterator[Metric]:
@@ -45,7 +45,7 @@ def _metrics(_event: ReportFleetEvent, result: ReportFleetResult) -> Iterator[Me
 
 @state("Report Fleet", metrics=_metrics)
 def report_fleet(event: ReportFleetEvent, ports: ReportFleetPorts) -> ReportFleetResult:
-    """Writes report and page, and returns how the fleet ended; `Announce Fleet End` writes that down."""
+    """Writes report and page, and returns how the fleet ended, which `Announce Fleet End` records."""
     fleet_id = event.restore_id
     record = ports.table.get(fleet_id) or {}
     _, volumes = kept_volumes(fleet_id, ports.artifacts)
@@ -97,6 +97,6 @@ def _verdict(found: FleetProgress, record: JsonObject, event: ReportFleetEvent) 
 
 
 def _restores(volumes: Sequence[FleetVolume]) -> list[JsonObject]:
-    """The fleet's restores, with how many volumes each has; each has a report of its own."""
+    """The fleet's restores, with how many volumes each has and a separate report."""
     counts = Counter(volume.restore_id for volume in volumes)
     return [{"restoreId": restore_id, "volumeCount": count} for restore_id, count in counts.items()]

@@ -1,7 +1,8 @@
-"""The requests of a fleet's restores: volumes to one instance are one restore, others are each alone.
+"""The requests of a fleet's restores: the volumes of one instance are one restore, other volumes one each.
 
-What shares an instance shares its bandwidth, so it is planned together. A restore's id follows from the
-fleet, the run and the restore's place in it. So a state that is tried again starts nothing twice.
+A volume goes where its item or the fleet says, with the device name that its data had. What shares an
+instance shares its bandwidth, so it is planned together. A restore's id follows from the fleet, the run and
+the restore's place in it. So a state that is tried again starts nothing twice.
 """
 
 from __future__ import annotations
@@ -16,21 +17,132 @@ from typing import Any
 
 from pydantic.alias_generators import to_snake
 
-from rewarm.contracts.fleet_source import parse_fleet_members
+from rewarm.contracts.base import JsonObject, parsed
+from rewarm.contracts.fleet_source import FleetMembers, parse_fleet_members
 from rewarm.contracts.fleets import FleetRequest
-from rewarm.contracts.parsing import parse_restore_request, parsed
-from rewarm.contracts.request import MOST_LISTED, RestoreRequest
+from rewarm.contracts.parsing import parse_restore_request
+from rewarm.contracts.request import MOST_LISTED, RestoreRequest, Target, VolumeRequest
 from rewarm.contracts.values import Trigger
-from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.fleets import FleetVolume
-from rewarm.ports import JsonObject
+from rewarm.domain.errors import InvalidRequestError, RestoreError
+from rewarm.domain.fleets import FleetVolume, check_devices
+from rewarm.domain.model import ImageVolume, Instance
+from rewarm.domain.volume.replacing import device_to_replace
+from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
+from rewarm.domain.volume.volume_types import VOLUME_TYPES
+from rewarm.ports.instances import Instances
+from rewarm.steps.select.sources import at_field
 
 QUIET = {"slack": False, "email": False}
-"""A fleet speaks for its restores."""
+"""The fleet's messages replace those of its restores."""
 SETTINGS = ("volumeType", "sizeGib", "iops", "throughputMibS", "kmsKeyId")
 SHARED = ("warmUp", "verify", "readiness", "onFailure")
 ALONE = frozenset({"tags"})
-"""Selectors of an item that a list of volumes does not know."""
+"""Selectors of an item that a restore's list of volumes does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a volume's data comes from: its device name, and what an AMI says of the volume."""
+
+    device: str | None
+    image: ImageVolume | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPlace:
+    """The `target` and the `volume` of a request for one volume."""
+
+    target: JsonObject
+    volume: JsonObject
+
+
+def places_of(members: FleetMembers, origins: Sequence[Origin], instances: Instances) -> list[FleetPlace]:
+    """Returns the place of each volume. Raises every error that names a field of a target."""
+    items = members.source.items
+    if items is not None:
+        places = [
+            FleetPlace(_json(item.target or members.target), _json(item.volume or members.volume))
+            for item in items
+        ]
+        fields = [f"source.items.{index}.target.device" for index in range(len(items))]
+        shared = members.target if any(item.target is None for item in items) else None
+        _checked_instance(shared, instances)
+    else:
+        targets = _shared(members.target, [origin.device for origin in origins], instances)
+        places = [
+            FleetPlace(target, _settings(origin.image, _json(members.volume)))
+            for target, origin in zip(targets, origins, strict=True)
+        ]
+        fields = ["target.device"] * len(places)
+    check_devices(
+        (field, place.target.get("instanceId"), place.target.get("device"))
+        for field, place in zip(fields, places, strict=True)
+    )
+    return places
+
+
+def _shared(target: Target | None, own: Sequence[str | None], instances: Instances) -> list[JsonObject]:
+    """One target for all volumes; on an instance, each volume gets its device name.
+
+    A volume that cannot keep its name gets none that another volume can keep.
+    """
+    instance = _checked_instance(target, instances)
+    if target is None or instance is None:
+        return [_json(target)] * len(own)
+    for name, value in (("device", target.device), ("mountPath", target.mount_path)):
+        if value is not None and len(own) > 1:
+            raise InvalidRequestError(
+                f"found {value} for {len(own):,} volumes; leave it out, each gets one of its own",
+                field=f"target.{name}",
+            )
+    first = {device: index for index, device in reversed(list(enumerate(own))) if device is not None}
+    devices: list[str] = []
+    for index, device in enumerate(own):
+        later = [other for other, place in first.items() if place > index]
+        devices.append(_device(target, instance, device, [*devices, *later]))
+    return [{**_json(target), "device": device} for device in devices]
+
+
+def _device(target: Target, instance: Instance, own: str | None, reserved: Sequence[str]) -> str:
+    if target.mode == "replace":
+        return device_to_replace(target.device, own, instance, reboots=bool(target.reboot))[0]
+    return choose_device(target.device, instance, reserved=reserved, preferred=own)
+
+
+def _checked_instance(target: Target | None, instances: Instances) -> Instance | None:
+    """The target's instance, if it has one. Raises an error if its instance or zone cannot be used."""
+    if target is None:
+        return None
+    if target.instance_id is None:
+        check_zone(target.availability_zone or "", instances.availability_zones())
+        return None
+    try:
+        instance = instances.get(target.instance_id)
+    except RestoreError as error:
+        raise at_field(error, "target.instanceId") from error
+    check_instance(instance)
+    return instance
+
+
+def _settings(image: ImageVolume | None, asked: JsonObject) -> JsonObject:
+    """The AMI's settings of the volume, unless the request asks for others."""
+    if image is None or image.volume_type not in VOLUME_TYPES:
+        return asked
+    volume_type = VOLUME_TYPES[image.volume_type]
+    own: JsonObject = {"volumeType": volume_type.name, "sizeGib": image.size_gib}
+    if asked.get("volumeType", volume_type.name) == volume_type.name:
+        own["iops"] = None if volume_type.min_iops is None else image.iops
+        own["throughputMibS"] = None if volume_type.min_throughput_mib_s is None else image.throughput_mib_s
+    return {name: value for name, value in own.items() if value is not None} | asked
+
+
+def _json(part: Target | VolumeRequest | None) -> JsonObject:
+    """The fields that the request gives."""
+    return (
+        {}
+        if part is None
+        else part.model_dump(by_alias=True, mode="json", exclude_unset=True, exclude_none=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +156,9 @@ class FleetRestore:
     def to_item(
         self, trigger: Trigger, *, budget_usd: Decimal | None = None, shares: list[JsonObject] | None = None
     ) -> JsonObject:
-        """As the Distributed Map reads it, with its parts of the fleet's budget and plan.
+        """The item of the Distributed Map, with the restore's parts of the fleet's budget and plan.
 
-        What needs approval, the fleet asks for all of its restores.
+        The fleet asks for approval once for all of its restores.
         """
         update = {"max_cost_usd": budget_usd, "approve_above_usd": None, "approve_replace": False}
         objective = self.request.objective.model_copy(update=update)
@@ -84,7 +196,7 @@ def _check_modes(request: FleetRequest) -> None:
 
 
 def source_of(request: FleetRequest) -> JsonObject:
-    """What resolve_fleet takes: the source, and what the request says of all volumes."""
+    """The argument of resolve_fleet: the source, and the request's settings for all volumes."""
     parts = source_and_places(request)
     return {**parts.pop("source"), **parts}
 
@@ -96,7 +208,7 @@ def source_and_places(request: FleetRequest) -> JsonObject:
 
 
 def listed_items(source: JsonObject) -> list[JsonObject]:
-    """The items of a list, each whole; none where the source is no list."""
+    """The complete items of a list; none if the source is no list."""
     shared = {name: source.get(name) or {} for name in ("target", "volume")}
     return [
         {"snapshot": item["source"], **{name: item.get(name) or part for name, part in shared.items()}}
@@ -124,7 +236,7 @@ def restores_of(
 
 
 def _group(place: int, item: Mapping[str, Any]) -> str:
-    """The same for items that may be one restore: of one instance, with the same settings for all."""
+    """A key that is the same for items of one restore: one instance, and the same settings for all."""
     target, volume = _said(item["target"]), _said(item["volume"])
     if "instanceId" not in target or "mountPath" in target or ALONE & _without_none(item["snapshot"]).keys():
         return str(place)
@@ -140,7 +252,7 @@ def restore_ids_of(fleet_id: str, run: int, volumes: Sequence[FleetVolume]) -> f
 
 
 def _said(part: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not left out, and differs from what would hold then."""
+    """The fields that are given and differ from their defaults."""
     return {name: value for name, value in part.items() if value not in (None, {}, False)}
 
 

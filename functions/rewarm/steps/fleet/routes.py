@@ -1,8 +1,8 @@
 """The routes of fleets: POST, GET and DELETE /fleets, and POST /fleets/{fleetId}/redrive.
 
-POST keeps the request in the bucket, because ten thousand items are more than an execution's input may hold,
-and refuses at once what is wrong with it. A redrive is another execution for the volumes that are not ready:
-RedriveExecution takes none that succeeded, and failures may have been tolerated.
+POST refuses a wrong request at once, and keeps the request in the bucket, because ten thousand items exceed
+an execution's input. A redrive is another execution for the volumes that are not ready: RedriveExecution
+takes no execution that succeeded, as one with tolerated failures does.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FleetPorts:
 
 
 def fleet_id_of(call: JsonObject) -> str:
-    """The id that follows from a key and a body."""
+    """The fleet's id, which follows from the idempotency key and the body."""
     text = json.dumps(call, sort_keys=True)
     return f"{FLEET_PREFIX}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
@@ -63,7 +63,7 @@ def start_fleet(body: JsonObject, *, fleet_id: str, now: datetime, ports: FleetP
     record = {"status": FleetStatus.ACCEPTED.recorded, "startedAt": iso(now)}
     is_new = ports.table.put_new(fleet_id, {**record, **_run(fleet_id, 1, now, ports)})
     if is_new or status_of_fleet((ports.table.get(fleet_id) or {}).get("status")) in FLEETS_RUNNING:
-        # Asked again: its answer was lost, and maybe its start.
+        # The same call again: the first answer was lost, and maybe the start.
         _begin(fleet_id, 1, ports)
     return _accepted(fleet_id, 1)
 
@@ -102,7 +102,7 @@ def get_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObject:
 
 
 def cancel_fleet(fleet_id: str, ports: FleetPorts) -> JsonObject:
-    """No other restore begins, and those that run are stopped; the sweeper cleans up after them.
+    """Stops the fleet and its restores; the sweeper cleans up after them.
 
     Volumes at full speed stay. Asking again changes nothing. Raises FleetNotFoundError, RestoreEndedError.
     """
@@ -116,9 +116,8 @@ def cancel_fleet(fleet_id: str, ports: FleetPorts) -> JsonObject:
 
 
 def redrive_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObject:
-    """Restores what is not ready, and repeats nothing that is. Raises FleetNotFoundError, FleetBusyError.
-
-    RestoreEndedError says that every volume is ready.
+    """Restores the volumes that are not ready. Raises FleetNotFoundError, FleetBusyError, and
+    RestoreEndedError if every volume is ready.
     """
     record = _record(fleet_id, ports.table)
     run = int(record.get("run") or 1)
@@ -140,7 +139,7 @@ def redrive_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObj
         "failure": None,
         "plan": None,
         "cancelRequested": False,
-        "endedTold": None,
+        "endedAnnounced": None,
     }
     ports.table.update(fleet_id, begun)
     _begin(fleet_id, run + 1, ports)
@@ -148,7 +147,7 @@ def redrive_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObj
 
 
 def _run(fleet_id: str, run: int, now: datetime, ports: FleetPorts) -> JsonObject:
-    """Noted before the execution starts, so that the sweeper finds it whatever happens then."""
+    """What is noted of a run before its execution starts, so that the sweeper always finds it."""
     execution = ports.fleets.arn_of(execution_of_fleet(fleet_id, run))
     return {"run": run, "runStartedAt": iso(now), "execution": execution}
 
@@ -157,7 +156,7 @@ def _begin(fleet_id: str, run: int, ports: FleetPorts) -> None:
     try:
         ports.fleets.start(execution_of_fleet(fleet_id, run), {"fleetId": fleet_id, "run": run})
     except ServiceUnavailableError:
-        # It may have begun all the same. If it has not, the sweeper ends the fleet.
+        # The execution may have begun nevertheless. If not, the sweeper ends the fleet.
         raise
     except RestoreError as error:
         failed = {"status": FleetStatus.FAILED.recorded, "failure": {"cause": str(error)}}

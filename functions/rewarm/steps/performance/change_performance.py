@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from rewarm.contracts.base import Contract, Instant, StepEvent
-from rewarm.contracts.performance import PerformanceSettings
 from rewarm.contracts.results import WaitSeconds
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.units import iso
-from rewarm.domain.volume.performance import VolumeModification
+from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import PerformanceLog, VolumeModifications
 from rewarm.steps.performance.changes import ChangeStatus
@@ -22,7 +21,7 @@ from rewarm.steps.registration import state
 
 WAIT_SECONDS = 10
 CLOCKS = timedelta(seconds=30)
-"""By so much the clocks of EC2 and of the function may differ."""
+"""How much the clocks of EC2 and of the function may differ."""
 
 
 class ChangePerformanceEvent(StepEvent):
@@ -35,7 +34,7 @@ class ChangePerformanceEvent(StepEvent):
 
 
 class ChangePerformanceResult(Contract):
-    """The modification that EC2 has taken."""
+    """The modification that EC2 has accepted."""
 
     started_at: Instant
     wait_seconds: WaitSeconds
@@ -62,7 +61,7 @@ def change_performance(
     change = _ours(event, ports.modifications)
     if change is None:
         change = _started(event, ports.modifications)
-    # EC2 may not show at once what it has just taken.
+    # EC2 may not show at once what it has just accepted.
     started_at = change.started_at if change is not None and change.started_at is not None else event.now
     ports.log.note_start(event.volume_id, started_at)
     ports.table.update(
@@ -73,9 +72,9 @@ def change_performance(
 
 def _started(event: ChangePerformanceEvent, modifications: VolumeModifications) -> VolumeModification | None:
     try:
-        modifications.start(event.volume_id, event.target.values())
+        modifications.start(event.volume_id, event.target)
     except ModificationPostponedError:
-        # Where an answer got lost, botocore's own second call is refused because of the first one's change.
+        # If an answer got lost, EC2 refuses botocore's own second call because of the first one's change.
         change = _ours(event, modifications)
         if change is None:
             raise
@@ -84,9 +83,9 @@ def _started(event: ChangePerformanceEvent, modifications: VolumeModifications) 
 
 
 def _ours(event: ChangePerformanceEvent, modifications: VolumeModifications) -> VolumeModification | None:
-    """The latest change, where it goes where ours goes and is not an earlier one."""
+    """The latest change, if it has our target and is not an earlier one."""
     latest = modifications.latest(event.volume_id)
-    if latest is None or not event.target.values().fits(latest.target):
+    if latest is None or not event.target.fits(latest.target):
         return None
     started_at = latest.started_at
     return latest if started_at is None or started_at >= event.accepted_at - CLOCKS else None

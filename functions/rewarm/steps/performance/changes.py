@@ -8,8 +8,7 @@ from enum import StrEnum
 
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Volume
-from rewarm.domain.volume.performance import VolumeModification
-from rewarm.domain.volume.performance_change import DAY, ModificationRule, Slots, slots
+from rewarm.domain.volume.performance import DAY, ModificationRule, Slots, VolumeModification, slots
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import CallTrail, PerformanceLog, VolumeModifications, VolumeStore
 
@@ -48,7 +47,7 @@ def known_slots(
 
 
 def called(volume_id: str, trail: CallTrail, *, since: datetime) -> list[datetime]:
-    """Empty where CloudTrail does not answer: it makes the account complete, EC2 has the last word."""
+    """Empty if CloudTrail does not answer: it only adds calls, and EC2 has the last word."""
     try:
         return trail.modifications(volume_id, since=since)
     except RestoreError:

@@ -1,7 +1,7 @@
-"""State `Check Performance`: does the change hold, and since when?
+"""State `Check Performance`: is the change in effect, and since when?
 
-EC2's `optimizing` says that the new settings count, not that they can be felt. Where the volume works hard
-enough, CloudWatch shows it within a minute or two, so it is waited for a while; else EC2's word is enough.
+EC2's `optimizing` says that the new settings are billed, not that reads and writes get them. CloudWatch shows
+the new speed of a busy volume within a minute or two. So we wait a while for it; else EC2's word is enough.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.base import Instant, StepEvent
-from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
+from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.domain.errors import ModificationFailedError, RestoreError
 from rewarm.domain.units import clock_text, duration_text, iso
-from rewarm.domain.volume.performance import VolumeModification
-from rewarm.domain.volume.performance_change import (
+from rewarm.domain.volume.performance import (
     SAME,
     Activity,
     Limit,
+    PerformanceSettings,
     Sight,
+    VolumeModification,
     changed_limit,
     is_loaded,
     sight,
@@ -36,7 +37,7 @@ METRIC_PATIENCE = timedelta(minutes=4)
 GIVE_UP = timedelta(hours=24)
 """EBS user guide: a change is in force within minutes; what takes a day needs a person."""
 BEFORE = timedelta(minutes=5)
-"""Of metrics before the change: a lower limit shows only against what was there."""
+"""Metrics are read from so long before the change: a lower limit shows only in a comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def check_performance(
     event: CheckPerformanceEvent,
     ports: CheckPerformancePorts,
 ) -> CheckPerformanceResult:
-    """Raises ModificationFailedError."""
+    """Says whether the change has taken effect. Raises ModificationFailedError."""
     at, source = _requested(event, ports.trail)
     look = _look(event, at, ports.modifications, ports.metrics)
     result = _result(event, look, at, source)
@@ -107,10 +108,10 @@ def _look(
         since = since or event.now
     elif event.now - event.started_at >= GIVE_UP:
         raise ModificationFailedError(
-            f"EC2 has not put the change of {event.volume_id} to {event.target.values().in_words} in force "
+            f"EC2 has not put the change of {event.volume_id} to {event.target.in_words} in force "
             f"within {duration_text(GIVE_UP.total_seconds())}; it may still do so"
         )
-    limit = changed_limit(event.original.values(), event.target.values(), event.size_gib)
+    limit = changed_limit(event.original, event.target, event.size_gib)
     found = [] if limit is None else _activity(event, activity)
     seen = None if limit is None else sight(limit, found, requested)
     return _Look(state, since, limit, found, seen)
@@ -119,10 +120,10 @@ def _look(
 def _state(event: CheckPerformanceEvent, latest: VolumeModification | None) -> str:
     if latest is None:
         return "modifying"
-    target = event.target.values()
+    target = event.target
     if not target.fits(latest.target):
         later = latest.started_at is not None and latest.started_at > event.started_at + SAME
-        # EC2 takes another change only when this one is completed; an earlier one means that EC2 lags behind.
+        # EC2 accepts another change only when this one is completed. If it shows an earlier one, it lags.
         return "completed" if later else "modifying"
     if latest.state == "failed":
         why = f": {latest.message}" if latest.message else ""
@@ -175,7 +176,7 @@ def _result(
 
 
 def _enough(event: CheckPerformanceEvent, look: _Look) -> str | None:
-    """Why EC2's word is enough; None while it has not said so, or CloudWatch may still show it."""
+    """Why EC2's word is enough; None until EC2 confirms the change, or while CloudWatch may show it."""
     if look.in_force_since is None:
         return None
     if look.limit is None:
@@ -196,7 +197,7 @@ def _seen(limit: Limit, seen: Sight) -> str:
 
 
 def _wait_seconds(event: CheckPerformanceEvent, look: _Look) -> int:
-    """A quarter of the time that has passed: soon at first, seldom where it takes hours."""
+    """A quarter of the time that has passed: soon at first, seldom if the change takes hours."""
     if look.in_force_since is not None:
         return METRIC_WAIT_SECONDS
     least, most = WAIT_SECONDS

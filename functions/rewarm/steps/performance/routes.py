@@ -10,7 +10,14 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from rewarm.contracts.performance import parse_performance_request, settings_of
+from rewarm.contracts.answers import (
+    AcceptedChange,
+    LatestModification,
+    ModificationSlots,
+    PerformanceLinks,
+    VolumePerformance,
+)
+from rewarm.contracts.performance import parse_performance_request
 from rewarm.domain.errors import (
     InvalidRequestError,
     ModificationPostponedError,
@@ -22,11 +29,12 @@ from rewarm.domain.units import iso, shown
 from rewarm.domain.volume.performance import (
     BOOST_TAG,
     MANAGED_TAG,
+    PER_DAY,
     STACK_TAG,
-    VolumeModification,
+    ModificationRule,
     performance_of,
+    settle_target,
 )
-from rewarm.domain.volume.performance_change import PER_DAY, ModificationRule, Slots, settle_target
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import Executions
 from rewarm.ports.volumes import VolumeStore
@@ -66,13 +74,17 @@ def start_performance_change(
         )
     if target.fits(original):
         raise InvalidRequestError(f"{volume_id} is {original.in_words} already", field="request")
-    change: JsonObject = {
-        "volumeId": volume_id,
-        "sizeGib": volume.settings.size_gib,
-        "original": settings_of(original).to_json(),
-        "target": settings_of(target).to_json(),
-        "acceptedAt": iso(now),
-    }
+    accepted = AcceptedChange(
+        change_id=change_id,
+        status=ChangeStatus.ACCEPTED.value,
+        volume_id=volume_id,
+        size_gib=volume.settings.size_gib,
+        original=original,
+        target=target,
+        accepted_at=now,
+        links=PerformanceLinks(self_=f"/volumes/{volume_id}/performance"),
+    ).to_json()
+    change = {name: value for name, value in accepted.items() if name not in {"changeId", "status", "links"}}
     ports.table.put_new(change_id, {**change, "status": ChangeStatus.ACCEPTED.value})
     ports.log.begin(volume_id, change_id)
     try:
@@ -80,8 +92,7 @@ def start_performance_change(
     except RestoreError as error:
         ports.table.update(change_id, {"status": ChangeStatus.FAILED.value, "failure": {"cause": str(error)}})
         raise
-    link = f"/volumes/{volume_id}/performance"
-    return {"changeId": change_id, "status": ChangeStatus.ACCEPTED.value, **change, "links": {"self": link}}
+    return accepted
 
 
 def the_volume(volume_id: str, volumes: VolumeStore) -> Volume:
@@ -120,35 +131,20 @@ def get_performance(
     volume = the_volume(volume_id, ports.volumes)
     latest = ports.modifications.latest(volume_id)
     free = known_slots(volume, latest, now=now, ports=ports)
-    return {
-        "volumeId": volume_id,
-        "performance": settings_of(performance_of(volume.settings)).to_json(),
-        "modification": None if latest is None else _modification(latest),
-        "slots": _slots(free),
-        "change": _change(volume_id, ports),
-    }
-
-
-def _modification(latest: VolumeModification) -> JsonObject:
-    return {
-        "state": latest.state,
-        "target": settings_of(latest.target).to_json(),
-        "original": None if latest.original is None else settings_of(latest.original).to_json(),
-        "progressPercent": latest.progress_percent,
-        "startedAt": None if latest.started_at is None else iso(latest.started_at),
-        "endedAt": None if latest.ended_at is None else iso(latest.ended_at),
-        "message": latest.message,
-    }
-
-
-def _slots(free: Slots) -> JsonObject:
-    return {
-        "rule": free.rule.value,
-        "startedWithin24Hours": [iso(start) for start in free.started_at],
-        "limit": PER_DAY if free.rule is ModificationRule.FOUR_IN_24_H else 1,
-        "nextFreeAt": None if free.next_free_at is None else iso(free.next_free_at),
-        "reason": free.reason,
-    }
+    slots = ModificationSlots(
+        rule=free.rule.value,
+        started_within_24_hours=list(free.started_at),
+        limit=PER_DAY if free.rule is ModificationRule.FOUR_IN_24_H else 1,
+        next_free_at=free.next_free_at,
+        reason=free.reason,
+    )
+    return VolumePerformance(
+        volume_id=volume_id,
+        performance=performance_of(volume.settings),
+        modification=None if latest is None else LatestModification.model_validate(latest),
+        slots=slots,
+        change=_change(volume_id, ports),
+    ).to_json()
 
 
 def _change(volume_id: str, ports: PerformancePorts) -> JsonObject | None:

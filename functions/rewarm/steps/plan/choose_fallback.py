@@ -1,4 +1,4 @@
-"""State `Choose Fallback`: decides what is done after a failure, with the time and money that are left."""
+"""State `Choose Fallback`: decides what to do after a failure, with the time and money that are left."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def choose_fallback(
 ) -> ChooseFallbackResult:
     """Returns the next plan, or why there is none, and records the decision.
 
-    `rate_requests` is the pace at which all who wait ask for the Region's rate again. The state that follows
+    `rate_requests` is the pace at which all waiting volumes ask for the Region's rate again. The next state
     gives back what the failed plan took.
     """
     result = _decided(event, rate_requests)
@@ -149,14 +149,14 @@ def _spent(event: ChooseFallbackEvent) -> Decimal:
 
 
 def _option(plan: Plan) -> Option:
-    """A copy of a foreign snapshot is complete: only what follows it is still to come."""
+    """A plan without the copy of a foreign snapshot, which is complete by now."""
     p50, p90 = plan.phases.get(Phase.COPY, (0.0, 0.0))
     usable, ready = max(0.0, plan.usable_seconds - p50), max(0.0, plan.ready_p90_seconds - p90)
     return Option(plan.strategy, usable, ready, plan.decidable_usd)
 
 
 def _copy_usd(plan: Plan) -> Decimal:
-    """Paid once: it stays in the price of the plan that takes over, and is no loss of the one that failed."""
+    """The price of the copy, paid once: the next plan has it too, so the failed plan has not lost it."""
     parts = (part.usd for part in plan.cost_parts if part.item.startswith((COPY, TRANSFER)))
     return sum(parts, Decimal(0))
 

@@ -1,6 +1,6 @@
-"""What a plan's reader should know beside its numbers, where it changes something.
+"""What a plan's reader should know in addition to its numbers, if it makes a difference.
 
-What holds of every plan is on docs/strategies.md instead.
+What is true of every plan is in docs/strategies.md instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rewarm.domain.volume.extents import Scope
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, speed
 
 CENT, MUCH_DEARER = Decimal("0.01"), Decimal("0.25")
-"""Less is no reason to think again."""
+"""A smaller difference needs no note."""
 MOST_PASSED_OVER = 5
 MOST_NAMED = 40
 """Snapshots in one sentence; a restore with a list has no more."""
@@ -29,7 +29,7 @@ _OLDER = "older than "
 
 
 def stale_prices(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> list[str]:
-    """In words, each figure more than 90 days old that a strategy's cost was reckoned with."""
+    """In words, each figure in a strategy's cost that is more than 90 days old."""
     found = []
     for name, label in _figures(plans).items():
         figure = book.figures.get(name)
@@ -39,7 +39,7 @@ def stale_prices(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) ->
 
 
 def plan_notes(plans: Sequence[VolumePlan], book: PriceBook) -> list[str]:
-    """Sentences; none where there is nothing out of the ordinary."""
+    """Sentences about what is unusual; empty if nothing is."""
     return [
         *_replaced(plans),
         *_started(plans),
@@ -55,7 +55,7 @@ def plan_notes(plans: Sequence[VolumePlan], book: PriceBook) -> list[str]:
 
 
 def warm_up_notes(plans: Sequence[VolumePlan], scope: Scope, polite_latency_ms: float | None) -> list[str]:
-    """What the agent's times cannot know, where it is the one that warms up."""
+    """What the agent's times do not include, for plans in which the agent warms up."""
     notes: list[str] = []
     if not any(plan.plan.strategy.reads_with_agent for plan in plans):
         return notes
@@ -80,15 +80,15 @@ def _figures(plans: Sequence[VolumePlan]) -> dict[str, str]:
 
 def _figures_of(used: Iterable[Plan | Candidate]) -> dict[str, str]:
     figures = {}
-    for one in used:
-        if one.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
+    for plan in used:
+        if plan.strategy is Strategy.FAST_SNAPSHOT_RESTORE:
             figures["fsrUsdPerHour"] = "fast snapshot restore"
-        elif one.strategy is Strategy.PROVISIONED_RATE:
+        elif plan.strategy is Strategy.PROVISIONED_RATE:
             figures["rateUsdPerGibMibS"] = "initialization rate"
-        elif one.boost is not None:
-            kind = one.boost.volume_type
+        elif plan.boost is not None:
+            kind = plan.boost.volume_type
             figures[f"iopsUsdPerMonth.{kind}"] = f"IOPS of {kind}"
-            if one.boost.throughput_mib_s is not None:
+            if plan.boost.throughput_mib_s is not None:
                 figures[f"throughputUsdPerMibSMonth.{kind}"] = f"throughput of {kind}"
     return figures
 
@@ -129,7 +129,7 @@ def _started(plans: Sequence[VolumePlan]) -> Iterator[str]:
 
 
 def _enlarged(plans: Sequence[VolumePlan]) -> Iterator[str]:
-    """Where the type has no volume as small as the snapshot; of more than one volume, each size once."""
+    """For a type whose smallest volume is larger than the snapshot; each size once."""
     sizes = {
         (volume_type, plan.volume.snapshot_size_gib)
         for plan in plans
@@ -144,7 +144,7 @@ def _enlarged(plans: Sequence[VolumePlan]) -> Iterator[str]:
 
 
 def _of_unknown_size(plans: Sequence[VolumePlan]) -> Iterator[str]:
-    """A restore lists the blocks before it plans; `POST /plans` lists none, so that it answers at once."""
+    """For `POST /plans`, which answers at once and lists no blocks; a restore lists them before it plans."""
     unknown = [plan for plan in plans if plan.volume.data_bytes_from == "volumeSize"]
     if not unknown:
         return
@@ -178,7 +178,7 @@ def few_notes(notes: Sequence[str]) -> list[str]:
 
 
 def _halved_seconds(plan: VolumePlan) -> float:
-    """What half the data would save of P90; 0 where the time does not go with the data."""
+    """What half the data would save of P90; 0 if the time does not depend on the data."""
     rate = plan.plan.initialization_rate_mib_s
     if rate is not None:
         return plan.volume.data_bytes / MIB / rate / 2
@@ -186,7 +186,7 @@ def _halved_seconds(plan: VolumePlan) -> float:
 
 
 def _by_price_steps(plans: Sequence[VolumePlan], book: PriceBook) -> Iterator[str]:
-    """Where such steps would make a rate that is taken much dearer, or dearer than the budget."""
+    """If AWS prices a rate in steps, and the chosen rate would be much dearer or over the budget."""
     rates = [(plan.volume.data_bytes, plan.plan.initialization_rate_mib_s) for plan in plans]
     more = sum((more_by_steps(book, data, rate) for data, rate in rates if rate is not None), Decimal(0))
     planned = sum((plan.plan.cost_usd for plan in plans), Decimal(0))
@@ -202,7 +202,7 @@ def _by_price_steps(plans: Sequence[VolumePlan], book: PriceBook) -> Iterator[st
 
 
 def _borrowed_prices(plans: Sequence[VolumePlan], book: PriceBook) -> Iterator[str]:
-    """Where the plan costs something by prices of another Region."""
+    """If the plan's cost has prices of another Region."""
     if sum((plan.plan.decidable_usd for plan in plans), Decimal(0)) < CENT:
         return
     used = [book.figures.get(name) for name in _figures_of(plan.plan for plan in plans)]
@@ -215,7 +215,7 @@ def _borrowed_prices(plans: Sequence[VolumePlan], book: PriceBook) -> Iterator[s
 
 
 def _beyond_fast_restore(plans: Sequence[VolumePlan]) -> Iterator[str]:
-    """Faster volumes than fast snapshot restore is made for, once for all that are alike."""
+    """Once for all alike volumes that are faster than fast snapshot restore supports."""
     limits = {
         fast_restore_limit(speed(plan.volume.volume.settings()))
         for plan in plans
@@ -229,7 +229,7 @@ def _beyond_fast_restore(plans: Sequence[VolumePlan]) -> Iterator[str]:
 
 
 def _unmeasured(plans: Sequence[VolumePlan]) -> Iterator[str]:
-    """One sentence for all volumes: they go to one instance."""
+    """One sentence for all volumes, because they go to one instance."""
     volume = plans[0].volume
     if volume.instance_type is not None and not volume.agent_available:
         yield (
@@ -239,7 +239,7 @@ def _unmeasured(plans: Sequence[VolumePlan]) -> Iterator[str]:
 
 
 def _passed_over(plans: Sequence[VolumePlan]) -> Iterator[str]:
-    """Those that somebody may have expected to be restored: not merely older ones."""
+    """Snapshots that somebody may have expected to be restored, so not those that are only older."""
     for plan in plans:
         newer = [passed for passed in plan.volume.passed_over if not passed.reason.startswith(_OLDER)]
         for snapshot in newer[:MOST_PASSED_OVER]:

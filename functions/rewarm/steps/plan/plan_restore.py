@@ -1,6 +1,6 @@
 """POST /plans: every strategy with its time and price; nothing is created and nothing is written.
 
-The answer holds the plans of a request beside the facts behind them, and the price of every other deadline.
+The answer has the plans of a request, the facts behind them, and the price of every other deadline.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ from rewarm.contracts.plans import (
     PlanResult,
     Price,
     QuotasLeft,
-    VolumeLimits,
 )
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.values import Boost, VolumeAssignment
-from rewarm.domain.model import FastSnapshotRestore, PriceBook, Strategy
+from rewarm.contracts.values import VolumeAssignment
+from rewarm.domain.model import FastSnapshotRestore, PriceBook
 from rewarm.domain.plan.allocation import FrontierStep, frontier
 from rewarm.domain.plan.copying import frontier_with_copies
-from rewarm.domain.plan.estimates import Estimate
 from rewarm.domain.units import ceil_seconds
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
@@ -56,8 +54,8 @@ def plan_restore(
     ports: PlanRestorePorts,
     has_time: Callable[[], bool] = lambda: True,
 ) -> PlanResult:
-    """The plans by the snapshot's own figures: listing its blocks could outlast the caller's patience.
-    `has_time` says whether there is some for rewinds.
+    """Plans by the snapshot's own figures, because listing its blocks could take too long for a caller.
+    `has_time` says whether there is time left to look into rewinds.
 
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
@@ -118,7 +116,7 @@ def _facts(case: Case) -> PlanFacts:
         data_bytes_from=volume.data_bytes_from,
         written_bytes=facts.written_bytes,
         snapshot_size_gib=facts.snapshot_size_gib,
-        volume_limits=VolumeLimits.model_validate(facts.speed),
+        volume_limits=facts.speed,
         instance_limits=_instance_limits(case),
         agent_available=facts.agent_available,
         fast_snapshot_restore=_fast_restore(facts.fast_restore),
@@ -153,13 +151,13 @@ def _fast_restore(found: FastSnapshotRestore | None) -> FastSnapshotRestoreFacts
 
 
 def _offers(steps: Sequence[FrontierStep]) -> list[FrontierOffer]:
-    """One for each whole second: of the steps that come within one, the last is the cheapest."""
+    """One offer for each whole second; of several steps within a second, the last is the cheapest."""
     offers = {offer.deadline_seconds: offer for offer in map(_offer, steps)}
     return list(offers.values())
 
 
 def _offer(step: FrontierStep) -> FrontierOffer:
-    counts: Counter[tuple[Strategy, int | None, Boost | None]] = Counter(map(_manner, step.estimates))
+    counts = Counter((each.strategy, each.rate_mib_s, each.boost) for each in step.estimates)
     return FrontierOffer(
         deadline_seconds=ceil_seconds(step.deadline_seconds),
         cost_usd=step.cost_usd,
@@ -170,13 +168,8 @@ def _offer(step: FrontierStep) -> FrontierOffer:
     )
 
 
-def _manner(estimate: Estimate) -> tuple[Strategy, int | None, Boost | None]:
-    boost = None if estimate.boost is None else Boost.model_validate(estimate.boost)
-    return estimate.strategy, estimate.rate_mib_s, boost
-
-
 def _prices(book: PriceBook, cases: Sequence[Case], now: datetime) -> list[Price]:
-    """Those that a strategy's cost can hang on; storage costs the same whatever the strategy."""
+    """The prices that a strategy's cost can depend on; storage costs the same with every strategy."""
     types = {case.volume.volume.volume_type for case in cases}
     names = [
         name

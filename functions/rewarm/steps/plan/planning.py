@@ -13,10 +13,7 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import PlannedVolumes
 from rewarm.contracts.values import (
     ApprovalQuestion,
-    Basis,
-    Boost,
     Candidate,
-    CostPart,
     FleetShare,
     Plan,
     PlanSummary,
@@ -56,7 +53,7 @@ _Place = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class PlanningPorts:
-    """The ports that give the facts of a plan which are not in the request."""
+    """The ports for facts of a plan that are not in the request."""
 
     fast_restores: FastSnapshotRestores
     instances: Instances
@@ -73,18 +70,18 @@ class Case:
     facts: VolumeFacts
     objective: PlanObjective
     copies: CopySource | None = None
-    """Where all of a restore's snapshots are copied from."""
+    """The Region that all of a restore's snapshots are copied from."""
 
 
 def approval_rule(request: RestoreRequest, approved_usd: Decimal | None = None) -> ApprovalRule:
-    """What of the restore needs approval, after this much was approved."""
+    """What needs approval in a restore, after this amount was approved."""
     wanted = request.objective
     replaces = wanted.approve_replace and request.target.mode in {"replace", "rewind"}
     return ApprovalRule(wanted.approve_above_usd, replaces, approved_usd)
 
 
 def question_of(summary: PlanSummary, deadline_at: datetime | None, now: datetime) -> ApprovalQuestion | None:
-    """What somebody must approve before the plan is carried out; None where nobody must."""
+    """What somebody must approve before the plan is carried out; None if it needs no approval."""
     if summary.needs_approval is None:
         return None
     return ApprovalQuestion(
@@ -103,7 +100,7 @@ def gather(
     deadline_at: datetime | None,
     now: datetime,
 ) -> list[Case]:
-    """Asks AWS for the facts of each volume once and returns them; plan and messages use the same facts.
+    """Asks AWS once for the facts of each volume, so that plan and messages use the same facts.
 
     The number of calls does not grow with the number of volumes.
     """
@@ -137,7 +134,7 @@ def _fast_restores(
 
 
 def _share(share: FleetShare, now: datetime) -> Share:
-    """As seen from now."""
+    """The share, with its times counted from now."""
     begins = share.start_at or now
     return Share(
         strategy=share.strategy,
@@ -164,9 +161,7 @@ def plan_cases(
 def plan_shares(
     cases: Sequence[Case], shares: Sequence[FleetShare], book: PriceBook, rule: ApprovalRule, *, now: datetime
 ) -> PlannedVolumes:
-    """As plan_cases, for a restore of a fleet: it carries out its part of the fleet's plan if that can still
-    be had. Raises NoStrategyFitsError.
-    """
+    """As plan_cases; a fleet's restore uses its part of its plan if possible. Raises NoStrategyFitsError."""
     if len(shares) != len(cases):
         return plan_cases(cases, book, rule, now=now)
     given = [_share(share, now) for share in shares]
@@ -184,7 +179,7 @@ def plan_shares(
 def plan_briefly(
     cases: Sequence[Case], book: PriceBook, rule: ApprovalRule, *, now: datetime
 ) -> PlannedVolumes:
-    """As plan_cases, for thousands of volumes: just what is chosen. Raises NoStrategyFitsError."""
+    """As plan_cases, for thousands of volumes: only the chosen plans. Raises NoStrategyFitsError."""
     decisions = choose_briefly([case.facts for case in cases], cases[0].objective, book)
     return planned_by(decisions, cases, book, rule, now=now)
 
@@ -208,7 +203,7 @@ def planned_by(
 
 
 def with_approval(planned: PlannedVolumes, rule: ApprovalRule, book: PriceBook) -> PlannedVolumes:
-    """With what an approval leaves each volume, and why somebody must approve it where somebody must."""
+    """The plans limited to the approved amount, with the reason if somebody must approve them."""
     plans, summary = planned.plans, planned.summary
     return PlannedVolumes(
         plans=_limited(plans, rule.ceiling_usd(summary.total_cost_usd), summary.total_cost_usd),
@@ -217,7 +212,7 @@ def with_approval(planned: PlannedVolumes, rule: ApprovalRule, book: PriceBook) 
 
 
 def _decided(cases: Sequence[Case], book: PriceBook) -> tuple[Sequence[Decision], int | None]:
-    """And the duration that the copies of foreign snapshots ask for."""
+    """The decisions, and the duration of the copies of foreign snapshots in minutes, if there are any."""
     facts, objective, source = [case.facts for case in cases], cases[0].objective, cases[0].copies
     if source is None:
         return choose_all(facts, objective, book), None
@@ -235,7 +230,7 @@ def _copy_source(volume: VolumeAssignment, prices: Prices, now: datetime) -> Cop
 def _limited(
     plans: Sequence[VolumePlan], ceiling_usd: Decimal | None, total_usd: Decimal
 ) -> list[VolumePlan]:
-    """With what an approval leaves each volume: its own price, and an even part of what nobody needs."""
+    """The plans with each volume's budget: its own price, and an even part of the spare approved money."""
     if ceiling_usd is None:
         return list(plans)
     spare = (ceiling_usd - total_usd) / len(plans)
@@ -257,8 +252,8 @@ def _asking(
     reason = rule.reason(summary.total_cost_usd, unpriced=unpriced)
     if reason is None:
         return summary
-    told = f"{reason} Nothing is made before."
-    return summary.model_copy(update={"needs_approval": reason, "notes": [told, *summary.notes]})
+    notes = [f"{reason} Nothing is made before.", *summary.notes]
+    return summary.model_copy(update={"needs_approval": reason, "notes": notes})
 
 
 def _facts(
@@ -308,7 +303,7 @@ def _clone_source(volume: VolumeAssignment, left: UnusedQuotas) -> CloneSource |
 
 
 def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datetime) -> PlanObjective:
-    """For all volumes together."""
+    """The objective for all volumes together."""
     wanted = request.objective
     return PlanObjective(
         deadline_seconds=None if deadline_at is None else (deadline_at - now).total_seconds(),
@@ -335,9 +330,9 @@ def _plan(
 
 
 def _start_at(planned: PlannedEstimate, now: datetime) -> datetime | None:
-    """When the volume is expected to have its turn; None where it waits for no other volume.
+    """When the volume is expected to have its turn; None if it waits for no other volume.
 
-    Where others hold the rate longer, it is refused then, and asked for again.
+    If others use the rate for longer, EC2 refuses it then, and the restore asks again.
     """
     phases = dict(planned.estimate.times.phases)
     if Phase.QUEUE not in phases:
@@ -378,13 +373,13 @@ def _figures(estimate: Estimate) -> dict[str, Any]:
     """The fields that a plan and a candidate have in common."""
     return {
         "initialization_rate_mib_s": estimate.rate_mib_s,
-        "boost": None if estimate.boost is None else Boost.model_validate(estimate.boost),
+        "boost": estimate.boost,
         "usable_seconds": ceil_seconds(estimate.times.usable_p50),
         "ready_p50_seconds": ceil_seconds(estimate.times.ready_p50),
         "ready_p90_seconds": ceil_seconds(estimate.times.ready_p90),
         "cost_usd": estimate.cost_usd,
-        "cost_parts": [CostPart.model_validate(part) for part in estimate.parts],
-        "basis": Basis.model_validate(estimate.basis),
+        "cost_parts": list(estimate.parts),
+        "basis": estimate.basis,
     }
 
 

@@ -1,6 +1,6 @@
 """What AWS says of a volume that may go back to a snapshot, and what a plan says of the rewind.
 
-That is the way back, why this way, and what is uncertain.
+A plan says how to undo the rewind, why it is done in this way, and what is uncertain.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from rewarm.steps.record.bucket import rewound_key
 from rewarm.steps.select.rewind_targets import refusal_on
 
 MOST_BLOCKS_OF_A_PACK = 512
-"""Of an undo log: a line of the manifest has no more."""
+"""The most blocks of a pack of an undo log, because a line of the manifest has no more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +57,13 @@ class RewindFactsPorts:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long somebody waits for what is looked up."""
+    """How long the caller waits for what is looked up."""
 
     requests: int
     now: datetime
     has_time: Callable[[], bool]
     asked: bool
-    """And whether it is what they want."""
+    """Whether the caller asked for a rewind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +73,16 @@ class RewindCase:
     volume: Volume
     good: Snapshot
     newest: Snapshot | None
-    """None where EBS cannot list what differs."""
+    """None if EBS cannot list what differs."""
     pending: list[float]
     """How long earlier snapshots were pending, in seconds."""
     facts: RewindFacts
     unlisted: str | None
-    """Why EBS cannot list it."""
+    """Why EBS cannot list what differs."""
     rewound: JsonObject | None = None
-    """What the volume's last rewind has left, where that makes this one sooner."""
+    """What the volume's last rewind has left, if that makes this one faster."""
     sooner: RewindFacts | None = None
-    """If nothing was written since then; None where nobody knows how many blocks differ."""
+    """The facts if nothing was written since then; None if the number of differing blocks is not known."""
 
 
 def is_named(request: RestoreRequest) -> bool:
@@ -97,7 +97,7 @@ def rewind_case(
     ports: RewindFactsPorts,
     patience: Patience,
 ) -> RewindCase | str:
-    """Or why there is none. Raises what AWS answers to the look-ups."""
+    """The case, or why there is none. Raises the errors of AWS."""
     good, instance_id = ports.snapshots.get(assigned.snapshot_id), attached_to(volume)
     refusal = volume_refusal(volume, good, is_named=is_named(request))
     if refusal is not None or instance_id is None:
@@ -130,7 +130,7 @@ def rewind_case(
 
 
 def _listed(case: RewindCase, newest: Snapshot, ports: RewindFactsPorts, patience: Patience) -> RewindCase:
-    """With what EBS lists, and what CloudWatch says of the time since."""
+    """Adds what EBS lists, and what CloudWatch says of the time since."""
     good = case.good
     try:
         changed = _changed(good, newest, ports.blocks, patience)
@@ -153,7 +153,7 @@ def _listed(case: RewindCase, newest: Snapshot, ports: RewindFactsPorts, patienc
 def _undoing(
     case: RewindCase, undone_id: str | None, assigned: VolumeAssignment, rewound: JsonObject
 ) -> RewindCase:
-    """The blocks of the log differ. Where they are not counted, a pack has one block at least."""
+    """The case of undoing by a log, whose blocks differ; an uncounted pack has at least one block."""
     packs, blocks = assigned.undo_packs or 0, assigned.undo_blocks
     ops = packs * (MOST_BLOCKS_OF_A_PACK - 1) if blocks is None else 0
     known = packs if blocks is None else blocks
@@ -170,13 +170,13 @@ def _undoing(
 
 
 def _listed_alone(facts: RewindFacts, blocks: int) -> RewindFacts:
-    """Just so many blocks differ from the snapshot that has what is on the volume."""
+    """The facts if only so many blocks differ from the snapshot that the volume equals."""
     listed, since = ChangedCount(0, requests=pages(blocks)), WrittenSince(0, blocks * BLOCK_BYTES)
     return replace(facts, changed=listed, since=since, written_blocks=blocks, alone=True, is_equal=True)
 
 
 def _rewound(volume: Volume, artifacts: Artifacts) -> JsonObject:
-    """How the last rewind of the volume ended; a plan does not fail without it."""
+    """How the last rewind of the volume ended; empty if that cannot be read."""
     try:
         return artifacts.get_json(rewound_key(volume.volume_id)) or {}
     except RestoreError:
@@ -195,10 +195,10 @@ def _changed(good: Snapshot, newest: Snapshot, blocks: SnapshotBlocks, patience:
 
 
 def _undone(good: Snapshot, newest: Snapshot | None, ports: RewindFactsPorts, patience: Patience) -> int:
-    """Blocks that an earlier rewind has written since the good snapshot, which is its evidence.
+    """How many blocks an earlier rewind wrote after the good snapshot, if that is the rewind's evidence.
 
-    It differs from the snapshot that the volume was put back to, and so from the volume. The older one stands
-    first in the list, as in all others.
+    The evidence differs in these blocks from the snapshot that the volume was put back to. As in every list,
+    the older snapshot comes first.
     """
     before_id = good.tags.get(EVIDENCE_TAG)
     if before_id is None or newest is None or newest.snapshot_id != good.snapshot_id:
@@ -237,7 +237,7 @@ def why_this_way(ways: Sequence[RewindWay]) -> str:
 
 
 def _sentence(way: RewindWay) -> str:
-    words = next(one.words for one in WAYS if (one.evidence, one.compare) == (way.evidence, way.compare))
+    words = next(each.words for each in WAYS if (each.evidence, each.compare) == (way.evidence, way.compare))
     if way.seconds_p50 is None or way.cost_usd is None:
         return f"Not possible is {words}: {(way.reason or '').rstrip('.')}."
     times = f"{duration_text(way.seconds_p50)} (P90 {duration_text(way.seconds_p90 or 0)})"
@@ -247,7 +247,7 @@ def _sentence(way: RewindWay) -> str:
 
 
 def uncertain(case: RewindCase, chosen: RewindEstimate, sooner: RewindEstimate | None) -> list[str]:
-    """What is not certain of the figures, and how much sooner it is if nothing was written since."""
+    """What is uncertain in the figures, and how much faster it is if nothing was written since."""
     found, facts = [], case.facts
     if case.newest is not None and facts.changed.listed_share < 1:
         found.append(
@@ -271,7 +271,7 @@ def uncertain(case: RewindCase, chosen: RewindEstimate, sooner: RewindEstimate |
 
 
 def _if_unwritten(volume_id: str, rewound: JsonObject, sooner: RewindEstimate | None) -> str:
-    """The other branch, which only the agent can choose."""
+    """What happens if nothing was written since, which only the agent can find out."""
     takes = "it is sooner"
     if sooner is not None:
         times, usd = sooner.seconds, usd_text(sooner.usd)

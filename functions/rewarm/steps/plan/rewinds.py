@@ -1,4 +1,4 @@
-"""What a rewind of the source volume would take: POST /plans says it, asked for or not."""
+"""What a rewind of the source volume would take: POST /plans always says it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from rewarm.contracts.plans import RewindPlan, RewindWay
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import PlannedVolumes
-from rewarm.contracts.values import CostPart, Plan, PlanSummary, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import Plan, PlanSummary, VolumeAssignment, VolumePlan
 from rewarm.domain.blocks.rewind import RewindEstimate, choose, rewind
 from rewarm.domain.blocks.rewind_facts import MOST_REWOUND, WAYS, RewindManner, attached_to
 from rewarm.domain.errors import (
@@ -36,11 +36,11 @@ from rewarm.steps.plan.rewind_cases import (
 )
 
 MOST_REQUESTS, MOST_REQUESTS_WHERE_ASKED = 16, 80
-"""Of ListChangedBlocks for all volumes: half a second each (measured by others). Somebody waits for a plan;
-the state `Choose Strategy` ends after a minute.
+"""Calls of ListChangedBlocks for all volumes, half a second each (measured by others). A caller waits for a
+plan; the state `Choose Strategy` times out after a minute.
 """
 REWIND_PRICES = ("getBlocksUsdPerThousand", "snapshotUsdPerGibMonth")
-"""What only a rewind's price hangs on."""
+"""Prices that only a rewind's cost depends on."""
 PARTS_OF_PHASES = MappingProxyType(
     {
         Phase.DELIVER: ("deliver",),
@@ -53,7 +53,7 @@ PARTS_OF_PHASES = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is known of a volume, and its estimates; a case in words has none."""
+    """What is known of a volume, and its estimates; empty if a rewind is not possible."""
 
     plan: RewindPlan
     case: RewindCase | None = None
@@ -70,9 +70,9 @@ def rewinds_of(
     now: datetime,
     has_time: Callable[[], bool] = lambda: True,
 ) -> list[RewindPlan | None]:
-    """One for each volume; None where there is no source volume to rewind, and beyond MOST_REWOUND.
+    """A rewind for each volume; None if it has no source volume, and beyond MOST_REWOUND.
 
-    Where it was asked for, raises ThrottledError and ServiceUnavailableError, after which it may be possible.
+    If the request asks for a rewind, raises ThrottledError and ServiceUnavailableError, to be retried.
     """
     asked = request.target.mode == "rewind"
     requests = (MOST_REQUESTS_WHERE_ASKED if asked else MOST_REQUESTS) // max(
@@ -83,15 +83,14 @@ def rewinds_of(
     for place, volume in enumerate(volumes[:MOST_REWOUND]):
         volume_id = volume.rewinds or volume.source_volume_id
         if volume.copy_of is None and volume_id is not None:
-            one = _found(request, volume, volume_id, book, ports, patience)
-            if one is not None:
-                found[place] = one
-    possible = {place: one for place, one in found.items() if one.estimates}
-    mix = choose([one.estimates for one in possible.values()], request.objective.max_cost_usd)
+            known = _found(request, volume, volume_id, book, ports, patience)
+            if known is not None:
+                found[place] = known
+    possible = {place: known for place, known in found.items() if known.estimates}
+    mix = choose([known.estimates for known in possible.values()], request.objective.max_cost_usd)
     chosen = dict(zip(possible, mix, strict=True))
-    return [
-        _told(found[place], chosen.get(place)) if place in found else None for place in range(len(volumes))
-    ]
+    places = range(len(volumes))
+    return [_with_chosen(found[place], chosen.get(place)) if place in found else None for place in places]
 
 
 def plan_rewinds(
@@ -103,7 +102,7 @@ def plan_rewinds(
     deadline_at: datetime | None,
     now: datetime,
 ) -> PlannedVolumes:
-    """The plans of a restore that makes no volume: each one's volume goes back, with all blocks listed.
+    """The plans of a rewind, which makes no volume: each source volume goes back, with all blocks listed.
 
     Raises TargetNotUsableError, NoStrategyFitsError.
     """
@@ -111,9 +110,9 @@ def plan_rewinds(
     check_asked(found, request.target.instance_id)
     left = None if deadline_at is None else max(0.0, (deadline_at - now).total_seconds())
     plans = [
-        VolumePlan(volume=volume, plan=_as_plan(one, book, left))
-        for volume, one in zip(volumes, found, strict=True)
-        if one is not None
+        VolumePlan(volume=volume, plan=_as_plan(rewound, book, left))
+        for volume, rewound in zip(volumes, found, strict=True)
+        if rewound is not None
     ]
     total = sum((plan.plan.cost_usd for plan in plans), Decimal(0))
     slowest = max(plan.plan.ready_p90_seconds for plan in plans)
@@ -123,7 +122,7 @@ def plan_rewinds(
             f"a rewind takes {duration_text(slowest)} (P90) and costs {usd_text(total)}; that is not within "
             "the deadline or the budget that objective.strict asks for"
         )
-    notes = [note for one in found if one is not None for note in (one.evidence, *one.notes) if note]
+    notes = [note for plan in found if plan is not None for note in (plan.evidence, *plan.notes) if note]
     summary = PlanSummary(
         total_cost_usd=total,
         ready_p90_at=now + timedelta(seconds=slowest),
@@ -164,7 +163,7 @@ def _as_plan(found: RewindPlan, book: PriceBook, left: float | None) -> Plan:
 
 
 def _phases(found: RewindPlan) -> dict[Phase, tuple[float, float]]:
-    """As the report of a restore has them."""
+    """The phases as the report of a restore has them."""
     parts = {
         phase: [found.phases[name] for name in names if name in found.phases]
         for phase, names in PARTS_OF_PHASES.items()
@@ -177,7 +176,7 @@ def _phases(found: RewindPlan) -> dict[Phase, tuple[float, float]]:
 
 
 def check_asked(rewinds: Sequence[RewindPlan | None], instance_id: str | None) -> None:
-    """Raises TargetNotUsableError where a rewind was asked for and is not possible on this instance."""
+    """Raises TargetNotUsableError if the request asks for a rewind that is not possible on this instance."""
     for found in rewinds:
         if found is None:
             raise TargetNotUsableError(
@@ -201,7 +200,7 @@ def _found(
     ports: RewindFactsPorts,
     patience: Patience,
 ) -> _Found | None:
-    """A plan never fails for what nobody asked: then an error of AWS is the reason why it is not possible."""
+    """Looks into a rewind. If the request does not ask for one, an error of AWS only makes it impossible."""
     try:
         volume = ports.volumes.get(volume_id)
     except VolumeNotFoundError:
@@ -222,10 +221,10 @@ def _found(
 
 
 def _estimated(request: RestoreRequest, plan: RewindPlan, case: RewindCase, book: PriceBook) -> _Found:
-    """The ways that are possible and asked for; the plan has all of them."""
+    """Estimates the ways that are possible and asked for; the plan lists all ways."""
     estimates = {way: rewind(case.facts, book, way) for way in WAYS if way.reads_device or not case.unlisted}
     ways = [_way(way, estimates.get(way), case.unlisted) for way in WAYS]
-    wanted = tuple(one for way, one in estimates.items() if _is_wanted(way, request))
+    wanted = tuple(estimate for way, estimate in estimates.items() if _is_wanted(way, request))
     if not wanted:
         return _Found(plan.model_copy(update={"reason": case.unlisted}))
     newest = None if case.newest is None else case.newest.snapshot_id
@@ -249,7 +248,7 @@ def _way(way: RewindManner, estimate: RewindEstimate | None, reason: str | None)
 
 
 def _figures_of(estimate: RewindEstimate) -> dict[str, object]:
-    """As a plan and each of its ways have them."""
+    """The figures that a plan and each of its ways have."""
     return {
         "blocks": estimate.expected.blocks,
         "most_blocks": estimate.most.blocks,
@@ -258,11 +257,11 @@ def _figures_of(estimate: RewindEstimate) -> dict[str, object]:
         "phases": {name: (round(part.p50, 1), round(part.p90, 1)) for name, part in estimate.phases},
         "cost_usd": estimate.usd,
         "most_usd": estimate.most_usd,
-        "cost_parts": [CostPart.model_validate(part) for part in estimate.parts],
+        "cost_parts": list(estimate.parts),
     }
 
 
-def _told(found: _Found, chosen: RewindEstimate | None) -> RewindPlan:
+def _with_chosen(found: _Found, chosen: RewindEstimate | None) -> RewindPlan:
     """The plan with the figures of the chosen way."""
     plan, case, book = found.plan, found.case, found.book
     if chosen is None or case is None or book is None:
@@ -270,10 +269,10 @@ def _told(found: _Found, chosen: RewindEstimate | None) -> RewindPlan:
     sooner = None if case.sooner is None else rewind(case.sooner, book, chosen.way)
     way = chosen.way
     ways = [
-        one.model_copy(update={"chosen": (one.evidence, one.compare) == (way.evidence, way.compare)})
-        for one in plan.ways
+        other.model_copy(update={"chosen": (other.evidence, other.compare) == (way.evidence, way.compare)})
+        for other in plan.ways
     ]
-    ways.sort(key=lambda one: not one.chosen)
+    ways.sort(key=lambda other: not other.chosen)
     update = {
         **_figures_of(chosen),
         "bytes": chosen.expected.blocks * BLOCK_BYTES,

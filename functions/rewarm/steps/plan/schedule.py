@@ -1,20 +1,22 @@
-"""The plan as a schedule: a line for each group of alike volumes, and the same read by hand."""
+"""The plan as a schedule: a line for each group of alike volumes, and what reading by hand would take."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from rewarm.contracts.plans import Way
-from rewarm.contracts.values import ByHand, ScheduleLine, VolumePlan
+from rewarm.contracts.values import ByHand, VolumePlan
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.plan.warm_up import by_hand_seconds
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, usd_text
 from rewarm.domain.words import schedule as words
+from rewarm.domain.words.schedule import ScheduleLine
 
 MOST_LINES = 12
-"""More groups than these are put together by strategy, so that a plan of 10,000 volumes can be read."""
+"""More groups are merged by strategy, so that a plan of 10,000 volumes can be read."""
 
 _WAITS = (Phase.COPY, Phase.QUEUE)
 _PREPARES = (Phase.PREPARE, Phase.CREATE, Phase.ATTACH, Phase.BOOT, Phase.MEASURE, Phase.DELIVER)
@@ -22,13 +24,13 @@ Group = list[VolumePlan]
 
 
 def lines(plans: Sequence[VolumePlan], deadline_seconds: float | None) -> list[ScheduleLine]:
-    """What a reader of many plans reads, the first to begin first."""
+    """The lines of the schedule, in the order in which they begin."""
     groups = _grouped(plans, _alike)
     alike = len(groups) <= MOST_LINES
     found = [_line(group, alike=alike) for group in (groups if alike else _grouped(plans, _by_strategy))]
     end = max([deadline_seconds or 0.0, *(float(line.ready_p90_seconds) for line in found)])
     ordered = sorted(found, key=lambda line: (line.start_seconds, line.ready_p90_seconds, line.first_index))
-    return [line.model_copy(update={"bar": _bar(line, end)}) for line in ordered]
+    return [replace(line, bar=_bar(line, end)) for line in ordered]
 
 
 def _bar(line: ScheduleLine, end: float) -> str:
@@ -38,7 +40,7 @@ def _bar(line: ScheduleLine, end: float) -> str:
 
 
 def by_hand(volumes: Iterable[VolumeFacts]) -> list[ByHand]:
-    """For all volumes at once; empty where one of them cannot be read so."""
+    """Reading all volumes at once by hand; without programs that cannot read each of them."""
     each = [by_hand_seconds(facts) for facts in volumes]
     return [
         ByHand(
@@ -65,7 +67,7 @@ def _grouped(plans: Sequence[VolumePlan], key: Callable[[VolumePlan], object]) -
 
 
 def _alike(plan: VolumePlan) -> object:
-    """Millionths of a dollar make no difference."""
+    """A key that is the same for alike volumes; prices that look the same count as equal."""
     made, volume = plan.plan, plan.volume
     return (
         volume.snapshot_id, volume.instance_id or volume.availability_zone, volume.data_bytes, made.strategy,
@@ -79,7 +81,7 @@ def _by_strategy(plan: VolumePlan) -> object:
 
 
 def _line(group: Group, *, alike: bool) -> ScheduleLine:
-    """Where the volumes differ, the worst figure of all, and the parts of the last that is ready."""
+    """If the volumes differ, the worst figure of all, and the phases of the last volume that is ready."""
     last = max(group, key=lambda plan: plan.plan.ready_p90_seconds)
     rates = [plan.plan.initialization_rate_mib_s or 0 for plan in group]
     return ScheduleLine(
@@ -109,7 +111,7 @@ def _only(names: Iterable[str]) -> str | None:
 
 
 def _start(phases: Mapping[Phase, tuple[float, float]]) -> int:
-    """CreateVolume, or the preparation before it, as expected."""
+    """Expected seconds until CreateVolume, or until the preparation before it."""
     if Phase.QUEUE not in phases:
         return 0
     return ceil_seconds(sum(phases[phase][0] for phase in _WAITS if phase in phases))

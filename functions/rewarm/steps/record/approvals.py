@@ -1,7 +1,7 @@
 """What the record of a restore or fleet says of its approval: the question, who approved, or that nobody did.
 
-There is one question at a time. Whoever writes an answer replaces exactly the question that it answers, so of
-an approval, the end of the wait and a new question, the table accepts the one that comes first.
+There is one question at a time. An answer is a conditional write on exactly the question that it answers. So
+of an approval, an expiry and a new question, only the first one succeeds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _AWAITING = (Status.AWAITING_APPROVAL, FleetStatus.AWAITING_APPROVAL.recorded)
 
 
 def approval_of(record: KnownRestore) -> Approval | None:
-    """None where the restore never waited for an approval."""
+    """The approval; None if the restore never waited for one."""
     found = record.raw.get(_APPROVAL)
     return Approval.model_validate(found) if isinstance(found, dict) else None
 
@@ -30,15 +30,15 @@ def approval_json(record: KnownRestore) -> JsonObject | None:
 
 
 def is_unapproved(record: KnownRestore) -> bool:
-    """It waited for an approval, and nobody has given one."""
+    """Whether the restore waits or waited for an approval that nobody gave."""
     found = approval_json(record)
     return bool(found) and not (found or {}).get("approvedAt")
 
 
 def ask(restore_id: str, question: ApprovalQuestion, table: RestoreTable) -> Approval:
-    """Notes that the restore waits for the answer to this question; returns what is known of it.
+    """Notes that the restore waits for the answer to this question, and returns the question's state.
 
-    Asking again changes nothing. A question that is lost with its record is asked again.
+    Asking again changes nothing. A question that was lost with its record is asked again.
     """
     restore = RestoreNotes(table, restore_id)
     record = restore.read()
@@ -52,7 +52,7 @@ def ask(restore_id: str, question: ApprovalQuestion, table: RestoreTable) -> App
 
 
 def go_on(restore_id: str, table: RestoreTable) -> None:
-    """Notes that the restore or the fleet waits no more: its plan is approved."""
+    """Notes that the plan is approved, so that the restore or the fleet waits no more."""
     _set_status(restore_id, Status.PLANNED, FleetStatus.RESTORING, table)
 
 
@@ -65,8 +65,6 @@ def _set_status(restore_id: str, status: Status, of_fleet: FleetStatus, table: R
 
 
 def answer(restore_id: str, record: KnownRestore, changes: JsonObject, table: RestoreTable) -> bool:
-    """Adds the answer to the question of the record; returns False where another answer came first, or where
-    the restore was cancelled.
-    """
+    """Answers the recorded question; False if another answer came first or the restore was cancelled."""
     asked = record.raw[_APPROVAL]
     return table.replace_value(restore_id, _APPROVAL, {**asked, **changes}, was=asked)

@@ -2,9 +2,9 @@
 
 All that belongs to a restore lies below `restores/<restore id>/`, and what belongs to one of its volumes
 below the volume's index there. Packs of blocks and their manifests, which S3 deletes after a day, lie below
-`deltas/`. What a rewind has overwritten lies below `undo/`, and S3 deletes it when the stack's parameter
-UndoLogDays says so: nothing else is needed to undo the rewind. The agent's binaries have keys of their own
-(adapters/artifacts.py).
+`deltas/`. What a rewind has overwritten lies below `undo/`, where S3 deletes it as the stack's parameter
+UndoLogDays says. To undo the rewind, nothing else is needed. The keys of the agent's binaries are in
+adapters/artifacts.py.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from rewarm.ports.artifacts import Artifacts
 _UNDO_OBJECT = re.compile(r"undo/([^/]+)/(\d+)/.+")
 _UNDO_PACK = re.compile(r"undo/[^/]+/\d+/(\d+)/\d{6,}-\d{3,}")
 ANSWER_SECONDS = 3_600
-"""At most: a link ends earlier where the credentials of the function that signed it do (S3 user guide,
-"Sharing objects with presigned URLs"). GET /restores/{id} answers a new one."""
+"""The longest life of a link, which ends with the credentials of the function that signed it (S3 user guide,
+"Sharing objects with presigned URLs"). GET /restores/{id} returns a new one."""
 
 
 def agent_parameters(instance: Instance, artifacts: Artifacts, *, expires_seconds: int) -> dict[str, str]:
-    """Where a document downloads the agent for the instance. Raises TargetNotUsableError: there is none."""
+    """Where a document downloads the agent for the instance. Raises TargetNotUsableError if there is none."""
     key, sha256 = artifacts.agent(instance.platform, instance.architecture)
     return {
         "agentUrl": artifacts.download_url(key, expires_seconds=expires_seconds),
@@ -48,7 +48,7 @@ def plan_key(restore_id: str, index: int) -> str:
 
 
 def result_key(restore_id: str, index: int) -> str:
-    """What the execution of one volume answered."""
+    """The result of one volume's execution."""
     return f"{_volume(restore_id, index)}/result.json"
 
 
@@ -106,12 +106,12 @@ def fleet_results_prefix(fleet_id: str, run: int) -> str:
 
 
 def pack_key(snapshot_id: str, name: str) -> str:
-    """A pack of blocks of a snapshot, which all volumes that become equal to it share."""
+    """A pack of a snapshot's blocks, shared by all volumes that become equal to the snapshot."""
     return f"deltas/{snapshot_id}/{name}"
 
 
 def part_key(restore_id: str, index: int, part: int) -> str:
-    """A part of the manifest of a volume. Each names the next one by its key, before that is there."""
+    """A part of a volume's manifest. Each part names the next one's key before that part is written."""
     return f"{_delta(restore_id, index)}/part-{part:06d}"
 
 
@@ -126,7 +126,7 @@ def block_list_key(restore_id: str, index: int, first_part: int) -> str:
 
 
 def shard_failure_key(restore_id: str, index: int, part: int) -> str:
-    """Why the shard of this part could not be copied when that was tried last."""
+    """Why the shard of this part could not be copied at the last try."""
     return f"{_delta(restore_id, index)}/failed-{part:06d}.json"
 
 
@@ -160,12 +160,12 @@ def undo_prefix(restore_id: str, index: int | None = None) -> str:
 
 
 def undo_head_key(restore_id: str, index: int) -> str:
-    """What an undo log is: which volume it has blocks of. It is there before its first pack."""
+    """The head of an undo log, written before its first pack: which volume the log has blocks of."""
     return f"{undo_prefix(restore_id, index)}log.json"
 
 
 def undo_pack_key(restore_id: str, index: int, attempt: int, *, part: int, line: int) -> str:
-    """Where the agent keeps what the blocks of a line of the manifest had before it writes them."""
+    """Where the agent keeps the old blocks of a manifest line before it overwrites them."""
     return f"{undo_prefix(restore_id, index)}{attempt}/{part:06d}-{line:03d}"
 
 
@@ -176,13 +176,13 @@ def undo_log_of(key: str) -> tuple[str, int] | None:
 
 
 def undo_pack_attempt(key: str) -> int | None:
-    """Of which attempt of the rewind a pack is, by its key; None where the key is not one of a pack."""
+    """The attempt of the rewind that wrote a pack, by the pack's key; None for any other key."""
     found = _UNDO_PACK.fullmatch(key)
     return int(found[1]) if found else None
 
 
 def undo_address(key: str, artifacts: Artifacts) -> str:
-    """Where the agent puts such a pack: once, because S3 refuses to replace what is there."""
+    """Where the agent uploads such a pack, only once: S3 refuses to replace an object."""
     return artifacts.upload_url(key, expires_seconds=DELTA_SECONDS, once=True)
 
 
@@ -201,7 +201,7 @@ def benchmark_output_key(benchmark_id: str) -> str:
 
 
 def page_url(key: object, artifacts: Artifacts, *, seconds: int) -> str | None:
-    """A link to a page that needs no AWS account; None where there is no page or it cannot be signed."""
+    """A link that opens a page without an AWS account; None if there is no page or signing fails."""
     if not isinstance(key, str):
         return None
     with suppress(RestoreError):

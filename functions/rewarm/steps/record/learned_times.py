@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from rewarm.contracts.base import parsed
 from rewarm.contracts.benchmarks import Calibration, CalibrationAnswer, StoredCalibration
-from rewarm.contracts.parsing import parsed
 from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import PriceBook
@@ -22,7 +22,7 @@ from rewarm.steps.record.leases import known_leases
 def known_records(history: History) -> list[Measured]:
     """The records of finished restores.
 
-    Empty where the history cannot be read: a plan by the shipped estimates is better than no restore.
+    Empty if the history cannot be read: a plan by the shipped estimates is better than no restore.
     """
     try:
         return history.records()
@@ -50,7 +50,7 @@ def timings_of(
 
 
 def stored_calibration(history: History) -> StoredCalibration:
-    """What was kept last. Raises InvalidRequestError where another version wrote it."""
+    """The latest calibration. Raises InvalidRequestError if another version wrote it."""
     kept = history.calibration()
     if kept is None:
         return StoredCalibration(calibration=None, stored_at=None)
@@ -58,7 +58,7 @@ def stored_calibration(history: History) -> StoredCalibration:
 
 
 def get_calibration(history: History, book: PriceBook, *, stack: str) -> CalibrationAnswer:
-    """GET /calibration. Raises InvalidRequestError where another version wrote what is kept."""
+    """GET /calibration. Raises InvalidRequestError if another version wrote it."""
     return CalibrationAnswer(
         **vars(stored_calibration(history)),
         stack=stack,
@@ -78,5 +78,5 @@ def put_calibration(body: JsonObject, history: History, *, now: datetime) -> Sto
 
 
 def likeness(volume: VolumeAssignment) -> Likeness:
-    """What two restores must share so that one can teach the other."""
+    """What two restores must share so that the times of one help to estimate the other."""
     return Likeness(volume.volume.volume_type, volume.availability_zone, volume.instance_type)

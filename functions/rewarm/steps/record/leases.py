@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from rewarm.contracts.base import parsed
 from rewarm.contracts.benchmarks import CalibrationLease, KeptLease
-from rewarm.contracts.parsing import parsed
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.proof import CLOCKS_APART

@@ -15,7 +15,7 @@ from rewarm.steps.record.volume import Rewinding
 def removed_and_kept(
     restore_id: str, results: Sequence[JsonObject], record: KnownRestore
 ) -> tuple[list[str], list[str]]:
-    """What clean-up removed and what it left behind, by the account that it wrote of each volume."""
+    """What clean-up removed and what it left behind, by its account of each volume."""
     removed: list[str] = []
     kept: list[str] = []
     for result in results:
@@ -23,7 +23,7 @@ def removed_and_kept(
         if result.get("verdict") == "ready":
             kept.append(f"volume {result.get('volumeId')} (ready)")
             continue
-        # Its execution was stopped after it had found the volume ready: nobody cleans up, and it stays.
+        # The execution was stopped after it had found the volume ready: nothing removes the volume.
         is_settled, known = record.settled(index), record.last_volume(index)
         if is_settled:
             kept.append(f"volume {known} (ready)")
@@ -41,7 +41,7 @@ def removed_and_kept(
 
 
 def left_by_rewind(rewind: Rewinding | None) -> list[str]:
-    """What a rewind leaves. Nothing of it is ever removed."""
+    """What a rewind leaves, which is never removed."""
     if rewind is None:
         return []
     evidence, volume_id, state = rewind.evidence, rewind.volume_id, rewind.evidence_state
@@ -51,7 +51,7 @@ def left_by_rewind(rewind: Rewinding | None) -> list[str]:
         return [f"undo log of {rewind.undo_log.restore_id} ({kept}; {became})"]
     if not evidence:
         return [f"volume {volume_id} ({became}; there is no way back that is known)"] if is_open else []
-    others = [f"snapshot {one} (it compared {volume_id} once more)" for one in rewind.others]
+    others = [f"snapshot {made} (it compared {volume_id} once more)" for made in rewind.others]
     if state in ("completed", "unknown"):
         return [f"snapshot {evidence} (it has {volume_id} as it was before the rewind; {became})", *others]
     if state == "gone":
@@ -61,7 +61,7 @@ def left_by_rewind(rewind: Rewinding | None) -> list[str]:
 
 
 def _became(rewind: Rewinding) -> str:
-    """What became of the volume. An execution that was stopped has left no last word."""
+    """What became of the volume; an execution that was stopped may not have recorded it."""
     volume_id = rewind.volume_id
     if rewind.state == "done":
         return "it is whole"

@@ -1,8 +1,8 @@
-"""Makes the record of a restore again whose item in the table is lost.
+"""Makes a restore's record again if its item in the table is lost.
 
-What the restore was asked for stands in the input of its execution. Its volumes have items of their own, and
-executions that succeed only where they are at full speed. The marks that say which other volumes were
-announced as usable are gone, so such a restore's volumes are never deleted.
+The request is in the input of the restore's execution. Each volume has its own item, and an execution that
+succeeds only at full speed. The marks of other volumes that were announced as usable are gone, so such a
+restore's volumes are never deleted.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _WITHOUT_REQUEST = FINISHED - {Status.READY}
 
 
 def is_lost(record: KnownRestore) -> bool:
-    """Whether the whole record does not know what the restore was asked for.
+    """Whether the record has lost the restore's request.
 
-    A function that writes to a lost item makes it again, with what it writes alone. `Announce Unreported`
-    writes the status `ready`; the other ends may be those of requests that nobody could read.
+    A function that writes to a lost item creates it again with only what it writes. `Announce Unreported`
+    writes the status `ready`; restores with other final statuses may never have had a readable request.
     """
     return record.request_json is None and record.status not in _WITHOUT_REQUEST
 
@@ -38,11 +38,11 @@ def recovered(
     holds: Holds,
     also_ready: bool = False,
 ) -> KnownRestore:
-    """Writes the record again and returns all of it; the given one where no execution has more.
+    """Writes the record again and returns the whole record, or the given record if no execution knows more.
 
-    `also_ready`: also of a restore that succeeded, with the number of volumes for which executions began.
-    A restore whose volumes are all at full speed, and which is not noted as running, was ready: the state
-    `Release Target` has given its devices back, whatever became of its execution after that.
+    `also_ready`: also recovers a restore that succeeded, with the number of executions of volumes.
+    If all volumes are at full speed and the restore is not noted as running, it was ready: the state
+    `Release Target` has released its devices.
     """
     begun = executions.begun(restore_id)
     is_ready = begun is not None and begun.status == "SUCCEEDED"
@@ -52,14 +52,14 @@ def recovered(
     trigger = begun.input.get("trigger")
     has_record = isinstance(trigger, dict) and trigger.get("kind") == "api"
     if begun.runs and not has_record and VOLUME_COUNT not in known:
-        # It has just begun, and its first state will write the record.
+        # The restore has just begun, and its first state will write the record.
         return record
     volumes = _volumes_begun(restore_id, executions)
     if is_ready:
         known.setdefault(VOLUME_COUNT, len(volumes))
-    settled = [index for index, one in enumerate(volumes) if one.status == "SUCCEEDED"]
+    settled = [index for index, volume in enumerate(volumes) if volume.status == "SUCCEEDED"]
     was_ready = 0 < len(volumes) == len(settled) and holds.entry(restore_id) is None
-    told = {
+    found = {
         "status": (Status.READY if was_ready else Status.RESTORING).value,
         "startedAt": iso(begun.started_at),
         "request": begun.input.get("request") or _request_of(volumes),
@@ -68,17 +68,17 @@ def recovered(
         **marks_of_settled(settled),
     }
     again = RestoreNotes(table, restore_id)
-    again.note_recovered(told)
+    again.note_recovered(found)
     return again.read_whole()
 
 
 def _volumes_begun(restore_id: str, executions: RestoreExecutions) -> list[ExecutionStart]:
     """The executions of the volumes that began, by the volume's index."""
     begun = (executions.begun(restore_id, index) for index in count())
-    return [one for one in takewhile(lambda one: one is not None, begun) if one is not None]
+    return [start for start in takewhile(lambda start: start is not None, begun) if start is not None]
 
 
 def _request_of(volumes: Sequence[ExecutionStart]) -> JsonObject:
-    """An alarm's event holds no request: that is in the input of each volume's execution."""
+    """The request of a restore that an alarm started: only the inputs of its volumes' executions have it."""
     request = volumes[0].input.get("request") if volumes else None
     return request if isinstance(request, dict) else {}

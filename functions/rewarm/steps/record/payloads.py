@@ -1,7 +1,7 @@
-"""Volumes, plans and results of a restore in the bucket, as a hundred of them are too large for a payload.
+"""Volumes, plans and results of a restore in the bucket, because a hundred of them exceed a payload.
 
-A payload of Step Functions holds 256 KiB (AWS documentation, "Step Functions service quotas"). The steps hand
-on keys; a small list stands beside its key for people who read the execution.
+A payload of Step Functions holds 256 KiB (AWS documentation, "Step Functions service quotas"). So the steps
+pass keys; a small list accompanies its key for people who read the execution.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import plan_key, plans_key, volumes_key
 
 MOST_SHOWN_BYTES = 65_536
-"""The largest list that stands beside its key: a quarter of a payload."""
+"""The largest list that accompanies its key: a quarter of a payload."""
 LARGEST_BYTES = 64 * 1024 * 1024
 
 
 def is_small(items: Sequence[Contract]) -> bool:
-    """Whether they may be in a payload beside their key."""
+    """Whether the items may accompany their key in a payload."""
     return len(json.dumps([item.to_json() for item in items])) <= MOST_SHOWN_BYTES
 
 
@@ -75,7 +75,7 @@ def with_plans(event: AnnounceEvent, artifacts: Artifacts) -> AnnounceEvent:
 
 
 def whole_result(result: JsonObject, artifacts: Artifacts) -> JsonObject:
-    """The full result of a volume; the given one where it has no key, as it could not be written.
+    """The full result of a volume; the given one if it has no key, because it could not be written.
 
     Raises RequestRefusedError.
     """

@@ -1,7 +1,7 @@
 """What the record of a restore says, and each change of it: nothing else knows the names in a restore's item.
 
-One attribute for each concern, so that writers never collide. What is known of a volume is in an item of its
-own (volume.py); only the marks `attached` and `settled` are on the restore's, where a cancel meets them.
+Each concern has one attribute, so that writers never collide. Each volume has its own item (volume.py). Only
+the marks `attached` and `settled` are on the restore's item, because they compete with a cancellation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from pydantic import ValidationError, ValidatorFunctionWrapHandler, field_validator
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import ReportResult
@@ -57,13 +57,13 @@ FINISHED = frozenset(
 
 SWEPT = "the restore had already been ended and cleaned up, because its execution was stopped or timed out"
 ENDED = "the restore had already been ended: somebody cancelled it, or its execution was stopped"
-"""Where a step learns only that it came too late."""
+"""For a step that only learns that the restore has ended."""
 REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
-"""Errors of a restore that another one was in the way of: nothing was created."""
+"""Errors of a restore that another one kept from starting: nothing was created."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _ATTACHED, _SETTLED = "attached", "settled"
 _WRITING = "writing"
-"""Mark of a restore that rewinds volumes: a block is about to be written, so it cannot be cancelled."""
+"""Mark of a rewind that is about to write blocks: from then on it cannot be cancelled."""
 _INSTANCE = "instance"
 _MOST_AT_ONCE = 100
 """DynamoDB developer guide, "Constraints": an expression has up to 300 operators."""
@@ -93,11 +93,11 @@ class KnownDrill(Item):
 
 
 class KnownRequest(Item):
-    """The request, as far as it still matters once it is carried out; that of another version, too."""
+    """The parts of a request that later steps need; they can be read of another version's request, too."""
 
-    source: KnownSource = KnownSource()
-    target: KnownTarget = KnownTarget()
-    drill: KnownDrill = KnownDrill()
+    source: KnownSource = Field(default_factory=KnownSource)
+    target: KnownTarget = Field(default_factory=KnownTarget)
+    drill: KnownDrill = Field(default_factory=KnownDrill)
     dry_run: bool = False
     on_failure: OnFailure = OnFailure.CLEAN_UP
 
@@ -120,7 +120,7 @@ class KnownFailure(Item):
 
     @property
     def named(self) -> Failure | None:
-        """None where no error is known."""
+        """None if no error is known."""
         return None if self.error is None else Failure(state=self.state, error=self.error, cause=self.cause)
 
 
@@ -149,59 +149,65 @@ class KnownSlack(Item):
 
 
 class KnownRestore(Item):
-    """The record of a restore, or what is left of it: each part is empty where it is missing."""
+    """The record of a restore, or what is left of it: each part is empty if it is missing."""
 
     status: str | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
     deadline_at: datetime | None = None
-    request: KnownRequest = KnownRequest()
+    request: KnownRequest = Field(default_factory=KnownRequest)
     trigger: Trigger | None = None
     alarm_held_until: datetime | None = None
     """Until this time the alarm that started it starts no other restore."""
     volume_count: int = 0
     summary: JsonObject | None = None
     events: list[JsonObject] = []
-    """What was said of the whole restore."""
-    failure: KnownFailure = KnownFailure()
+    """News of the whole restore."""
+    failure: KnownFailure = Field(default_factory=KnownFailure)
     report_key: str | None = None
     page_key: str | None = None
     cancel_requested: bool = False
     cancel_asked: bool = False
-    """Somebody had asked for it before the sweeper did."""
+    """Somebody had asked to cancel it before the sweeper did."""
     swept_at: datetime | None = None
-    told_at: datetime | None = None
+    message_sent_at: datetime | None = Field(None, alias="toldAt")
+    """When at least one channel had accepted the message about its end."""
     recovered: bool = False
     """Its item was lost, and made again."""
-    instance: KnownInstance = KnownInstance()
-    slack: KnownSlack = KnownSlack()
+    instance: KnownInstance = Field(default_factory=KnownInstance)
+    slack: KnownSlack = Field(default_factory=KnownSlack)
     volumes: Mapping[int, KnownVolume] = {}
-    """Those that were read."""
+    """Only the volumes that were read."""
 
     @field_validator("status", mode="before")
     @classmethod
     def _is_text(cls, value: object) -> str:
-        """A status that somebody has changed is one that nobody knows, and not a missing one."""
+        """A status that somebody has changed counts as unknown, not as missing."""
         return str(value)
 
     @property
     def request_json(self) -> JsonObject | None:
-        """What the restore was asked for, as it was written; None where that is lost."""
+        """The request as it was written; None if it is lost."""
         return self.request.raw if "request" in self.model_fields_set else None
 
     def whole_request(self) -> RestoreRequest:
-        """What the restore was asked for. Raises ValueError where another version wrote it."""
+        """The request. Raises ValueError if another version wrote it."""
         return RestoreRequest.model_validate(self.raw.get("request"))
 
     @property
     def is_finished(self) -> bool:
-        """Whether it has come to an end."""
+        """Whether it has ended."""
         return self.status in FINISHED
 
     @property
     def goes_on(self) -> bool:
         """Whether it has not ended; a dry run ends with its plan."""
         return not self.is_finished and not (self.request.dry_run and self.status == Status.PLANNED)
+
+    def stop_if_cancelled(self) -> None:
+        """Raises RestoreCancelledError."""
+        if self.cancel_requested:
+            raise _cancelled(was_swept=self.raw.get("cancelAsked") is False)
 
     @property
     def is_drill(self) -> bool:
@@ -210,29 +216,29 @@ class KnownRestore(Item):
 
     @property
     def indexes(self) -> list[int]:
-        """Of its volumes; empty before their number is known."""
+        """The indexes of its volumes; empty before their number is known."""
         return list(range(self.volume_count))
 
     def volume(self, index: int) -> KnownVolume:
-        """What is known of it; empty where that was not read, or is lost."""
+        """The record of one volume; empty if it was not read or is lost."""
         return self.volumes.get(index) or KnownVolume()
 
     def settled(self, index: int) -> bool:
-        """The volume is at full speed: it cannot be cancelled any more."""
+        """Whether the volume is at full speed, after which it cannot be cancelled."""
         return bool(self.raw.get(f"{_SETTLED}{index}"))
 
     def attached(self, index: int) -> AttachedMark:
-        """The mark of a volume that can be used; empty where it has none."""
+        """The mark of a usable volume; empty if it has none."""
         return AttachedMark.model_validate(self.raw.get(f"{_ATTACHED}{index}") or {})
 
     def last_volume(self, index: int) -> str | None:
-        """The volume of this index, by whatever is left of the record: an item of the table may be lost."""
+        """The latest volume of this index, from what is left of the record: an item may be lost."""
         volume = self.volume(index)
         polled = volume.initialization.volume_id if volume.initialization else None
         return self.attached(index).volume_id or polled or volume.made.volume_id
 
     def way_back(self) -> tuple[str | None, str]:
-        """(mark after which it cannot be cancelled, why); no mark where it always can."""
+        """(mark after which the restore cannot be cancelled, why); no mark if it always can."""
         target = self.request.target
         if target.mode == "rewind":
             return _WRITING, (
@@ -248,27 +254,43 @@ class KnownRestore(Item):
 
     @property
     def version(self) -> str:
-        """Another one after every write that changed anything."""
+        """A hash that differs after every write that changed anything."""
         items = [self.raw, {index: volume.raw for index, volume in self.volumes.items()}]
         text = json.dumps(items, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def plans(self) -> list[JsonObject]:
-        """Of all volumes that have one."""
+        """The plans of all volumes that have one."""
         known = [volume.plan for _, volume in sorted(self.volumes.items())]
         return [plan for plan in known if plan]
 
     @property
     def all_events(self) -> list[JsonObject]:
-        """The news of the restore and of its volumes; at the same time the plan first, the end last."""
+        """The news of the restore and its volumes by time; of one time, the plan first and the end last."""
         first = [news for news in self.events if news.get("event") == "plan"]
         last = [news for news in self.events if news.get("event") != "plan"]
         between = [news for _, volume in sorted(self.volumes.items()) for news in volume.events]
         return sorted([*first, *between, *last], key=lambda news: parsed_time(news.get("at")) or _NEVER)
 
+    @property
+    def is_change(self) -> bool:
+        """It is of a change of performance, which is listed among the restores."""
+        return "acceptedAt" in self.raw
+
+    def listed(self) -> JsonObject:
+        """As a list of restores shows it; times as they were written."""
+        return {
+            "finishedAt": self.raw.get("finishedAt"),
+            "deadlineAt": self.raw.get("deadlineAt"),
+            "trigger": self.raw["trigger"] if self.trigger else None,
+            "instanceId": self.request.target.instance_id,
+            "volumeCount": self.raw.get(VOLUME_COUNT),
+            "step": self.failure.state,
+        }
+
     def public(self) -> JsonObject:
-        """As GET /restores/{id} shows it: what is known of a volume stands with its index."""
+        """As GET /restores/{id} shows it, with what is known of each volume under its index."""
         general: JsonObject = {}
         found: dict[int, JsonObject] = {}
         for name, value in self.raw.items():
@@ -298,12 +320,12 @@ class RestoreNotes:
         return _known(self.table.get(self.restore_id))
 
     def read_whole(self) -> KnownRestore:
-        """With the items of all volumes."""
+        """The restore's item and those of all its volumes."""
         own, volumes = self.table.get_whole(self.restore_id)
         return _known(own, {at: KnownVolume.model_validate(item) for at, item in volumes.items()})
 
     def read_with(self, index: int) -> KnownRestore:
-        """With that of one volume."""
+        """The restore's item and that of one volume."""
         return _known(self.table.get(self.restore_id), {index: self.volume(index).read()})
 
     def read_volume(self, index: int) -> KnownRestore:
@@ -316,7 +338,7 @@ class RestoreNotes:
 
     # --------------------------------------------------------------------------------------- how it begins
     def note_accepted(self, request: JsonObject, trigger: JsonObject, now: datetime) -> None:
-        """The API has taken it."""
+        """The API has accepted it."""
         record = {"status": Status.ACCEPTED.value, "startedAt": iso(now), "request": request}
         record["trigger"] = trigger
         if not self.table.put_new(self.restore_id, record):
@@ -327,7 +349,7 @@ class RestoreNotes:
         self._set(status=Status.FAILED.value, failure={"cause": cause})
 
     def put_begun(self, started_at: datetime, trigger: Trigger, held_until: datetime | None = None) -> None:
-        """Also of one that goes no further: who started it decides what is to be done then."""
+        """Who started it; written also if it ends at once, because what follows depends on that."""
         self.table.put_new(self.restore_id, _begun(started_at, trigger, held_until))
 
     def note_begun(
@@ -339,7 +361,7 @@ class RestoreNotes:
         request: JsonObject,
         deadline_at: datetime | None,
     ) -> None:
-        """What it was asked for."""
+        """It begins with this request."""
         asked = {"deadlineAt": iso(deadline_at) if deadline_at else None, "request": request, "waiting": None}
         record = {**_begun(started_at, trigger, held_until), **asked}
         if not self.table.put_new(self.restore_id, record):
@@ -350,13 +372,13 @@ class RestoreNotes:
     def put_ignored(
         self, outcome: str, started_at: datetime, trigger: Trigger, *, owner_id: str | None, reason: str
     ) -> None:
-        """Who looks for the event finds the restore that it belongs to."""
+        """The event starts nothing; whoever looks for it finds the restore that it belongs to."""
         begun = {"startedAt": iso(started_at), "trigger": trigger.to_json()}
-        told = {"status": outcome, "duplicateOf": owner_id, "reason": reason}
-        self.table.put_new(self.restore_id, {**begun, **told})
+        ignored = {"status": outcome, "duplicateOf": owner_id, "reason": reason}
+        self.table.put_new(self.restore_id, {**begun, **ignored})
 
     def note_waiting(self, reason: str) -> None:
-        """There is no place for it in the stack."""
+        """The stack has no room for it yet."""
         self._set(waiting=reason)
 
     def note_held_by(self, restore_id: str | None) -> None:
@@ -364,7 +386,7 @@ class RestoreNotes:
         self._set(heldBy=restore_id)
 
     def note_volume_count(self, count: int) -> None:
-        """Before anything is made of them: whoever reads the record knows by it which volumes there are."""
+        """Written before anything is made, so that every reader knows which volumes there may be."""
         self._set(**{VOLUME_COUNT: count})
 
     def note_planned(self, summary: PlanSummary, plans: Sequence[VolumePlan]) -> None:
@@ -375,37 +397,37 @@ class RestoreNotes:
         self.advance(Status.PLANNED)
 
     def advance(self, status: Status) -> None:
-        """Unless the restore is over."""
+        """Sets the status unless the restore has ended."""
         self.table.advance(self.restore_id, status.value)
 
     # ------------------------------------------------------------------------------- marks, and the instance
     def mark_attached(self, index: int, mark: JsonObject | None) -> bool:
-        """The volume can be used (None: after all it cannot); False where the restore was cancelled first."""
+        """Marks the volume as usable (None removes the mark); False if the restore was cancelled first."""
         return self.table.set_unless_cancelled(self.restore_id, f"{_ATTACHED}{index}", mark)
 
     def mark_settled(self, index: int) -> bool:
-        """The volume is at full speed; False where the restore was cancelled before."""
+        """Marks the volume as at full speed; False if the restore was cancelled first."""
         return self.table.set_unless_cancelled(self.restore_id, f"{_SETTLED}{index}", True)
 
     def note_unreleased(self, index: int, kept: list[str], replaced: KnownReplaced | None) -> None:
-        """Settled: no sweep takes the volume for a failed one. A sweep gives back what it still costs."""
+        """At full speed, so no sweep takes it for a failed one; a sweep gives back what it still costs."""
         self.volume(index).note_unreleased(kept, replaced)
         self._set(**{f"{_SETTLED}{index}": True})
 
     def mark_writing(self) -> bool:
-        """Blocks are about to be written; False where the restore was cancelled before."""
+        """Marks that blocks are about to be written; False if the restore was cancelled first."""
         return self.table.set_unless_cancelled(self.restore_id, _WRITING, True)
 
     def replace_instance(self, noted: JsonObject, known: KnownInstance) -> bool:
-        """What became of the instance, unless somebody else has written that, or the restore is cancelled."""
+        """What became of the instance; False if somebody else wrote first or the restore is cancelled."""
         now = {**known.raw, **noted}
         return self.table.replace_value(self.restore_id, _INSTANCE, now, was=known.raw or None)
 
     def cancel(self) -> bool:
-        """False where all volumes are at full speed, a rewind writes, or EC2 swaps a root volume.
+        """False if all volumes are at full speed, a rewind writes, or EC2 swaps a root volume.
 
-        Those that are not yet are looked at a part at a time; where all of a part get there in that moment,
-        the next part is asked.
+        One write checks a hundred volumes that are not at full speed. If all of these get there at that
+        moment, the next hundred are checked.
         """
         while True:
             known = self.read()
@@ -420,7 +442,7 @@ class RestoreNotes:
 
     # ----------------------------------------------------------------------------------------- how it ends
     def append_event(self, news: JsonObject) -> None:
-        """What was said of the restore."""
+        """Adds news of the restore."""
         self.table.append_event(self.restore_id, news)
 
     def note_report(self, result: ReportResult, status: Status, finished_at: datetime) -> None:
@@ -447,29 +469,29 @@ class RestoreNotes:
         self._set(**ready, reportFailure=why.to_json())
 
     def note_ready(self, finished_at: datetime) -> None:
-        """It is ready; from then on its devices are free, whatever becomes of the report."""
+        """It is ready; from now on its devices are free, even if the report fails."""
         self._set(status=Status.READY.value, finishedAt=iso(finished_at))
 
     def note_late_report(self) -> None:
         """The report that was missing is written."""
         self._set(reportFailure=None)
 
-    def note_told(self, at: datetime) -> None:
-        """A message said how it ended."""
+    def note_message_sent(self, at: datetime) -> None:
+        """A message has said how it ended."""
         self._set(toldAt=iso(at))
 
-    def note_recovered(self, told: JsonObject) -> None:
-        """Its item was lost: what is missing there."""
+    def note_recovered(self, known: JsonObject) -> None:
+        """Adds what is missing in an item that was lost."""
         own = self.table.get(self.restore_id) or {}
-        missing = {name: value for name, value in told.items() if name not in own}
+        missing = {name: value for name, value in known.items() if name not in own}
         self._set(**missing, recovered=True)
 
     def note_swept(self, at: datetime, *, was_asked: bool) -> None:
-        """The sweeper ends it; somebody may have asked for that before."""
+        """The sweeper ends it; `was_asked` if somebody had asked to cancel it before."""
         self._set(sweptAt=at.isoformat(), cancelAsked=was_asked)
 
     def note_end(self, status: Status) -> None:
-        """How it ended, of which people know."""
+        """Corrects the status after the message about the end was sent."""
         self._set(status=status.value)
 
     def _set(self, **values: object) -> None:
@@ -480,11 +502,11 @@ Change = Callable[[RestoreNotes], None]
 
 
 def nothing(_record: RestoreNotes) -> None:
-    """The change that is none."""
+    """Changes nothing."""
 
 
 def marks_of_settled(indexes: Collection[int]) -> JsonObject:
-    """Of the volumes that are at full speed."""
+    """The marks of the volumes at full speed."""
     return {f"{_SETTLED}{index}": True for index in indexes}
 
 
@@ -495,7 +517,7 @@ def _begun(started_at: datetime, trigger: Trigger, held_until: datetime | None) 
 
 
 def _concern_and_index(name: str) -> tuple[str, int | None]:
-    """Mark and volume of an attribute: None of what is of the whole restore."""
+    """The name and the volume of an attribute; None for attributes of the whole restore."""
     concern = name.rstrip("0123456789")
     is_mark = concern in (_ATTACHED, _SETTLED) and concern != name
     return (concern, int(name.removeprefix(concern))) if is_mark else (name, None)
@@ -509,7 +531,7 @@ def _known(own: JsonObject | None, volumes: Mapping[int, KnownVolume] | None = N
 def standings(
     restore_ids: Sequence[str], volume_count: int, table: RestoreTable
 ) -> dict[str, RestoreStanding]:
-    """What a fleet needs to know of each restore that is known; none has more volumes than that."""
+    """What a fleet needs to know of each recorded restore; none has more than `volume_count` volumes."""
     indexes = range(volume_count)
     names = ("status", "startedAt", "failure", *(f"{_SETTLED}{index}" for index in indexes))
     found = {name: _known(item) for name, item in table.get_each(restore_ids, names).items()}
@@ -525,7 +547,7 @@ def standings(
 
 
 def billed_of_restores(restore_ids: Sequence[str], table: RestoreTable) -> list[Decimal | None]:
-    """What each restore that is known has come to; None where that is not known."""
+    """What each recorded restore has cost; None if that is not known."""
     found = (item.get("billedUsd") for item in table.get_each(restore_ids, ("billedUsd",)).values())
     return [None if usd is None else Decimal(usd) for usd in found]
 
@@ -534,12 +556,18 @@ def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:
     """Returns the restore's status. Raises RestoreCancelledError."""
     standing = table.standing(restore_id)
     if standing.is_cancelled:
-        raise RestoreCancelledError(
-            SWEPT if standing.was_swept else "the restore was cancelled, as asked for"
-        )
+        raise _cancelled(was_swept=standing.was_swept)
     return standing.status
 
 
+def _cancelled(*, was_swept: bool) -> RestoreCancelledError:
+    return RestoreCancelledError(SWEPT if was_swept else "the restore was cancelled, as asked for")
+
+
 def parsed_time(value: object) -> datetime | None:
-    """The time that is given as text; None where there is none."""
-    return datetime.fromisoformat(value) if isinstance(value, str) else None
+    """The time of a text that names its zone; None without one."""
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return found if found is not None and found.tzinfo is not None else None

@@ -1,6 +1,6 @@
-"""What the record of one volume says, and each change of it: nothing else knows the names in a volume's item.
+"""What the record of one volume says, and each change of it; only this module knows its names.
 
-A volume's item has room of its own, and one writer at a time (ports/restores.py). Its marks are on the
+Each volume has a separate item, with one writer at a time (ports/restores.py). Its marks are on the
 restore's item, where a cancel meets them (restore.py).
 """
 
@@ -11,14 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ModelWrapValidatorHandler,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult
@@ -38,7 +31,11 @@ class Item(BaseModel):
     )
 
     raw: JsonObject = Field(default_factory=dict, repr=False)
-    """All of the part; only this room reads it."""
+    """The whole part as it is stored; only steps/record reads it."""
+
+    def __deepcopy__(self, memo: Any = None) -> Self:
+        """Nobody changes it. pydantic would copy each default of each item that is read."""
+        return self
 
     @property
     def is_known(self) -> bool:
@@ -48,7 +45,7 @@ class Item(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _known(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """What somebody has changed to something else counts as missing, so that one item stops no sweep."""
+        """A value that somebody has changed to another type counts as missing, so no item stops a sweep."""
         if isinstance(values, cls):
             return values
         raw = dict(values) if isinstance(values, Mapping) else {}
@@ -56,7 +53,7 @@ class Item(BaseModel):
         try:
             return handler({**known, "raw": raw})
         except ValidationError as error:
-            changed = {one["loc"][0] for one in error.errors()}
+            changed = {problem["loc"][0] for problem in error.errors()}
             sound = {name: value for name, value in known.items() if name not in changed}
             return handler({**sound, "raw": raw})
 
@@ -66,7 +63,7 @@ class MadeVolume(Item):
 
     volume_id: str | None = None
     volume_ids: dict[str, str] = {}
-    """Of each plan that made one, by the number of the attempt."""
+    """The volume that each attempt made, by the attempt's number."""
     snapshot_id: str | None = None
     availability_zone: str | None = None
     instance_id: str | None = None
@@ -91,7 +88,7 @@ class KnownCreation(Item):
 
 
 class Dispatch(Item):
-    """What was sent, and where it says how far it is."""
+    """A command that was sent to the agent, and where the agent reports its progress."""
 
     command_id: str | None = None
     instance_id: str | None = None
@@ -110,7 +107,7 @@ class KnownCommand(Item):
 
     @property
     def result(self) -> DispatchWarmerResult | None:
-        """What the step has answered then."""
+        """The command as the step that sent it has returned it."""
         return None if self.dispatch is None else DispatchWarmerResult.model_validate(self.dispatch.raw)
 
 
@@ -122,7 +119,7 @@ class KnownFastRestore(Item):
     snapshot_id: str | None = None
     availability_zone: str | None = None
     enabling_time: datetime | None = None
-    """Where this stack enabled it."""
+    """None unless this stack enabled it."""
 
     @property
     def place(self) -> tuple[str | None, str | None]:
@@ -137,7 +134,7 @@ class SnapshotCopy(Item):
     of: str = ""
     region: str = ""
     snapshot_id: str | None = None
-    """Once EC2 has answered."""
+    """None until EC2 has answered."""
 
 
 class BoostedVolume(Item):
@@ -149,13 +146,13 @@ class BoostedVolume(Item):
 
 
 class Initialization(Item):
-    """How far it was at the last poll."""
+    """The initialization at the last poll."""
 
     volume_id: str | None = None
 
 
 class MeasuringCommand(Item):
-    """The latest command that measures."""
+    """The latest command that measures the volume."""
 
     command_id: str | None = None
     instance_id: str | None = None
@@ -183,7 +180,7 @@ class KnownReplaced(Item):
     delete_on_termination: bool | None = None
     look: PendingLook = PendingLook()
     started_at: datetime | None = None
-    """Of a root volume: when EC2 was about to be asked, what for, and when it answered."""
+    """For a root volume only, as the three below: when EC2 was about to be asked to swap it."""
     tasks_before: list[str] = []
     task_id: str | None = None
     asked_at: datetime | None = None
@@ -195,7 +192,7 @@ class KnownReplaced(Item):
 
 
 class UndoLogNote(Item):
-    """Whose undo log there may be."""
+    """The restore that may have an undo log of the volume."""
 
     restore_id: str = ""
 
@@ -206,12 +203,12 @@ class Rewinding(Item):
     volume_id: str | None = None
     state: str | None = None
     evidence: str | None = None
-    """The snapshot that undoes it."""
+    """The snapshot to which a rewind would undo this one."""
     evidence_state: str = "completed"
     equal: str | None = None
     """A snapshot that the volume still equalled; this rewind has not made it."""
     others: list[str] = []
-    """Further snapshots, which compared it once more."""
+    """Snapshots of further attempts, made only to find what still differs."""
     asked_at: dict[str, datetime | None] = {}
     """When EC2 was asked for the snapshot of each attempt."""
     undo_log: UndoLogNote | None = None
@@ -219,12 +216,12 @@ class Rewinding(Item):
 
     @property
     def snapshots(self) -> list[str]:
-        """The evidence, and then what else was made of it."""
-        return [one for one in (self.evidence, *self.others) if one]
+        """The evidence, and then the snapshots of further attempts."""
+        return [snapshot_id for snapshot_id in (self.evidence, *self.others) if snapshot_id]
 
     def besides(self, evidence_id: str | None) -> list[str]:
-        """Those that are not the way back."""
-        return [one for one in self.snapshots if one not in (evidence_id, self.equal)]
+        """The snapshots that are not the way back."""
+        return [made for made in self.snapshots if made not in (evidence_id, self.equal)]
 
 
 class LeftBehind(Item):
@@ -244,7 +241,7 @@ class CleanedUp(Item):
     stays: list[LeftBehind] = []
     unfinished: bool = False
     goes_on: bool = False
-    """It is of an earlier plan, and says nothing of the last plan's volume."""
+    """True for the clean-up of an earlier plan, which did not touch the last plan's volume."""
 
 
 class ReportKeys(Item):
@@ -265,7 +262,7 @@ class Sending(Item):
 
 
 class KnownVolume(Item):
-    """The record of one volume; each part is empty where it is missing."""
+    """The record of one volume; each part is empty if it is missing."""
 
     plan: JsonObject | None = None
     made: MadeVolume = Field(MadeVolume(), alias="volume")
@@ -275,16 +272,16 @@ class KnownVolume(Item):
     snapshot_copy: SnapshotCopy = SnapshotCopy()
     boost: BoostedVolume = BoostedVolume()
     initialization: Initialization | None = None
-    measurement: MeasuringCommand = MeasuringCommand()
-    replaced: KnownReplaced = KnownReplaced()
+    measurement: MeasuringCommand = Field(default_factory=MeasuringCommand)
+    replaced: KnownReplaced = Field(default_factory=KnownReplaced)
     rewind: Rewinding | None = None
     clean_up: CleanedUp | None = None
     story: JsonObject = {}
     """What was known of a volume that failed."""
-    report: ReportKeys = ReportKeys()
-    sending: Sending = Sending()
-    told: JsonObject | None = None
-    """A message said that it is at full speed."""
+    report: ReportKeys = Field(default_factory=ReportKeys)
+    sending: Sending = Field(default_factory=Sending)
+    message_sent: JsonObject | None = Field(None, alias="told")
+    """There once a message has said that the volume is at full speed."""
     events: list[JsonObject] = []
 
     @property
@@ -317,7 +314,7 @@ class KnownVolume(Item):
 
     @property
     def story_of_failure(self) -> JsonObject:
-        """What is known of the volume whose execution answers only an error, as its result has it."""
+        """The parts of a failed volume's result: its execution returns only an error."""
         sent = self.command.dispatch
         known: JsonObject = {
             "volumeId": self.made.volume_id,
@@ -351,7 +348,7 @@ class VolumeNotes:
         return KnownVolume.model_validate(self.table.get_volume(self.restore_id, self.index))
 
     def append_event(self, news: JsonObject) -> None:
-        """What was said of the volume."""
+        """Adds news of the volume."""
         self.table.append_volume_event(self.restore_id, self.index, news)
 
     def note_planned(self, volume: VolumeAssignment, plan: Plan) -> None:
@@ -380,7 +377,7 @@ class VolumeNotes:
         self._set(snapshotCopy=noted)
 
     def note_sending(self, noted: JsonObject | None) -> None:
-        """A command is about to be sent; None where it was not."""
+        """A command is about to be sent; None if it was not."""
         self._set(sending=noted)
 
     def note_sent(self, sent: DispatchWarmerResult, **why: str | int) -> None:
@@ -398,7 +395,7 @@ class VolumeNotes:
 
     def note_initialization(
         self,
-        told: PollInitializationResult | None,
+        polled: PollInitializationResult | None,
         volume_id: str,
         strategy: Strategy,
         progress_key: str | None,
@@ -410,16 +407,16 @@ class VolumeNotes:
         noted: JsonObject = {}
         if rewind is not None:
             noted["rewind"] = {**self._rewind().raw, **rewind}
-        if told is not None:
+        if polled is not None:
             noted["initialization"] = {
                 "volumeId": volume_id,
                 "strategy": strategy.value,
-                "ready": told.ready,
-                "progressPercent": told.progress_percent,
-                "bytesDone": told.bytes_done,
-                "bytesTotal": told.bytes_total,
-                "etaSeconds": told.eta_seconds,
-                "reasons": told.reasons,
+                "ready": polled.ready,
+                "progressPercent": polled.progress_percent,
+                "bytesDone": polled.bytes_done,
+                "bytesTotal": polled.bytes_total,
+                "etaSeconds": polled.eta_seconds,
+                "reasons": polled.reasons,
                 "progressKey": progress_key,
                 "at": iso(now),
             }
@@ -439,7 +436,7 @@ class VolumeNotes:
         self._change("replaced", self.read().replaced, state=state, **more)
 
     def note_look(self, volume_id: str | None, command_id: str | None, asked_at: datetime | None) -> None:
-        """The instance is asked what uses a volume; None where it has answered."""
+        """The instance is asked what uses a volume; None if it has answered."""
         look = {"volumeId": volume_id, "commandId": command_id, "askedAt": asked_at and iso(asked_at)}
         self._change("replaced", self.read().replaced, look=look if volume_id else None)
 
@@ -448,15 +445,15 @@ class VolumeNotes:
         self._change("replaced", self.read().replaced, **swap)
 
     def note_swap_task(self, task_id: str, asked_at: datetime) -> None:
-        """EC2 swaps it."""
+        """EC2 swaps it in this task."""
         self._change("replaced", self.read().replaced, taskId=task_id, askedAt=iso(asked_at))
 
     def note_replaced(self, known: KnownReplaced) -> None:
-        """The new volume has its place."""
+        """The new volume is in the place of the replaced one."""
         self._change("replaced", known, state="replaced")
 
     def note_unreleased(self, kept: list[str], replaced: KnownReplaced | None) -> None:
-        """A sweep gives back what a volume at full speed still costs; the volume that it replaced is out."""
+        """What a sweep must still give back of a volume at full speed, and that it has its place."""
         place = {} if replaced is None else {"replaced": {**replaced.raw, "state": "replaced"}}
         self._set(**place, cleanUp={"removed": [], "kept": kept, "unfinished": True})
 
@@ -469,15 +466,15 @@ class VolumeNotes:
         self._change("rewind", self._rewind(), found=found, written=blocks_written)
 
     def note_evidence_asked(self, known: Rewinding, attempt: int, at: datetime | None) -> Rewinding:
-        """EC2 is about to be asked for a snapshot; None where it has refused. Returns what is known then."""
+        """EC2 is about to be asked for a snapshot (None: it has refused). Returns what is known now."""
         asked = {**known.raw.get("askedAt", {}), str(attempt): at and iso(at)}
         self._change("rewind", known, askedAt=asked)
         return Rewinding.model_validate({**known.raw, "askedAt": asked})
 
     def note_evidence(self, volume_id: str, snapshot_id: str, state: str | None) -> None:
-        """A snapshot that was made of the volume, at once: it costs storage, whatever becomes of the rewind.
+        """Notes a new snapshot at once, because it costs storage whatever becomes of the rewind.
 
-        With a state it is the evidence; else the evidence is an earlier one.
+        With a state it is the evidence; without one an earlier snapshot remains the evidence.
         """
         known = self._rewind()
         changes: JsonObject = {"volumeId": volume_id}
@@ -499,7 +496,7 @@ class VolumeNotes:
         self._change("rewind", self._rewind(), undoLog=log)
 
     def begin_undo_log(self) -> None:
-        """There may be one: blocks are about to be overwritten."""
+        """There may be an undo log from now on, because blocks are about to be overwritten."""
         known = self._rewind()
         self._change("rewind", known, undoLog=known.raw.get("undoLog") or {"restoreId": self.restore_id})
 
@@ -526,8 +523,8 @@ class VolumeNotes:
         """Estimate against actual, phase by phase."""
         self._set(measured=phases)
 
-    def note_told(self, at: datetime) -> None:
-        """A message said that it is at full speed."""
+    def note_message_sent(self, at: datetime) -> None:
+        """A message has said that it is at full speed."""
         self._set(told={"at": iso(at)})
 
     def _change(self, name: str, known: Item, **changes: object) -> None:

@@ -1,4 +1,4 @@
-"""Asks an instance, through Run Command, what uses a volume; for whoever is about to detach it."""
+"""Asks an instance, through Run Command, what uses a volume that is about to be detached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rewarm.steps.record.bucket import agent_parameters
 DELIVERY_SECONDS = 120
 EXECUTION_SECONDS = 120
 PATIENCE = timedelta(seconds=DELIVERY_SECONDS + EXECUTION_SECONDS + 120)
-"""SSM reports its own time limits earlier; this is for an answer that never comes."""
+"""SSM reports its own time limits earlier; this limit is for an answer that never comes."""
 WAIT_SECONDS = 3
 
 
@@ -47,7 +47,7 @@ def ask(
     now: datetime,
     ports: LookPorts,
 ) -> Look:
-    """Asking twice does no harm. Raises AgentUnreachableError, TargetNotFoundError, TargetNotUsableError."""
+    """Sends the question. Raises AgentUnreachableError, TargetNotFoundError, TargetNotUsableError."""
     instance = ports.instances.get(instance_id)
     if not instance.ssm_online:
         raise AgentUnreachableError(
@@ -72,15 +72,15 @@ def ask(
 
 
 def answer(look: Look, *, now: datetime, commands: Commands) -> DeviceUse | None:
-    """None while there is none yet. Raises AgentUnreachableError where none can be had."""
+    """The answer; None until it is there. Raises AgentUnreachableError if it will not come."""
     try:
         return reply(look, now=now, commands=commands)
     except AgentUnreachableError as error:
-        raise AgentUnreachableError(_untold(look, str(error))) from error
+        raise AgentUnreachableError(_no_answer(look, str(error))) from error
 
 
 def reply(look: Look, *, now: datetime, commands: Commands) -> DeviceUse | None:
-    """As `answer`, but the error has the reason alone."""
+    """As `answer`, but the error says only the reason."""
     status = commands.status(look.command_id, look.instance_id)
     if status is None or not status.finished:
         if now - look.asked_at > PATIENCE:
@@ -93,7 +93,7 @@ def reply(look: Look, *, now: datetime, commands: Commands) -> DeviceUse | None:
     return replace(use, problem=why[-1] if why else "")
 
 
-def _untold(look: Look, why: str) -> str:
+def _no_answer(look: Look, why: str) -> str:
     return (
         f"{look.instance_id} could not say whether {look.volume_id} is in use ({why}); a volume is never "
         "detached without knowing that"

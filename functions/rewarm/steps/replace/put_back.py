@@ -1,4 +1,4 @@
-"""Puts a replaced volume back into its place, a step at a time; for clean-up and for the sweeper.
+"""Puts a replaced volume back into its place, one step per call; for clean-up and for the sweeper.
 
 The record says which volume it is and where it belongs. Its tag can only stop that: whoever takes it off
 leaves the volume where it is. The new volume leaves the place first, once nothing uses it: nothing is ever
@@ -52,7 +52,7 @@ class PutBackPorts:
 
 @dataclass(frozen=True, slots=True)
 class PutBack:
-    """What became of one: `back`, `stays-out` (so be it), `pending` (ask again) or `left` (somebody must)."""
+    """What became of a volume: `back`, `stays-out` for good, `pending` (call again) or `left` to a person."""
 
     volume_id: str
     state: State
@@ -60,9 +60,9 @@ class PutBack:
 
 
 def put_back(restore_id: str, index: int, ports: PutBackPorts, *, now: datetime) -> list[PutBack]:
-    """For one volume of a restore that failed, a step at a time; the sweeper asks the same again.
+    """Takes the next step for one volume of a failed restore; clean-up and the sweeper call it again.
 
-    Idempotent. Empty where nothing was replaced, or all is as it was. Raises nothing that AWS says.
+    Idempotent. Returns nothing if no volume was replaced. Raises no error of AWS.
     """
     replaced = VolumeNotes(ports.table, restore_id, index).read().replaced
     place = _place(replaced, index)
@@ -115,19 +115,19 @@ def _next_step(restore_id: str, old: Volume, place: Place, ports: PutBackPorts, 
 
 @dataclass(frozen=True, slots=True)
 class _Wishes:
-    """What the record says of the new volume; a record that is gone says nothing."""
+    """What the record says of the new volume; defaults if the record is gone."""
 
     settled: bool
-    """It came to full speed: whatever became of it since, the old one stays out."""
+    """It reached full speed, so the old volume stays out, whatever became of the new one since."""
     keep_new: bool
-    """onFailure keep: where it is in the place, it stays there."""
+    """onFailure keep: if it is in the place, it stays there."""
     unmount: bool
     is_up: bool = False
-    """The instance was started with its new volumes, and works with them."""
+    """The instance was started with its new volumes, and is up."""
 
     @staticmethod
     def of(record: KnownRestore, index: int) -> _Wishes:
-        """As the restore was asked for, and as it ended."""
+        """What the request says, and how the restore ended."""
         return _Wishes(
             settled=record.settled(index),
             keep_new=record.request.on_failure is OnFailure.KEEP,
@@ -148,7 +148,7 @@ class _Case:
     now: datetime
 
     def next_step(self) -> PutBack:
-        """Looks where things are, and does what comes next."""
+        """Looks where the volumes are, and takes the next step."""
         attached = living(self.old)
         if attached:
             return self._attached(attached[0])
@@ -167,7 +167,7 @@ class _Case:
         return self._attach(instance)
 
     def _reason_to_stay_out(self, new: Volume | None) -> str | None:
-        """None where the place is to have the old volume again."""
+        """Why the old volume does not go back; None if it does."""
         if self.wishes.settled:
             return f"{self.place.in_words} has had a new volume at full speed since"
         if self.wishes.is_up:
@@ -215,14 +215,14 @@ class _Case:
         if any(attachment.state in LEAVING for attachment in living(new)):
             return self._is("pending", f"{name} is still being detached from {instance.instance_id}")
         if instance.state == "running":
-            told = self._in_use(name, instance)
-            if told is not None:
-                return told
+            in_use = self._in_use(name, instance)
+            if in_use is not None:
+                return in_use
         self.ports.volumes.detach(name, instance.instance_id)
         return self._is("pending", f"{name} is being detached from {instance.instance_id}")
 
     def _in_use(self, name: str, instance: Instance) -> PutBack | None:
-        """None where the new volume may be detached now."""
+        """What uses the new volume; None if it may be detached now."""
         look = self._look(name)
         if look is None:
             action: Literal["check", "unmount"] = "unmount" if self.wishes.unmount else "check"
@@ -271,12 +271,12 @@ class _Case:
         return self._is("pending", f"{name} is being attached as {self.place.in_words}")
 
     def _is_ours(self, holder: str) -> bool:
-        """Nobody may change one without the stack's tag."""
-        made = (one for one in self._made() if STACK_TAG in one.settings.tags)
+        """Whether we made the volume and it has the stack's tag, without which IAM allows no change."""
+        made = (volume for volume in self._made() if STACK_TAG in volume.settings.tags)
         return any(volume.volume_id == holder for volume in made)
 
     def _stay_out(self, why: str) -> PutBack:
-        """The sweeper forgets the volume. The restore's tag stays and says why the volume is detached."""
+        """Removes the stack's tag, so that no sweep finds it; the restore's tag says why it is detached."""
         self.ports.volumes.untag(self.old.volume_id, REPLACED_STACK_TAG)
         kept = f"{self.old.volume_id} is detached and kept, and costs storage until you delete it"
         return self._is("stays-out", f"{why}; {kept}")

@@ -1,8 +1,8 @@
-"""States `Replace Check` and `Replace Detachment`: takes a volume out of its place for the one that was made.
+"""States `Replace Check` and `Replace Detachment`: takes a volume out of its place for a new one.
 
-The first asks before anything is made or costs money. The second detaches once the new volume exists, so the
-instance is without a volume only for seconds. Nothing is ever detached by force, or while it is mounted.
-Before the volume is detached, tags on it say where it belongs.
+The first state checks before anything is made or costs money. The second detaches once the new volume exists,
+so the instance is without a volume only for seconds. Nothing is ever detached by force, or while it is
+mounted. Before the volume is detached, tags on it say where it belongs.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from rewarm.steps.replace.swap_root import ReplacePorts, is_asked, swap_root
 PATIENCE = timedelta(minutes=5)
 """A detachment takes seconds, or hangs for as long as something uses the volume (botocore: DetachVolume)."""
 FRESH = timedelta(minutes=6)
-"""An answer of the instance that is older than this may no longer be true."""
+"""An older answer of the instance may no longer be true."""
 
 __all__ = ["ReplacePorts", "put_back", "replace"]
 
 
 @state("Replace Check", "Replace Detachment", "Replace Root")
 def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
-    """Checks, detaches or swaps the old volume, and returns how far that is. It may be called again.
+    """Checks, detaches or swaps the old volume, and returns its state. It may be called again.
 
     Raises VolumeInUseError, TargetBusyError, TargetNotUsableError, AgentUnreachableError,
     VolumeFailedError, VolumeNotFoundError, RestoreCancelledError.
@@ -59,7 +59,7 @@ def replace(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
 
 
 def _other(event: ReplaceEvent, volume_id: str, place: Place, ports: ReplacePorts) -> ReplaceResult:
-    """Every volume but the root volume of a running instance."""
+    """Replaces any volume except the root volume of a running instance."""
     stop_if_cancelled(ports.table, event.restore_id)
     old = ports.volumes.get(volume_id)
     if _is_leaving(old, event):
@@ -93,7 +93,7 @@ def _other(event: ReplaceEvent, volume_id: str, place: Place, ports: ReplacePort
 
 
 def _root(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> ReplaceResult:
-    """Checked until EC2 is asked."""
+    """Replaces the root volume of a running instance; checks it until EC2 is asked to swap it."""
     asked = is_asked(event.restore_id, place.index, event.volume_id, ports.table)
     if not asked:
         stop_if_cancelled(ports.table, event.restore_id)
@@ -112,7 +112,7 @@ def _root(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> R
 
 
 def _on_stopped(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) -> ReplaceResult:
-    """Nothing can use it there, and EC2 lets also a root volume leave."""
+    """Detaches from a stopped instance: nothing uses the volume, and EC2 detaches even a root volume."""
     if event.phase == "check":
         return _result(event, "replaceable")
     _detach(event, old, place, ports)
@@ -129,7 +129,7 @@ def _asked(event: ReplaceEvent) -> tuple[ReplacedVolume, Place]:
 
 
 def _is_leaving(old: Volume, event: ReplaceEvent) -> bool:
-    """We asked for it: the answer was lost, or this is a later look, which EC2 may answer from before."""
+    """Whether we asked EC2 to detach it, even if the answer was lost or EC2 still shows the old state."""
     if old.settings.tags.get(REPLACED_TAG) != event.restore_id:
         return False
     asked = event.pending is not None and event.pending.state == "detaching"
@@ -150,13 +150,13 @@ def _left(event: ReplaceEvent, old: Volume, ports: ReplacePorts) -> ReplaceResul
 
 
 def _check(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) -> None:
-    """Checks again what was true at the plan."""
+    """Checks that what was true at the plan is still true."""
     instance = ports.look.instances.get(place.instance_id)
     if event.volume.starts_instance:
         check_stopped(instance)
         _, holder = place_on_stopped(place.device, None, instance)
     else:
-        # The volume was measured there just before a swap; EC2 asks no more than that it runs.
+        # Just before a swap the volume was measured there, and EC2 requires only that the instance runs.
         if event.phase != "swap":
             check_instance(instance)
         _, holder = device_to_replace(place.device, None, instance, reboots=event.volume.swaps_root)
@@ -180,7 +180,7 @@ def _check(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) 
 
 
 def _check_product_codes(volume_id: str, place: Place, why: str, field: str, ports: ReplacePorts) -> None:
-    """EC2 attaches a volume that has some to a stopped instance only (botocore: ec2 AttachVolume)."""
+    """EC2 attaches a volume with product codes only to a stopped instance (botocore: ec2 AttachVolume)."""
     codes = ports.volumes.product_codes(volume_id)
     if codes:
         raise TargetNotUsableError(
@@ -190,7 +190,7 @@ def _check_product_codes(volume_id: str, place: Place, why: str, field: str, por
 
 
 def _pending_look(event: ReplaceEvent) -> Look | None:
-    """The question of this phase, while its answer would still be true."""
+    """The question that this phase has sent; None before."""
     pending, volume = event.pending, event.volume
     if pending is None or pending.phase != event.phase or pending.state != "looking":
         return None
@@ -215,9 +215,9 @@ def _asking(event: ReplaceEvent, ports: ReplacePorts) -> ReplaceResult:
 def _checked(event: ReplaceEvent, use: DeviceUse) -> ReplaceResult:
     replaced, place = _asked(event)
     unmounts = bool(event.request.target.unmount)
-    told = DeviceUse((), use.others) if unmounts else use
-    if not told.is_free:
-        raise _in_use(replaced.volume_id, place, told, may_unmount=not unmounts)
+    left = DeviceUse((), use.others) if unmounts else use
+    if not left.is_free:
+        raise _in_use(replaced.volume_id, place, left, may_unmount=not unmounts)
     return _result(event, "replaceable", mounts=list(use.mounts))
 
 
@@ -231,9 +231,9 @@ def _in_use(volume_id: str, place: Place, use: DeviceUse, *, may_unmount: bool) 
 
 
 def _detach(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) -> None:
-    """The record and the tags first: whatever happens then, it is known where the volume belongs."""
+    """Writes record and tags first, so that it is always known where the volume belongs."""
     mounts = event.pending.mounts if event.pending else []
-    told = {
+    noted = {
         "volumeId": old.volume_id,
         "newVolumeId": event.volume_id,
         "instanceId": place.instance_id,
@@ -243,12 +243,12 @@ def _detach(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts)
         "detachedAt": iso(event.now),
         "state": "out",
     }
-    VolumeNotes(ports.table, event.restore_id, place.index).note_out_of_place(told)
+    VolumeNotes(ports.table, event.restore_id, place.index).note_out_of_place(noted)
     ports.volumes.tag(old.volume_id, place.tags(event.restore_id, ports.stack_name))
     try:
         ports.volumes.detach(old.volume_id, place.instance_id)
     except RequestRefusedError:
-        # A call whose answer was lost has done it already.
+        # An earlier call may have done it and lost its answer.
         if not _is_leaving(ports.volumes.get(old.volume_id), event):
             raise
 

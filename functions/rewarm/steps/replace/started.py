@@ -1,8 +1,7 @@
 """How the start of an instance with its new volumes is undone.
 
-In the restore's record it is `started`, and then either `up` or `given-up`, whichever is written first. Until
-it is `up`, whatever fails stops the instance and puts its old volumes back; from then on nothing is taken
-from it.
+In the restore's record the instance is `started`, and then either `up` or `given-up`, whichever is written
+first. Before `up`, any failure stops the instance and puts its old volumes back; after it, its volumes stay.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from rewarm.steps.record.restore import RestoreNotes
 
 @dataclass(frozen=True)
 class StartedPorts:
-    """The ports that starting an instance and stopping it again needs."""
+    """The ports for starting an instance and stopping it again."""
 
     instances: Instances
     states: InstanceStates
@@ -34,27 +33,27 @@ class StartedPorts:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """`up` (it stays), `pending` (ask again), or `down`: its volumes may be exchanged."""
+    """`up` (its volumes stay), `pending` (call again) or `down` (its volumes may be exchanged)."""
 
     state: Literal["up", "pending", "down"]
     reason: str = ""
 
 
 def untag(instance: Instance, states: InstanceStates) -> None:
-    """Takes the tag off where it is; without it IAM lets nobody of the stack change the instance's tags."""
+    """Removes the tag if it is there; IAM denies the stack changes of tags on an instance without it."""
     if STARTED_TAG in instance.tags:
         states.untag(instance.instance_id, STARTED_TAG)
 
 
 def stop_again(restore_id: str, instance_id: str, why: str, ports: StartedPorts) -> Undone:
-    """Gives the start up, unless the instance is up, and stops it where it was started. Idempotent.
+    """Gives up the start, unless the instance is up, and stops the instance if it was started. Idempotent.
 
-    `why` is for the executions of the restore's other volumes. Raises nothing that AWS says.
+    The executions of the restore's other volumes report `why`. Raises no error of AWS.
     """
     record = RestoreNotes(ports.table, restore_id)
     noted = record.read().instance
     if noted.state in {None, "started"}:
-        # Not where it is cancelled: then nothing else is written, and the other executions see that.
+        # This write fails after a cancellation, which the other executions see by themselves.
         given_up = {"instanceId": instance_id, "state": "given-up", "reason": why}
         record.replace_instance(given_up, noted)
         noted = record.read().instance

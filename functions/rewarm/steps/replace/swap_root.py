@@ -1,7 +1,7 @@
 """State `Replace Root`: EC2 makes the new volume the root volume of its running instance, which it reboots.
 
-The new volume is at full speed by then. It leaves the device at which it was warmed up, and a task of EC2
-puts it in the place of the old one, which is kept. Until EC2 is asked, the instance notices nothing.
+The new volume is at full speed already. It leaves the device at which it was warmed up. A task of EC2 puts it
+in the place of the old one, which is kept. Until EC2 is asked, the instance notices nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WAIT_SECONDS = 5
 LEAVE_PATIENCE = timedelta(minutes=5)
 """A detachment takes seconds, or hangs for as long as something uses the volume (botocore: DetachVolume)."""
 REFUSAL_PATIENCE = timedelta(minutes=2)
-"""EC2 may show a volume as available before each of its parts knows that it is."""
+"""EC2 may show a volume as available, and still refuse it for a while as not available."""
 SWAP_PATIENCE = timedelta(minutes=30)
 """AWS names no time for a task. An instance boots in minutes."""
 UNDER_WAY = frozenset({"pending", "in-progress", "failing", "failing-detached"})
@@ -50,7 +50,7 @@ UNDER_WAY = frozenset({"pending", "in-progress", "failing", "failing-detached"})
 
 @dataclass(frozen=True, kw_only=True)
 class ReplacePorts:
-    """The ports that replacing a volume needs, a root volume too."""
+    """The ports for replacing any volume."""
 
     volumes: VolumeStore
     roots: RootVolumes
@@ -60,13 +60,13 @@ class ReplacePorts:
 
 
 def is_asked(restore_id: str, index: int, volume_id: str | None, table: RestoreTable) -> bool:
-    """Whether the restore may ask EC2 to swap this volume in, and cannot be cancelled any more."""
+    """Whether the restore may ask EC2 to swap this volume in, so that it cannot be cancelled any more."""
     mark = RestoreNotes(table, restore_id).read().attached(index)
     return volume_id is not None and mark.volume_id == volume_id
 
 
 def may_be_root(restore_id: str, index: int, volume_id: str | None, table: RestoreTable) -> bool:
-    """Whether EC2 was asked, by any of the two items: then nobody deletes it, whatever became of that."""
+    """Whether either item says that EC2 was asked; then the volume is never deleted."""
     noted = VolumeNotes(table, restore_id, index).read().replaced
     return is_asked(restore_id, index, volume_id, table) or (
         volume_id is not None and noted.new_volume_id == volume_id and noted.is_swapped
@@ -76,7 +76,7 @@ def may_be_root(restore_id: str, index: int, volume_id: str | None, table: Resto
 def swap_root(
     event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts, *, asked: bool
 ) -> ReplaceResult:
-    """Asks EC2 once, and returns how far it is; it is called again. `asked` is what is_asked says.
+    """Asks EC2 once, and returns the state; it is called again. `asked` is the result of is_asked.
 
     Raises VolumeFailedError, VolumeInUseError, AgentUnreachableError, AccessDeniedError, RequestRefusedError,
     TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
@@ -102,9 +102,9 @@ def swap_root(
 
 
 def _leaving(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -> ReplaceResult | None:
-    """None once it has left the device beside; EC2 swaps in only what is available.
+    """Detaches the new volume, because EC2 swaps in only an available one; None once it is available.
 
-    An instance that has rebooted by itself may run from it: the copy has the labels of the root volume.
+    An instance that was rebooted meanwhile may run from it, because the copy has the root volume's labels.
     """
     volume, pending = ports.volumes.get(new), event.pending
     attached = living(volume)
@@ -124,7 +124,7 @@ def _leaving(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -
 
 
 def _look(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -> ReplaceResult:
-    """Asks the instance what uses the new volume, and detaches it where nothing does."""
+    """Asks the instance what uses the new volume, and detaches it if nothing does."""
     pending = event.pending
     known = pending is not None and (pending.phase, pending.state) == ("swap", "looking")
     if pending is None or not known or pending.command_id is None or pending.asked_at is None:
@@ -135,13 +135,13 @@ def _look(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -> R
     if use is None:
         return _result(event, "looking", since, look)
     if not use.is_free and use.is_open_only and event.now - (since or event.now) <= LEAVE_PATIENCE:
-        # Some program that looks at each disk, which has ended soon.
+        # Some program that looks at every disk, and will soon be done.
         return _result(
             event, "looking", since, ask(new, place.instance_id, "check", now=event.now, ports=ports.look)
         )
     if not use.is_free:
         why = f"{new}, which was to become the root volume of {place.instance_id}, is {use.in_words}"
-        # Somebody works with it, so it is not deleted.
+        # Somebody works with the volume, so it is not deleted.
         _record(event, place, ports).note_place("left", newVolumeId=new, reason=why)
         raise VolumeInUseError(f"{why}. It is kept", field="target.reboot")
     ports.volumes.detach(new, place.instance_id)
@@ -149,7 +149,7 @@ def _look(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -> R
 
 
 def _begin(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> None:
-    """The record first. From here on the restore cannot be cancelled, and the new volume is not deleted."""
+    """Writes the record first. From now on nobody can cancel the restore, and the new volume is kept."""
     tasks = ports.roots.swaps(place.instance_id)
     busy = [task for task, state in tasks.items() if state in UNDER_WAY]
     if busy:
@@ -176,12 +176,12 @@ def _begin(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> 
 def _ask_ec2(
     event: ReplaceEvent, new: str, place: Place, noted: KnownReplaced, ports: ReplacePorts
 ) -> str | None:
-    """The task's id; None where EC2 refuses it for now. The same token makes no second task."""
+    """The task's id; None if EC2 refuses it for now. The same token never makes a second task."""
     token = hashlib.sha256(f"{event.restore_id}/{place.index}/root".encode()).hexdigest()
     try:
         return ports.roots.begin_swap(place.instance_id, new, client_token=token)
     except (AccessDeniedError, RequestRefusedError, TargetNotFoundError) as error:
-        # A call whose answer was lost may have begun it.
+        # An earlier call whose answer was lost may have begun it.
         begun = [task for task in ports.roots.swaps(place.instance_id) if task not in noted.tasks_before]
         if begun:
             return begun[0]
@@ -232,8 +232,8 @@ def _is_in_place(
 def _is_root(new: str, place: Place, volumes: VolumeStore) -> bool:
     slot = device_slot(place.device)
     return any(
-        one.instance_id == place.instance_id and device_slot(one.device) == slot
-        for one in living(volumes.get(new))
+        attachment.instance_id == place.instance_id and device_slot(attachment.device) == slot
+        for attachment in living(volumes.get(new))
     )
 
 
@@ -259,7 +259,7 @@ def _stop_if_late(
 
 
 def _tag(event: ReplaceEvent, old: str, ports: ReplacePorts) -> None:
-    """Not with a place to which it could be put back: it goes back by a swap only."""
+    """Tags the old volume, without a place: only a swap can put it back."""
     tags = {
         REPLACED_TAG: event.restore_id,
         REPLACED_STACK_TAG: ports.stack_name,
@@ -269,7 +269,7 @@ def _tag(event: ReplaceEvent, old: str, ports: ReplacePorts) -> None:
 
 
 def _not_begun(event: ReplaceEvent, place: Place, ports: ReplacePorts) -> None:
-    """The old volume is where it was, so that the new one is deleted as that of any restore that fails."""
+    """Notes that the old volume is still in its place, so the new one is deleted as after any failure."""
     _record(event, place, ports).note_place("in-place")
     RestoreNotes(ports.table, event.restore_id).mark_attached(place.index, None)
 

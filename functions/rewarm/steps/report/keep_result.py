@@ -1,4 +1,4 @@
-"""State `Keep Result`: writes a volume's result to the bucket and answers what its restore needs of it."""
+"""State `Keep Result`: writes a volume's result to the bucket, and returns what its restore needs of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rewarm.steps.record.bucket import result_key
 from rewarm.steps.registration import state
 
 MOST_CAUSE = 500
-"""So many characters of each cause: a hundred causes still fit into a payload (payloads.py)."""
+"""Characters of a cause, so that a hundred causes fit into a payload (payloads.py)."""
 
 
 class KeepResultEvent(StepEvent):
@@ -23,8 +23,8 @@ class KeepResultEvent(StepEvent):
     result: JsonObject
 
 
-class KeepResultResult(Contract):
-    """What a restore must know of its volume; the whole is kept."""
+class StoredResult(Contract):
+    """What a restore must know of its volume; the bucket has the whole result."""
 
     index: int
     verdict: Literal["ready", "failed"]
@@ -36,18 +36,18 @@ class KeepResultResult(Contract):
     ] = None
     result_key: str
     announced: Annotated[
-        bool, Field(description="False where it is at full speed and nobody could be told; the sweeper does.")
+        bool, Field(description="False if no channel accepted the ready message; the sweeper sends it.")
     ] = True
 
 
 @state("Keep Result")
-def keep_result(event: KeepResultEvent, *, artifacts: Artifacts) -> KeepResultResult:
+def keep_result(event: KeepResultEvent, *, artifacts: Artifacts) -> StoredResult:
     """Writes the result; idempotent."""
     result, index = event.result, int(event.result["index"])
     key = result_key(event.restore_id, index)
     artifacts.put_json(key, result)
     why = _why(result)
-    return KeepResultResult(
+    return StoredResult(
         index=index,
         verdict="ready" if result.get("verdict") == "ready" else "failed",
         volume_id=result.get("volumeId"),
@@ -60,6 +60,6 @@ def keep_result(event: KeepResultEvent, *, artifacts: Artifacts) -> KeepResultRe
 
 
 def _why(result: JsonObject) -> Explanation | None:
-    """Step Functions calls every execution that failed States.TaskFailed; the cause says what it was."""
+    """The failure: Step Functions reports any failed execution as States.TaskFailed, so the cause counts."""
     error = result.get("error")
     return explain(error, result.get("cause")) if isinstance(error, str) else None

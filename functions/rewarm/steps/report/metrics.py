@@ -1,4 +1,4 @@
-"""What the report of a restore is worth to the dashboard and the alarms."""
+"""The metrics that a restore's report gives the dashboard and the alarms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def finished(event: ReportEvent, result: ReportResult) -> Iterator[Metric]:
 
 
 def figures(event: ReportEvent, result: ReportResult) -> Iterator[Metric]:
-    """Times and costs; a late report has only these, for `Announce Unreported` counted the restore.
+    """Times and costs; a late report has only these, because `Announce Unreported` counted the restore.
 
     Zeros are written, too, so that alarms can return to OK.
     """

@@ -26,7 +26,7 @@ MOST_POINTS = 12
 
 
 class ReadyResult(Contract):
-    """What the execution of a ready volume answers, as far as its times need it."""
+    """The parts of a ready volume's result that its times need."""
 
     model_config = {"extra": "ignore"}
 
@@ -54,7 +54,7 @@ class VolumeTimes:
 
     @property
     def error_percent(self) -> float:
-        """How far the estimated P50 was off, in percent of the actual time; above 0 where it took less."""
+        """How far the estimated P50 was off, in percent of the actual time; above 0 if it took less."""
         return round(100 * (self.plan.ready_p50_seconds / max(1.0, self.since_plan_seconds) - 1), 1)
 
     def phases(self) -> list[PhaseReport]:
@@ -77,7 +77,7 @@ def verified_at(ready_at: datetime, after: VerifyVolumeResult | None) -> datetim
 
 
 def ready_result(result: JsonObject) -> ReadyResult | None:
-    """None where the volume is not ready, or a part of the result is missing."""
+    """The result; None if the volume is not ready, or a part of its result is missing."""
     if result.get("verdict", "ready") != "ready":
         return None
     try:
@@ -140,15 +140,14 @@ def _until_initialized(result: ReadyResult) -> dict[Phase, float | None]:
 
 
 def _is_measured(result: ReadyResult) -> bool:
-    """Whether random reads have proven what the agent said, so that nothing waited for VolumeReadOps."""
+    """Whether random reads have proven what the agent said, so that VolumeReadOps was not waited for."""
     return result.after is not None and result.after.result is not None
 
 
 def _reading_seconds(agent: JsonObject | None) -> float | None:
-    """None for an agent that was interrupted: its account covers the last part only."""
-    if agent_output.whole_number(agent, "bytesResumed"):
-        return None
-    return agent_output.number(agent, "elapsedSeconds")
+    """How long the agent read; None if it was interrupted, because its account covers only the last part."""
+    figures = agent_output.figures(agent)
+    return None if figures.bytes_resumed else figures.elapsed_seconds
 
 
 def _seconds(since: datetime | None, until: datetime | None) -> float | None:
@@ -181,7 +180,7 @@ def history_record(name: str, volume: VolumeAssignment, result: ReadyResult, sha
 def _lead_seconds(size_gib: int, preparation: PrepareSnapshotResult | None) -> float | None:
     """Seconds to optimize the snapshot and to earn one credit, by AWS's figures.
 
-    None where somebody else had enabled fast snapshot restore.
+    None if somebody else had enabled fast snapshot restore.
     """
     if preparation is None or not preparation.enabled_by_us:
         return None

@@ -1,7 +1,7 @@
 """State `Report`: what became of each volume, estimate against actual, cost, and the first failure.
 
-`Report Volume` is the same of one volume, before its message goes out; `Report Failure` that of a restore
-which failed before it had volumes. Each writes the account twice: as JSON, and as a page for people.
+`Report Volume` reports one volume before its message is sent; `Report Failure` a restore that failed before
+it had volumes. Each writes the report twice: as JSON, and as a page for people.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.words.failures import explain
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import History, RestoreTable
-from rewarm.steps.record import samples
+from rewarm.steps.record import loading
 from rewarm.steps.record.approvals import approval_json
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept
 from rewarm.steps.record.payloads import is_small, read_plan, read_plans, whole_result
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.registration import state
-from rewarm.steps.report import drills, metrics, phase_times
+from rewarm.steps.report import metrics, phase_times, volume_reports
 from rewarm.steps.report.volume_reports import result_of, seconds_between, total, volume_report, with_story
 
 Draw = Callable[[JsonObject], str | None]
-"""Makes the page from the report; None where that failed."""
+"""Makes the page from the report; None if that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def report(
 ) -> ReportResult:
     """Writes report, page and record, and adds each ready volume's times to the history.
 
-    The restore is ready only where every volume is. Raises RequestRefusedError where the plans are gone.
+    The restore is ready only if every volume is. Raises RequestRefusedError if the plans are gone.
     """
     facts = _facts(event, ports.artifacts, ports.table)
     volumes = [
@@ -69,7 +69,7 @@ def report(
         for plan, result in zip(facts.plans, facts.results, strict=True)
     ]
     result = _account(facts, volumes)
-    trend = drills.with_earlier(result.drill, ports.history) if result.drill is not None else []
+    trend = volume_reports.with_earlier(result.drill, ports.history) if result.drill is not None else []
     document = {**_document(facts, result), "samples": _samples(facts, ports.artifacts), "drills": trend}
     page = ports.draw(document)
     if page is None:
@@ -81,7 +81,7 @@ def report(
     if event.volume_index is None:
         _remember(facts, ports.history)
     if result.drill is not None:
-        drills.remember(result.drill, ports.history)
+        volume_reports.remember(result.drill, ports.history)
     return result if is_small(volumes) else result.model_copy(update={"volumes": []})
 
 
@@ -93,13 +93,13 @@ def _facts(event: ReportEvent, artifacts: Artifacts, table: RestoreTable) -> _Fa
 
 
 def _record(event: ReportEvent, table: RestoreTable) -> KnownRestore:
-    """The restore's record; without the other volumes if the report is of one volume."""
+    """The restore's record; for the report of one volume, without the other volumes."""
     record = RestoreNotes(table, event.restore_id)
     return record.read_whole() if event.volume_index is None else record.read_with(event.volume_index)
 
 
 def _plans(event: ReportEvent, artifacts: Artifacts) -> list[VolumePlan]:
-    """The plans; empty where the restore failed before it had any."""
+    """The plans; empty if the restore failed before it had any."""
     if event.volume_index is not None:
         return [read_plan(event.restore_id, event.volume_index, artifacts)]
     return read_plans(event.plans_key, artifacts) if event.plans_key is not None else []
@@ -124,7 +124,7 @@ def _account(facts: _Facts, volumes: list[VolumeReport]) -> ReportResult:
         cost_usd=sum((volume.cost_usd for volume in volumes), Decimal(0)),
         billed_usd=total([volume.billed_usd for volume in volumes]),
         failure=_failure(event) or next(iter(failures), None),
-        drill=drills.drill_result(event, facts.plans, volumes, ready=ready),
+        drill=volume_reports.drill_result(event, facts.plans, volumes, ready=ready),
         report_key=report_key,
         page_key=page_key,
     )
@@ -139,9 +139,9 @@ def _failure(event: ReportEvent) -> Failure | None:
 
 
 def _index_of_one(event: ReportEvent) -> int | None:
-    """The volume whose report has its own key; None where the restore has no other volume.
+    """The volume whose report has its own key, so that no execution overwrites another's report.
 
-    So no execution of a volume writes where another one writes.
+    None if the restore has no other volume.
     """
     return None if event.volume_count == 1 else event.volume_index
 
@@ -157,13 +157,13 @@ def _note(event: ReportEvent, result: ReportResult, record: RestoreNotes) -> Non
 
 
 def _remember(facts: _Facts, history: History) -> None:
-    """Adds the times to the history. An error here only costs better estimates, so it fails no restore."""
+    """Adds the times to the history. An error is ignored, because it only makes later estimates worse."""
     places = Counter((plan.volume.snapshot_id, plan.volume.availability_zone) for plan in facts.plans)
     records = []
     for plan, found in zip(facts.plans, facts.results, strict=True):
         volume, ended = plan.volume, phase_times.ready_result(found)
-        # A volume that had to be warmed up again, or that another plan took over half-way, says nothing of
-        # how long its strategy takes.
+        # A volume that was warmed up again, or that another plan took over, does not show how long its
+        # strategy takes.
         if ended is not None and not found.get("warmUps") and not found.get("inPlace"):
             sharers = places[volume.snapshot_id, volume.availability_zone]
             name = f"{facts.event.restore_id}/{volume.index}"
@@ -194,7 +194,10 @@ def _deadline_met(event: ReportEvent, volumes: list[VolumeReport]) -> bool | Non
 def _samples(facts: _Facts, artifacts: Artifacts) -> list[JsonObject]:
     restore_id, indexes = facts.event.restore_id, [plan.volume.index for plan in facts.plans]
     return [
-        {"index": index, "samples": [list(sample) for sample in samples.read(restore_id, index, artifacts)]}
+        {
+            "index": index,
+            "samples": [list(sample) for sample in loading.read_samples(restore_id, index, artifacts)],
+        }
         for index in indexes
     ]
 

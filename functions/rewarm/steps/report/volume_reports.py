@@ -1,38 +1,44 @@
-"""The account of one volume: estimate against actual, what it cost, what was measured."""
+"""The report of one volume: estimate against actual, what it cost, what was measured.
+
+And of a drill: recovery time and point against their objectives, with the earlier drills.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.events import ReportEvent
 from rewarm.contracts.results import BilledPart, Replacement, VolumeReport
-from rewarm.contracts.values import Confirmation, ExpectedReads, Failure, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import Confirmation, DrillResult, Failure, VolumeAssignment, VolumePlan
+from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Strategy
 from rewarm.domain.plan.cost import billed
 from rewarm.domain.words.failures import explain
+from rewarm.ports.restores import History
 from rewarm.steps.record.approvals import is_unapproved
 from rewarm.steps.record.restore import KnownRestore, parsed_time
 from rewarm.steps.report import phase_times
 
 BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
-"""AWS bills the rate in full once the volume is active, a copy when it is made, fast snapshot restore for an
-hour at least, and a boost from the first second."""
+"""AWS bills a rate in full once the volume is active, a copy when it is made, fast snapshot restore for at
+least an hour, and a boost from the first second."""
 BILLED_BY_THE_HOUR = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.BOOSTED_WARM_UP})
 """Billed until fast snapshot restore is disabled or the volume is lowered."""
 NO_RESULT: JsonObject = {"verdict": "failed", "error": "States.Runtime", "cause": "The volume has no result."}
 
 
 def result_of(plan: VolumePlan, results: list[JsonObject]) -> JsonObject:
-    """What the volume's execution answered, or a failure where it answered nothing."""
+    """The result of the volume's execution, or a failure if there is none."""
     index = plan.volume.index
     return next((result for result in results if result.get("index") == index), {**NO_RESULT, "index": index})
 
 
 def with_story(result: JsonObject, record: KnownRestore) -> JsonObject:
-    """The result of a failed volume, completed from the record: its execution answers only an error."""
+    """The result of a failed volume, completed from the record: its execution returns only an error."""
     if result.get("verdict") == "ready":
         return result
     return {**record.volume(result.get("index", 0)).story_of_failure, **result}
@@ -41,7 +47,7 @@ def with_story(result: JsonObject, record: KnownRestore) -> JsonObject:
 def volume_report(
     plan: VolumePlan, result: JsonObject, event: ReportEvent, record: KnownRestore
 ) -> VolumeReport:
-    """The account of a volume, from its plan, the result of its execution and the restore's record."""
+    """The report of a volume, from its plan, the result of its execution and the restore's record."""
     ready = result.get("verdict") == "ready"
     carried_out = part_of(result, "plan") or plan.plan.to_json()
     initialization, after = part_of(result, "initialization"), part_of(result, "after")
@@ -65,7 +71,7 @@ def volume_report(
         cost_parts=parts,
         bytes_read=initialization.get("bytesDone"),
         warm_ups=int(result.get("warmUps") or 0),
-        expected=_expected(after) or _expected(part_of(result, "before")),
+        expected=after.get("expected") or part_of(result, "before").get("expected"),
         latency_before_ms=_latency(part_of(result, "before")),
         latency_after_ms=_latency(after),
         verified=after.get("verdict"),
@@ -81,19 +87,19 @@ def volume_report(
 
 
 def total(amounts: list[Decimal | None]) -> Decimal | None:
-    """The sum in USD; None where an amount is not known."""
+    """The sum in USD; None if an amount is not known."""
     known = [amount for amount in amounts if amount is not None]
     return sum(known, Decimal(0)) if len(known) == len(amounts) else None
 
 
 def part_of(result: JsonObject, name: str) -> JsonObject:
-    """One object of the result; empty where it is missing."""
+    """An object in the result; empty if it is missing."""
     value = result.get(name)
     return value if isinstance(value, dict) else {}
 
 
 def seconds_between(start: datetime, end: datetime) -> int:
-    """Never below 0."""
+    """Whole seconds, at least 0."""
     return max(0, round((end - start).total_seconds()))
 
 
@@ -124,7 +130,7 @@ def _billed_parts(plan: JsonObject, result: JsonObject) -> list[BilledPart]:
 
 
 def _lasted(plan: JsonObject, result: JsonObject) -> float | None:
-    """Seconds between the calls that began and ended a cost by the hour; None where it has not ended."""
+    """Seconds between the calls that began and ended a cost by the hour; None if it has not ended."""
     timeline, released = part_of(result, "timeline"), part_of(result, "released")
     if released.get("failure"):
         return None
@@ -145,18 +151,13 @@ def _cost(plan: JsonObject, record: KnownRestore, *, ready: bool) -> Decimal:
     return Decimal(0)
 
 
-def _expected(measurement: JsonObject) -> ExpectedReads | None:
-    found: Any = measurement.get("expected")
-    return ExpectedReads.model_validate(found) if isinstance(found, dict) else None
-
-
 def _latency(measurement: JsonObject) -> JsonObject | None:
     found = part_of(measurement, "result").get("latencyMs")
     return found if isinstance(found, dict) else None
 
 
 def _release_failure(plan: JsonObject, result: JsonObject) -> Failure | None:
-    """None where the plan has no cost by the hour."""
+    """Why `Release` failed; None if the plan has no cost by the hour."""
     found = part_of(part_of(result, "released"), "failure")
     if not found or Strategy(plan["strategy"]) not in BILLED_BY_THE_HOUR:
         return None
@@ -165,12 +166,12 @@ def _release_failure(plan: JsonObject, result: JsonObject) -> Failure | None:
 
 
 def _replaced(volume: VolumeAssignment, record: KnownRestore, *, ready: bool) -> Replacement | None:
-    """The volume that was to leave its place; None where there is none."""
+    """The volume that was to leave its place; None if the restore replaces none."""
     old = volume.replaces
     if old is None or volume.place is None:
         return None
     noted = record.volume(volume.index).replaced
-    # The record of a ready volume is behind where its message could not be written.
+    # The record of a ready volume may lag, because its message could not be written.
     state = "replaced" if ready else noted.state or "in-place"
     return Replacement.model_validate(
         {"volumeId": old.volume_id, "device": volume.place, "state": state, "reason": noted.reason or ""}
@@ -185,3 +186,52 @@ def _confirmation(index: int, event: ReportEvent) -> Confirmation | None:
 def _failure(result: JsonObject) -> Failure:
     why = explain(str(result.get("error") or "States.Runtime"), str(result.get("cause") or ""))
     return Failure(state=why.state or "Restore Volume", error=why.error, cause=why.sentence)
+
+
+def drill_result(
+    event: ReportEvent, plans: Sequence[VolumePlan], volumes: Sequence[VolumeReport], *, ready: bool
+) -> DrillResult | None:
+    """The result; None if the restore is no drill, or this is the report of one volume."""
+    request = event.request
+    if request is None or request.drill is None or not request.is_drill or event.volume_index is not None:
+        return None
+    drill = request.drill
+    ages = [seconds_between(plan.volume.snapshot_started_at, event.started_at) for plan in plans]
+    minutes = drill.recovery_time_minutes or request.objective.ready_within_minutes
+    result = DrillResult(
+        restore_id=event.restore_id,
+        runbook=drill.runbook or "",
+        at=event.started_at,
+        outcome="passed" if ready else "failed",
+        recovery_seconds=max(volume.actual_seconds or 0 for volume in volumes) if ready else None,
+        recovery_objective_seconds=_seconds(minutes),
+        point_seconds=max(ages, default=None),
+        point_objective_seconds=_seconds(drill.recovery_point_minutes),
+    )
+    return result.model_copy(update={"outcome": "late"}) if ready and _is_late(result) else result
+
+
+def with_earlier(result: DrillResult, history: History) -> list[JsonObject]:
+    """The runbook's drills with this one, oldest first; only this one if the others cannot be read."""
+    earlier: list[JsonObject] = []
+    with suppress(RestoreError):
+        earlier = history.drills(result.runbook)
+    return [*(drill for drill in earlier if drill.get("restoreId") != result.restore_id), result.to_json()]
+
+
+def remember(result: DrillResult, history: History) -> None:
+    """Adds it to the runbook's drills. An error is ignored, because the report has the result, too."""
+    with suppress(RestoreError):
+        history.add_drill(result.runbook, result.to_json())
+
+
+def _is_late(result: DrillResult) -> bool:
+    pairs = (
+        (result.recovery_seconds, result.recovery_objective_seconds),
+        (result.point_seconds, result.point_objective_seconds),
+    )
+    return any(took is not None and limit is not None and took > limit for took, limit in pairs)
+
+
+def _seconds(minutes: int | None) -> int | None:
+    return None if minutes is None else 60 * minutes

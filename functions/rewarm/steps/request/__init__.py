@@ -1,9 +1,7 @@
-"""How a restore begins, is looked at, approved and cancelled, with a signature or by what a message links.
+"""How a restore begins, is shown, approved and cancelled, by signed calls or by a message's links.
 
 Routes: start_restore, get_restore, cancel_restore (all in routes), approve_restore, runbooks, listing.
 
-- approval: approves the plan that a restore waits with
-- buttons: what somebody pressed in Slack
-- pages: the page that a message links
-- routes: begins a restore, shows it, and asks it to stop
+- approval: approves a restore's plan, and does what Slack's buttons ask for
+- routes: begins a restore, shows it and its page, and asks it to stop
 """

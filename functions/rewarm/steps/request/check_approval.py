@@ -1,4 +1,4 @@
-"""State `Check Approval`: whether somebody approved the plan, or the time for it is over."""
+"""State `Check Approval`: whether somebody has approved the plan, or the time for that is over."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from rewarm.steps.registration import state
 from rewarm.steps.select.admission import seconds_until
 
 LOOK_SECONDS = 900
-"""At most until the next look: one that comes too early for an approval, or whose token is lost, is not the
-last. A week of them is far below the 25,000 events of an execution.
+"""The longest time until the next look, so that an approval counts even if its wake-up is lost. A week of
+looks is far below the 25,000 events of an execution.
 """
 
 
@@ -41,9 +41,9 @@ class CheckApprovalResult(Contract):
 
 @state("Check Approval")
 def check_approval(event: CheckApprovalEvent, *, table: RestoreTable) -> CheckApprovalResult:
-    """Says so, and how long to wait for the next look. Raises RestoreCancelledError, ApprovalTimedOutError.
+    """Returns the approval, or how long to wait. Raises RestoreCancelledError, ApprovalTimedOutError.
 
-    The question is written again where the message about it could not do so, or the record is lost.
+    Writes the question again if the message could not write it, or the record is lost.
     """
     stop_if_cancelled(table, event.restore_id)
     approval = ask(event.restore_id, event.question, table)
@@ -69,7 +69,7 @@ def _what(name: str) -> str:
 
 
 def _ended(restore_id: str, approval: Approval, now: datetime, table: RestoreTable) -> Approval:
-    """Of an approval and the end that come at once, the table takes one."""
+    """Ends the wait. A conditional write lets only the approval or the expiry win."""
     record = RestoreNotes(table, restore_id)
     answer(restore_id, record.read(), {"endedAt": iso(now)}, table)
     return approval_of(record.read()) or approval

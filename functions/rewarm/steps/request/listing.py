@@ -1,8 +1,8 @@
 """GET /restores, GET /runbooks and GET /fleets: newest first, a page at a time.
 
-The table lists restores by status. A list of all of them merges the lists of the statuses by time; who asks
-for an instance or an alarm gets those of a stretch of the list that fit. So a page may be short or even empty
-and still name a next one, as pages of AWS's own lists may.
+The table lists restores by status. A list of all restores merges the lists of the statuses by time. A filter
+by instance or alarm is applied to a part of the list. So a page may be short or even empty and still name a
+next page, as pages of AWS's own lists may.
 """
 
 from __future__ import annotations
@@ -16,25 +16,23 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from rewarm.contracts.answers import MOST_ON_A_PAGE, RestoresQuery, RunbooksQuery
+from rewarm.contracts.answers import RestoresQuery, RunbooksQuery
+from rewarm.contracts.base import MOST_ON_A_PAGE, parsed
 from rewarm.contracts.fleets import FleetsQuery
-from rewarm.contracts.parsing import parsed
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.fleets import FleetStatus, status_of_fleet
 from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import RUNBOOK, VOLUME_COUNT, Listed, RestoreTable
-from rewarm.steps.record.restore import Status
+from rewarm.ports.restores import FIRST, LAST, RUNBOOK, Listed, RestoreTable
+from rewarm.steps.record.restore import KnownRestore, Status
 
 MOST_LOOKED_AT = 1_000
-"""Entries for one page: some hundred milliseconds of DynamoDB."""
+"""The most entries that are read for a page: some hundred milliseconds of DynamoDB."""
 LONGEST_PLACE = 1_200
 """Bytes: a time, and an alarm's name of 255 characters."""
-FIRST, LAST = "0", "9999-12-31T23:59:59Z"
-"""Before and after every time."""
 Place = tuple[str, str]
 Places = dict[str, Place | None]
-"""Status -> where its list continues; None where it begins. A status whose list is over is not there."""
+"""Status -> where its list continues, None for its beginning; without statuses whose list has ended."""
 
 
 @dataclass
@@ -55,7 +53,7 @@ class _Lane:
         return self.waiting[-1] if self.waiting else None
 
     def take(self) -> Listed:
-        """The head: it is part of the page, or is passed over."""
+        """Takes the head, for the page or because the filter leaves it out."""
         entry = self.waiting.pop()
         self.after = entry.place
         return entry
@@ -88,10 +86,10 @@ def list_restores(query: JsonObject, table: RestoreTable) -> JsonObject:
 
 
 def _bounds(asked: RestoresQuery) -> tuple[str, str]:
-    """The first and the last time, as the table compares them: as text.
+    """The first and the last time as text, which the table compares.
 
-    A time has milliseconds only where there are some, and `.` comes before `Z`. So both are bounds of whole
-    seconds, and `_fits` leaves out what else began in these. DynamoDB refuses bounds in the wrong order.
+    Only some times have milliseconds, and `.` comes before `Z`. So both bounds are whole seconds, and `_fits`
+    leaves out the rest of these seconds. DynamoDB refuses bounds in the wrong order.
     """
     if asked.since and asked.until and asked.since > asked.until:
         raise InvalidRequestError(
@@ -136,77 +134,53 @@ def list_fleets(query: JsonObject, table: RestoreTable) -> JsonObject:
 
 
 def _fleet(entry: Listed) -> JsonObject:
-    record = entry.record
-    return {
-        "fleetId": entry.name,
-        "status": status_of_fleet(record["status"]),
-        "startedAt": entry.at,
-        "finishedAt": record.get("finishedAt"),
-        "deadlineAt": record.get("deadlineAt"),
-        "volumeCount": record.get(VOLUME_COUNT),
-    }
+    shown = KnownRestore.model_validate(entry.record).listed()
+    status = status_of_fleet(entry.record["status"])
+    dates = {name: shown[name] for name in ("finishedAt", "deadlineAt", "volumeCount")}
+    return {"fleetId": entry.name, "status": status, "startedAt": entry.at, **dates}
 
 
 def _merged(lanes: Sequence[_Lane]) -> Iterator[Listed]:
-    """Entries of all lanes, the newest first."""
+    """The entries of all lanes, newest first."""
     while True:
         heads = [(head.place, lane) for lane in lanes if (head := lane.head()) is not None]
         if not heads:
             return
-        _, lane = max(heads, key=lambda one: one[0])
+        _, lane = max(heads, key=lambda pair: pair[0])
         yield lane.take()
 
 
 def _fits(entry: Listed, asked: RestoresQuery) -> bool:
-    """A change of performance has a record among the restores' that says when it was accepted."""
-    record, at = entry.record, datetime.fromisoformat(entry.at)
+    record, at = KnownRestore.model_validate(entry.record), datetime.fromisoformat(entry.at)
+    alarm_name = record.trigger.alarm_name if record.trigger else None
     return (
-        "acceptedAt" not in record
+        not record.is_change
         and (asked.since or at) <= at <= (asked.until or at)
-        and asked.instance_id in (None, _instance(record))
-        and asked.alarm_name in (None, _trigger(record).get("alarmName"))
-        and asked.drill in (None, _drilled(record))
+        and asked.instance_id in (None, record.request.target.instance_id)
+        and asked.alarm_name in (None, alarm_name)
+        and asked.drill in (None, record.request.drill.runbook)
     )
 
 
 def _summary(entry: Listed) -> JsonObject:
-    record = entry.record
+    record = KnownRestore.model_validate(entry.record)
     return {
         "restoreId": entry.name,
-        "status": record["status"],
+        "status": entry.record["status"],
         "startedAt": entry.at,
-        "finishedAt": record.get("finishedAt"),
-        "deadlineAt": record.get("deadlineAt"),
-        "trigger": record.get("trigger"),
-        "instanceId": _instance(record),
-        "volumeCount": record.get(VOLUME_COUNT),
-        "step": (record.get("failure") or {}).get("state"),
+        **record.listed(),
     }
 
 
-def _instance(record: JsonObject) -> str | None:
-    instance_id = ((record.get("request") or {}).get("target") or {}).get("instanceId")
-    return None if instance_id is None else str(instance_id)
-
-
-def _drilled(record: JsonObject) -> str | None:
-    """The runbook whose drill it was."""
-    return ((record.get("request") or {}).get("drill") or {}).get("runbook")
-
-
-def _trigger(record: JsonObject) -> JsonObject:
-    return record.get("trigger") or {}
-
-
 def _token(lanes: Sequence[_Lane]) -> str | None:
-    """None where there is no next page."""
+    """The token of the next page; None if there is none."""
     left = {lane.status: lane.after for lane in lanes if not lane.is_over}
     text = json.dumps(left, ensure_ascii=False)
     return base64.urlsafe_b64encode(text.encode()).decode() if left else None
 
 
 def _places(token: str | None, statuses: Sequence[str], since: str, until: str) -> Places:
-    """Where the lists begin: as the token says, which the page before gave out for the same question."""
+    """Where the lists continue, by the token that the previous page gave for the same query."""
     if token is None:
         return dict.fromkeys(statuses)
     try:

@@ -1,10 +1,10 @@
-"""State `Parse Request`: from whatever started the execution to one complete request, once per event."""
+"""State `Parse Request`: makes one complete request of the execution's input, once per event."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -23,17 +23,17 @@ from rewarm.domain.errors import (
 from rewarm.domain.units import elapsed_text, shown
 from rewarm.domain.volume.holds import AlarmStart, Running
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import Pace, RestoreTable
-from rewarm.steps.record.restore import RestoreNotes
+from rewarm.ports.restores import MOST_ROUNDS, Pace, RestoreTable
+from rewarm.steps.record.restore import RestoreNotes, parsed_time
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
-from rewarm.steps.select.admission import MOST_ROUNDS, Keeper, enter_stack, seconds_until, turn_of_restore
+from rewarm.steps.select.admission import Keeper, enter_stack, seconds_until, turn_of_restore
 
 ALARM_SOURCE = "aws.cloudwatch"
 OWN_ALARMS = "operations-of-"
 """How the names of the stack's own alarms begin (template.yaml)."""
 OLDEST_ALARM = timedelta(hours=1)
-"""EventBridge delivers within seconds, but may try for a day; by then the volume may be in use again."""
+"""EventBridge delivers within seconds, but may retry for a day; by then the volume may be in use again."""
 REPLAY = "replay-name"
 """EventBridge user guide, "Replaying archived events": the field that it adds to an event."""
 MAX_EVENT_KEY = 1_024
@@ -48,7 +48,7 @@ class ParseRequestEvent(StepEvent):
 
 
 class ParseRequestResult(Contract):
-    """The request with every default filled in, or the restore that the event belongs to already."""
+    """The request with every default filled in, or the restore that already handles the event."""
 
     outcome: Literal["accepted", "duplicate", "suppressed"]
     request: RestoreRequest | None = None
@@ -67,6 +67,9 @@ class ParseRequestPorts:
     keeper: Keeper
     pace: Pace
     cooldown: timedelta
+    alarm_accounts: Collection[str]
+    """Whose alarms start restores."""
+    region: str
 
 
 def _metrics(_event: ParseRequestEvent, result: ParseRequestResult) -> Iterator[Metric]:
@@ -79,13 +82,14 @@ def parse_request(
     event: ParseRequestEvent,
     ports: ParseRequestPorts,
 ) -> ParseRequestResult:
-    """Returns the complete request, or why the event starts none: mostly an earlier restore.
+    """Returns the complete request, or why the event starts no restore: mostly an earlier restore.
 
     Raises InvalidRequestError, RunbookNotFoundError, TooManyRestoresError.
     """
     table, cooldown = ports.keeper.table, ports.cooldown
     if event.input.get("source") == ALARM_SOURCE:
         trigger = _alarm_trigger(event.input)
+        _check_origin(event, trigger, ports)
         _check_age(event, trigger, table)
         runbook = table.runbook(trigger.alarm_name or "")
         own = (runbook or {}).get("alarmCooldownMinutes")
@@ -124,12 +128,28 @@ def _turn(
     return event.now if request.dry_run else turn_of_restore(ports.pace, event.now)
 
 
-def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) -> None:
-    """Before the alarm is claimed: an old event must not keep the next one from restoring.
+def _check_origin(event: ParseRequestEvent, trigger: Trigger, ports: ParseRequestPorts) -> None:
+    """Other accounts and Regions may send events to this bus, and their alarms may have the same names.
 
     Raises InvalidRequestError.
     """
-    went_off = _time_of(event.input)
+    allowed = {"account": ports.alarm_accounts, "region": {ports.region}}
+    for name, values in allowed.items():
+        found = event.input.get(name)
+        if found not in values:
+            RestoreNotes(ports.keeper.table, event.restore_id).put_begun(event.started_at, trigger)
+            raise InvalidRequestError(
+                f"the alarm's event names {shown(found)}; allowed is {' or '.join(sorted(values))}",
+                field=name,
+            )
+
+
+def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) -> None:
+    """Comes before the alarm is claimed, so that an old event never keeps the next one from restoring.
+
+    Raises InvalidRequestError.
+    """
+    went_off = parsed_time(event.input.get("time"))
     if went_off is None or event.started_at - went_off <= OLDEST_ALARM:
         return
     RestoreNotes(table, event.restore_id).put_begun(event.started_at, trigger)
@@ -139,14 +159,6 @@ def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) 
         "an event starts no restore; if it is still wanted, send POST /restores with source.alarm",
         field="time",
     )
-
-
-def _time_of(event: JsonObject) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(str(event.get("time")))
-    except ValueError:
-        return None
-    return found if found.tzinfo is not None else None
 
 
 def _request(
@@ -183,7 +195,7 @@ def _earlier_event(
 
 
 def _earlier_run(event: ParseRequestEvent, trigger: Trigger, keeper: Keeper) -> Earlier | None:
-    """EventBridge Scheduler fills in the time of the run; where nobody does, the text is no time."""
+    """The earlier restore of a schedule's run. EventBridge Scheduler replaces the placeholder of its time."""
     at = trigger.scheduled_at
     if trigger.kind != "schedule" or at is None or at.startswith("<"):
         return None
@@ -194,7 +206,7 @@ def _earlier_run(event: ParseRequestEvent, trigger: Trigger, keeper: Keeper) -> 
 def _ignored(
     event: ParseRequestEvent, trigger: Trigger, earlier: Earlier, table: RestoreTable
 ) -> ParseRequestResult:
-    """A line in the table, so that who looks for the event finds the restore that it belongs to."""
+    """Notes the event in the table, so that whoever looks for it finds the restore that handles it."""
     RestoreNotes(table, event.restore_id).put_ignored(
         earlier.outcome, event.started_at, trigger, owner_id=earlier.restore_id, reason=earlier.reason
     )
@@ -245,7 +257,7 @@ def _deadline(request: RestoreRequest, started_at: datetime) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The restore that an event already belongs to; None for an alarm about Rewarm, and a replay."""
+    """The restore that already handles an event; without id for an alarm about Rewarm and for a replay."""
 
     outcome: Literal["duplicate", "suppressed"]
     restore_id: str | None

@@ -1,8 +1,12 @@
-"""The routes of one restore: POST /restores, GET and DELETE /restores/{id}.
+"""The routes of one restore: POST /restores, GET and DELETE /restores/{id}, and the page behind a link.
 
 POST refuses at once everything that can be refused; then the state machine takes over. GET shows the record,
-with the progress of the agent and of copy-blocks as it is at this moment. DELETE asks the restore to stop:
-whoever waits is woken, and the next state cleans up.
+with the current progress of the agent and of copy-blocks. DELETE asks the restore to stop: waiting states are
+woken, and the next state cleans up.
+
+GET /pages/{token} shows the page to whoever has the link. A restore that has ended has its page in the
+bucket, and the answer leads there. Until then the page is drawn from the record at each look, so it is never
+older than the restore and nothing has to write it.
 """
 
 from __future__ import annotations
@@ -22,19 +26,21 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
 )
 from rewarm.domain.fleets import is_fleet
-from rewarm.domain.ready.waits import approval_signal, cancel_signal
+from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import Executions, RestoreExecutions, Tasks, Waiters
 from rewarm.ports.messages import LinkedPage, PageLinks
 from rewarm.ports.restores import Holds, RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
-from rewarm.steps.record.copying import copying_progress
+from rewarm.steps.record.loading import copying_progress
 from rewarm.steps.record.lost_records import is_lost, recovered
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.record.volume import KnownVolume
 from rewarm.steps.request.runbooks import resolve_request
-from rewarm.steps.select.admission import HoldingPorts, Keeper, assign_and_hold, enter_stack, give_back
+from rewarm.steps.select.admission import HoldingPorts, Keeper, assign_and_hold, enter_stack
+from rewarm.steps.select.release_target import give_back
+from rewarm.steps.warm.wake_up import wake_waiting
 
 TRIGGER: JsonObject = {"kind": "api"}
 
@@ -53,25 +59,25 @@ def start_restore(
     now: datetime,
     ports: StartRestorePorts,
 ) -> JsonObject:
-    """The same restore id starts one restore only.
+    """Starts the restore; the same restore id starts only one.
 
     Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request.
     """
     record = RestoreNotes(ports.keeper.table, restore_id)
     known = record.read()
     if known.status == Status.READY:
-        # Its answer was lost, too, and it was quick.
+        # The first answer was lost, and the restore was quick.
         return _accepted(restore_id)
     if known.request_json is not None and not known.is_finished:
-        # Its answer was lost: the devices are its own by now, and may be in use by its own volumes.
+        # The first answer was lost: the devices are held by this restore, and its volumes may use them.
         _started(record, known.request_json, ports.executions)
         return _accepted(restore_id)
     request = resolve_request(body, table=record.table)
     enter_stack(request, restore_id=restore_id, now=now, keeper=ports.keeper)
     with _given_back_after_errors(restore_id, ports.keeper):
         assign_and_hold(request, restore_id=restore_id, now=now, ports=ports)
-    # Where a service did not answer it may have been started all the same, and then needs what it holds; else
-    # its record, which says that it failed, lets others take its place.
+    # If a service did not answer, the restore may have started, and then needs what it holds. If not, its
+    # record says that it failed, so others can take its place.
     with _given_back_after_errors(restore_id, ports.keeper, but=ServiceUnavailableError):
         record.note_accepted(request.to_json(), TRIGGER, now)
         _started(record, request.to_json(), ports.executions)
@@ -82,7 +88,7 @@ def start_restore(
 def _given_back_after_errors(
     restore_id: str, keeper: Keeper, *, but: type[RestoreError] | tuple[()] = ()
 ) -> Iterator[None]:
-    """The restore's place in the stack, and its devices."""
+    """Releases the restore's place in the stack and its devices after an error."""
     try:
         yield
     except but:
@@ -111,11 +117,10 @@ def links(restore_id: str) -> JsonObject:
 
 
 def restore_id_of(call: JsonObject, *, table: RestoreTable, now: datetime, window: timedelta) -> str:
-    """It follows from the call, so that a start whose answer got lost starts nothing twice.
+    """The restore's id, which follows from the call, so that a retried call starts nothing twice.
 
-    An execution's name is good for one start in 90 days (botocore: stepfunctions StartExecution). So the call
-    after the window, or after a restore that has come to nothing, gets another name: with the first one's
-    nothing would start, or be over before it began.
+    An execution's name can be used once in 90 days (botocore: stepfunctions StartExecution). So the same call
+    gets another id after the window, and after a restore that failed: with the first id nothing would start.
     """
     for number in itertools.count():
         text = json.dumps(call, sort_keys=True) + (f" {number}" if number else "")
@@ -128,8 +133,8 @@ def restore_id_of(call: JsonObject, *, table: RestoreTable, now: datetime, windo
 def _is_used_up(record: KnownRestore, since: datetime) -> bool:
     if record.goes_on:
         return False
-    # Before a message is sent, the start may have taken effect although its answer was lost.
-    came_to_nothing = record.status != Status.READY and record.told_at is not None
+    # Until the message is sent, the start may have taken effect although its answer was lost.
+    came_to_nothing = record.status != Status.READY and record.message_sent_at is not None
     return came_to_nothing or (record.started_at is not None and record.started_at < since)
 
 
@@ -148,9 +153,9 @@ class GetRestorePorts:
 def get_restore(
     restore_id: str, ports: GetRestorePorts, *, known: str | None = None, now: datetime | None = None
 ) -> JsonObject | None:
-    """Returns the record of the restore and its volumes as JSON; None where it still has the `known` version.
+    """Returns the record of the restore and its volumes as JSON; None if it still has the `known` version.
 
-    With the time it has a link also where the page is drawn at each look. Raises RestoreNotFoundError.
+    With `now`, it has a link even to a page that is drawn at each call. Raises RestoreNotFoundError.
     """
     record = found_record(restore_id, RestoreNotes(ports.table, restore_id).read_whole(), ports)
     if record.version == known:
@@ -180,7 +185,7 @@ def _answer(restore_id: str, record: KnownRestore, ports: GetRestorePorts) -> Js
 def found_record(
     restore_id: str, record: KnownRestore, ports: GetRestorePorts | CancelRestorePorts
 ) -> KnownRestore:
-    """The record, made again where it is lost. Raises RestoreNotFoundError."""
+    """The record, made again if it is lost. Raises RestoreNotFoundError."""
     is_known = record.is_known
     if is_lost(record) and ports.witness is not None:
         whole = RestoreNotes(ports.table, restore_id).read_whole()
@@ -192,7 +197,7 @@ def found_record(
 
 
 def _url(page_key: str | None, artifacts: Artifacts) -> str | None:
-    """A fresh link, for an hour at most."""
+    """A new link, valid for an hour at most."""
     return page_url(page_key, artifacts, seconds=ANSWER_SECONDS)
 
 
@@ -224,10 +229,10 @@ def cancel_restore(
     restore_id: str,
     ports: CancelRestorePorts,
 ) -> JsonObject:
-    """Asking again changes nothing. Raises RestoreNotFoundError, RestoreEndedError.
+    """Cancels the restore. Asking again changes nothing. Raises RestoreNotFoundError, RestoreEndedError.
 
-    A volume that is at full speed is kept. Who comes first, the end of the last volume or this, the table
-    decides.
+    A volume at full speed is kept. A conditional write decides whether the cancellation or the last volume's
+    full speed came first.
     """
     restore = RestoreNotes(ports.table, restore_id)
     record = found_record(restore_id, restore.read(), ports)
@@ -243,14 +248,8 @@ def cancel_restore(
                 f"{restore_id} is ready: its volumes are at full speed, and what costs money is being "
                 "released; a volume that is not wanted any more is yours to delete"
             )
-        wake_waiting(restore_id, record, waiters=ports.waiters, tasks=ports.tasks)
+        wake_waiting(restore_id, record.indexes, waiters=ports.waiters, tasks=ports.tasks)
     return {"restoreId": restore_id, "status": record.status, "cancelRequested": True}
-
-
-def wake_waiting(restore_id: str, record: KnownRestore, *, waiters: Waiters, tasks: Tasks) -> int:
-    """How many waited and now look: the restore for its approval, or volumes for an event of AWS."""
-    signals = [approval_signal(restore_id), *(cancel_signal(restore_id, at) for at in record.indexes)]
-    return sum(tasks.wake(token) for signal in signals for token in waiters.take(signal))
 
 
 def _stop_if_ended(restore_id: str, record: KnownRestore) -> None:
@@ -258,3 +257,33 @@ def _stop_if_ended(restore_id: str, record: KnownRestore) -> None:
         raise RestoreEndedError(f"{restore_id} has ended: it is {record.status}; nothing is left to cancel")
     if not record.goes_on:
         raise RestoreEndedError(f"{restore_id} was a dry run: there is nothing to cancel")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPage:
+    """Where the page is, or what it is drawn from."""
+
+    url: str | None
+    account: JsonObject
+
+
+def show_page(token: str, *, now: datetime, links: PageLinks, ports: GetRestorePorts) -> ShownPage:
+    """Returns the page that the link opens. Raises RestoreNotFoundError if the link is wrong or expired."""
+    page = links.page_of(token, now=now)
+    if page is None:
+        raise RestoreNotFoundError("the link is wrong, or its time is over")
+    record = RestoreNotes(ports.table, page.restore_id).read_whole()
+    url = page_url(_key(page, record), ports.artifacts, seconds=ANSWER_SECONDS)
+    if url is not None:
+        return ShownPage(url, {})
+    account = get_restore(page.restore_id, ports) or {}
+    settled = [index for index in record.indexes if record.settled(index)]
+    return ShownPage(None, {**account, "at": iso(now), "running": record.goes_on, "settled": settled})
+
+
+def _key(page: LinkedPage, record: KnownRestore) -> str | None:
+    """The key of the page in the bucket; None if it is not written yet."""
+    if page.volume_index is not None:
+        return record.volume(page.volume_index).report.page_key
+    has_ended = is_fleet(page.restore_id) or not record.goes_on
+    return record.page_key if has_ended else None

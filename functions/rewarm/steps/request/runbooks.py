@@ -6,7 +6,7 @@ import json
 import re
 from urllib.parse import quote
 
-from rewarm.contracts.parsing import as_drill, parse_restore_request, with_runbook
+from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import RestoreRequest
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
 from rewarm.domain.units import shown
@@ -19,7 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def put_runbook(alarm_name: str, body: JsonObject, *, prefix: str, table: RestoreTable) -> JsonObject:
-    """Its fields are checked now, not on the worst day; whether what they name is there, `POST /plans` says.
+    """Checks the fields now, not when the alarm goes off; `POST /plans` checks whether what they name exists.
 
     Raises InvalidRequestError.
     """
@@ -42,7 +42,7 @@ def put_runbook(alarm_name: str, body: JsonObject, *, prefix: str, table: Restor
 
 
 def _check_name(alarm_name: str, prefix: str) -> None:
-    """Only the names that CloudWatch allows, and that the stack's rule lets through."""
+    """Allows only names that CloudWatch allows and the stack's rule accepts."""
     if not 1 <= len(alarm_name) <= MAX_ALARM_NAME or _CONTROL.search(alarm_name):
         raise InvalidRequestError(
             f"found {shown(alarm_name)}; allowed are 1 to {MAX_ALARM_NAME} characters, but no control ones",
@@ -57,7 +57,7 @@ def _check_name(alarm_name: str, prefix: str) -> None:
 
 
 def get_runbook(alarm_name: str, *, table: RestoreTable, history: History) -> JsonObject:
-    """Returns the stored request, and what drills of it have shown. Raises RunbookNotFoundError."""
+    """Returns the stored request and the results of its drills. Raises RunbookNotFoundError."""
     request = table.runbook(alarm_name)
     if request is None:
         raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
@@ -74,7 +74,7 @@ def delete_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
 def request_of_runbook(
     alarm_name: str, *, table: RestoreTable, changes: JsonObject | None = None
 ) -> RestoreRequest:
-    """The request that an alarm's runbook holds; `changes` win over it, except for its source."""
+    """The request of an alarm's runbook; `changes` override it, except for its source."""
     runbook = table.runbook(alarm_name)
     if runbook is None:
         raise RunbookNotFoundError(
@@ -84,10 +84,10 @@ def request_of_runbook(
             field="source.alarm",
         )
     asked = changes or {}
-    merged = with_runbook(asked, runbook)
+    merged = _with_runbook(asked, runbook)
     is_drill = asked.get("drill") is not None
     request = parse_restore_request(
-        as_drill(merged, asked, alarm_name) if is_drill else {**merged, "drill": None}
+        _as_drill(merged, asked, alarm_name) if is_drill else {**merged, "drill": None}
     )
     if request.source.alarm is not None:
         raise InvalidRequestError(
@@ -99,7 +99,7 @@ def request_of_runbook(
 
 
 def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
-    """A request as sent; where its source is an alarm, that alarm's runbook with the request's changes."""
+    """The request as sent; if its source is an alarm, the alarm's runbook with the request's changes."""
     source = body.get("source")
     alarm = source.get("alarm") if isinstance(source, dict) else None
     others = (
@@ -108,7 +108,40 @@ def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
     if isinstance(alarm, str) and 1 <= len(alarm) <= MAX_ALARM_NAME and others == {"alarm"}:
         return request_of_runbook(alarm, table=table, changes=body)
     request = parse_restore_request(body)
-    # The API has put the runbook's request in the place of its name, so that this is what the execution gets.
+    # The API has replaced the runbook's name with its request, so the execution gets this request.
     if request.drill is not None and not request.is_drill:
         raise InvalidRequestError("only goes with source.alarm: a drill is one of a runbook", field="drill")
     return request
+
+
+def _with_runbook(request: JsonObject, runbook: JsonObject) -> JsonObject:
+    """The runbook, with what the caller asked for differently.
+
+    `source` is always the runbook's; another target replaces the runbook's as a whole.
+    """
+    merged = dict(runbook)
+    for name, value in request.items():
+        if name == "source" or value is None:
+            continue
+        both_objects = name != "target" and isinstance(value, dict) and isinstance(merged.get(name), dict)
+        merged[name] = {**merged[name], **value} if both_objects else value
+    return merged
+
+
+def _as_drill(runbook: JsonObject, request: JsonObject, name: str) -> JsonObject:
+    """The runbook as its drill, to the target of the request or of the runbook's `drill`.
+
+    Raises InvalidRequestError where neither names one: a drill never goes to the runbook's own target.
+    """
+    drill = runbook["drill"]
+    if not isinstance(drill, dict):
+        return runbook
+    target = request.get("target") or drill.get("target")
+    if target is None:
+        raise InvalidRequestError(
+            "is missing; a drill goes to an instance with the tag rewarm:drills, or to a zone, and "
+            "not to the runbook's own target",
+            field="drill.target",
+        )
+    own = {"onFailure": "clean-up", "target": target, "drill": {**drill, "target": None, "runbook": name}}
+    return {**runbook, **own}

@@ -1,34 +1,50 @@
-"""How a rewind ends that fails once its gate was opened: the agent is stopped, and its account is read.
+"""How a rewind continues or ends where its agent has ended: with a further attempt, or as a failure.
 
-Only where a block was written the volume is mixed. Where the agent is lost it may be.
+A further attempt follows where what has ended the agent may be over. A rewind that fails once its gate was
+opened stops the agent and reads its account. Only where a block was written the volume is mixed. Where the
+agent is lost it may be.
 """
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from rewarm.contracts.rewinding import BlocksWritten, RewindEvent, RewindResult
+from rewarm.contracts.rewinding import BlockCounts, BlocksWritten, RewindEvent, RewindResult
 from rewarm.contracts.values import Failure
 from rewarm.domain import errors
-from rewarm.domain.errors import TEMPORARY, BlocksUnavailableError, RestoreError, RewindIncompleteError
+from rewarm.domain.errors import (
+    TEMPORARY,
+    AgentFailedError,
+    BlocksUnavailableError,
+    RestoreError,
+    RewindIncompleteError,
+    VolumeInUseError,
+)
+from rewarm.domain.ready import agent_output
+from rewarm.domain.ready.agent_output import IN_USE, MAY_PASS, AgentExit, is_one_of
 from rewarm.steps.record.volume import VolumeNotes
-from rewarm.steps.rewind.accounts import in_all, in_words, so_far
-from rewarm.steps.rewind.gate import close_gate, end_manifest, other_instances
-from rewarm.steps.rewind.needs import RewindPorts
-from rewarm.steps.rewind.way_back import way_back
-from rewarm.steps.rewind.ways import target_in_words, undone_log
-from rewarm.steps.rewind.writer import Writer
+from rewarm.steps.rewind.gate import RewindPorts, close_gate, end_manifest, other_instances, way_back
+from rewarm.steps.rewind.ways import compares_device, target_in_words, undone_log
+from rewarm.steps.rewind.writer import Writer, failure, in_all, in_words, so_far
 
 END_PATIENCE, STOP_PATIENCE = timedelta(minutes=1), timedelta(minutes=3)
-"""An agent at the end of its manifest ends within seconds, and so does one that is cancelled. One that is
-away says nothing."""
+"""At the end of its manifest, or when it is cancelled, an agent ends within seconds. An unreachable one says
+nothing."""
 STOP_SECONDS = 2
+MOST_ATTEMPTS = 5
+"""An agent that is interrupted so often will be interrupted again."""
+PAUSE_SECONDS = (2, 15, 30, 60)
+"""Pauses before further attempts: a killed agent frees its device, and S3 or a user may take a while."""
+LONGEST_ARMED = timedelta(hours=5)
+"""The manifest's address expires with the credentials of the function that signed it (S3 user guide, "Sharing
+objects with presigned URLs"), which a role has for 12 hours at most (IAM user guide). Before the last blocks
+are copied, a new agent with a new address replaces one that is older than this."""
 
 
 def stop(
     event: RewindEvent, pending: RewindResult, writer: Writer, error: RestoreError, ports: RewindPorts
 ) -> RewindResult:
-    """Has the agent end, and waits for its last account. Raises `outcome` where it has ended."""
+    """Stops the agent, and waits for its last account. Raises `outcome` if it has ended already."""
     sent = pending.dispatch
     if pending.phase != "write" or sent is None or writer.ended is not None:
         raise outcome(event, pending, writer, error, ports) from error
@@ -61,7 +77,7 @@ def stopped(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Re
 def outcome(
     event: RewindEvent, pending: RewindResult, writer: Writer, error: RestoreError, ports: RewindPorts
 ) -> RestoreError:
-    """The error itself where nothing was written; RewindIncompleteError where something was, or may be."""
+    """The error itself if nothing was written; RewindIncompleteError if something was, or may be."""
     written = in_all(pending, writer)
     if written.is_none:
         return unwritten(event, error, but=close_gate(event, ports))
@@ -74,7 +90,7 @@ def outcome(
 
 
 def check_alone_at_end(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> None:
-    """Raises RewindIncompleteError where another instance has the volume too: it may have written to it."""
+    """Raises RewindIncompleteError if another instance has the volume too, and may have written to it."""
     others = [] if event.is_direct else other_instances(event, ports)
     if not others:
         return
@@ -90,7 +106,7 @@ def check_alone_at_end(event: RewindEvent, pending: RewindResult, writer: Writer
 
 
 def unwritten(event: RewindEvent, error: RestoreError, *, but: str | None = None) -> RestoreError:
-    """The same error, which says that the volume is as it was."""
+    """The same error, with the words that nothing was written."""
     text = str(error)
     if "othing was written" in text and but is None:
         return error
@@ -100,7 +116,7 @@ def unwritten(event: RewindEvent, error: RestoreError, *, but: str | None = None
 
 
 def _note(event: RewindEvent, found: str, written: BlocksWritten, ports: RewindPorts) -> None:
-    """What became of the volume, for clean-up's message."""
+    """Records what became of the volume, for clean-up's message."""
     VolumeNotes(ports.table, event.restore_id, event.volume.index).note_rewound(found, written.blocks)
 
 
@@ -123,3 +139,61 @@ def _named(failure: Failure | None) -> RestoreError:
 
 def _capital(text: str) -> str:
     return text if text.startswith("snap-") else text[:1].upper() + text[1:]
+
+
+def sent_at(pending: RewindResult, now: datetime) -> datetime:
+    """When the agent of this attempt was sent; now if none was."""
+    return pending.dispatch.started_at if pending.dispatch else now
+
+
+def again(event: RewindEvent, pending: RewindResult, writer: Writer) -> RewindResult:
+    """Begins a further attempt, which compares the volume again. Raises errors that will not pass."""
+    error = failure(writer, event, writing=pending.writing)
+    if not _may_pass(event, pending, writer):
+        raise error
+    return next_attempt(event, pending, writer, error)
+
+
+def next_attempt(
+    event: RewindEvent, pending: RewindResult, writer: Writer, error: RestoreError
+) -> RewindResult:
+    """Begins a further attempt. Raises the error after the last one.
+
+    Once blocks may be written, the first evidence is the way back; before that, the newest. Between two
+    attempts anybody may write to the device, and only the next snapshot has that.
+    """
+    if pending.attempt + 1 >= MOST_ATTEMPTS:
+        if isinstance(error, VolumeInUseError):
+            raise error
+        raise AgentFailedError(f"{MOST_ATTEMPTS} times: {error}") from error
+    written = in_all(pending, writer)
+    return RewindResult(
+        wait_seconds=PAUSE_SECONDS[pending.attempt],
+        phase="look",
+        attempt=pending.attempt + 1,
+        writing=pending.writing,
+        written=written,
+        evidence_id=None if written.is_none else pending.evidence_id,
+        armed_at=pending.armed_at,
+        next_part=pending.next_part,
+        counts=BlockCounts() if event.is_direct or compares_device(event) else pending.counts,
+        initialization=pending.initialization,
+    )
+
+
+def _may_pass(event: RewindEvent, pending: RewindResult, writer: Writer) -> bool:
+    status = writer.ended
+    is_too_old = pending.phase == "wait" and event.now - sent_at(pending, event.now) > LONGEST_ARMED
+    if writer.is_done or is_too_old:
+        return True
+    if status is None or status.status != "Failed":
+        return False
+    if is_one_of(status.exit_code, IN_USE):
+        return pending.writing or _was_killed_before(pending, writer, status.exit_code)
+    return agent_output.is_interrupted(status) or is_one_of(status.exit_code, MAY_PASS)
+
+
+def _was_killed_before(pending: RewindResult, writer: Writer, exit_code: int | None) -> bool:
+    """Whether an agent of this attempt had the device, which the kernel may still hold for the killed one."""
+    has_taken = pending.phase != "arm" or (writer.account or {}).get("takenBefore") is True
+    return has_taken or (pending.attempt > 0 and exit_code == AgentExit.HELD)

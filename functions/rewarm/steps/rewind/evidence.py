@@ -1,4 +1,4 @@
-"""The snapshot of a volume as it is before a rewind: made once, kept, and compared with the good one.
+"""The snapshot of a volume as it is before a rewind: made once, kept, and compared with the good snapshot.
 
 CreateSnapshot has no idempotency token (botocore). So the record says that we are about to ask, and a
 snapshot whose id was lost is found by its tags. Its volume and its description, which no tag changes, prove
@@ -25,7 +25,7 @@ APPEARANCE_PATIENCE = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A snapshot of a volume that goes back to another one; each attempt has one."""
+    """The snapshot that an attempt of a rewind needs of its volume."""
 
     restore_id: str
     index: int
@@ -33,12 +33,12 @@ class Wanted:
     volume_id: str
     good_id: str
     known_id: str | None = None
-    """The one that was made, once EC2 has shown it: blocks may be written since, so no other one is made."""
+    """The snapshot, once EC2 has shown it: blocks may be written since then, so no other one is made."""
     is_way_back: bool = True
-    """Nothing was written before it is made; else an earlier one is the evidence."""
+    """Whether it is the evidence, because nothing was written before; else an earlier snapshot is."""
 
     def tags(self, stack_name: str) -> dict[str, str]:
-        """By which it is found, and kept apart from backups."""
+        """Tags by which it is found, and distinguished from backups."""
         return {
             EVIDENCE_TAG: self.good_id,
             STACK_TAG: stack_name,
@@ -91,21 +91,22 @@ def _made(wanted: Wanted, snapshots: EvidenceSnapshots, stack_name: str) -> list
 
 
 def _of_attempt(wanted: Wanted, made: Sequence[Snapshot]) -> Snapshot | None:
-    of_attempt = (one for one in made if one.tags.get(ATTEMPT_TAG) == str(wanted.attempt))
-    return next((one for one in of_attempt if wanted.known_id in {None, one.snapshot_id}), None)
+    of_attempt = (snapshot for snapshot in made if snapshot.tags.get(ATTEMPT_TAG) == str(wanted.attempt))
+    return next((found for found in of_attempt if wanted.known_id in {None, found.snapshot_id}), None)
 
 
 def _note_forgotten(wanted: Wanted, known: Rewinding, made: Sequence[Snapshot], record: VolumeNotes) -> None:
-    """Snapshots of earlier attempts that the record has lost, since somebody deleted its item."""
-    for one in made:
-        if one.tags.get(ATTEMPT_TAG) != str(wanted.attempt) and one.snapshot_id not in known.snapshots:
-            record.note_evidence(wanted.volume_id, one.snapshot_id, None)
+    """Notes snapshots of earlier attempts again, if somebody deleted the record's item."""
+    for snapshot in made:
+        is_earlier = snapshot.tags.get(ATTEMPT_TAG) != str(wanted.attempt)
+        if is_earlier and snapshot.snapshot_id not in known.snapshots:
+            record.note_evidence(wanted.volume_id, snapshot.snapshot_id, None)
 
 
 def _create(
     wanted: Wanted, known: Rewinding, snapshots: EvidenceSnapshots, record: VolumeNotes, stack_name: str
 ) -> None:
-    """An error that is not temporary on AWS's side says that there is none: the next try need not wait."""
+    """Makes the snapshot. After a permanent error none was made, so the next try need not wait."""
     try:
         made_id = snapshots.create(wanted.volume_id, wanted.tags(stack_name))
     except ServiceUnavailableError:

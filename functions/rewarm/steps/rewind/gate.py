@@ -1,12 +1,14 @@
 """The gate: the first part of a rewind's manifest, which has no lines.
 
-The agent waits for it, and all other parts come after it. It is put once the evidence is completed, or once
-the agent keeps an undo log. So nothing is written before there is a way back, though packs may be copied.
+The agent waits for this part, and all other parts follow it. It is written once the evidence is completed, or
+once the agent keeps an undo log. So no block is written before there is a way back, but packs may be copied.
+Anybody may delete the way back later, so it is looked at again at the end.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import count
 
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
@@ -17,39 +19,110 @@ from rewarm.domain.errors import (
     AccessDeniedError,
     RestoreCancelledError,
     RestoreError,
+    SnapshotNotFoundError,
     TargetNotUsableError,
 )
 from rewarm.domain.model import GIB
 from rewarm.domain.volume.leftovers import REWINDING_STACK_TAG, REWINDING_TAG
+from rewarm.ports.snapshots import EvidenceSnapshots, PackStore, SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import delta_address, part_key, parts_prefix
 from rewarm.steps.record.restore import ENDED, RestoreNotes
 from rewarm.steps.record.volume import VolumeNotes
-from rewarm.steps.rewind.needs import RewindPorts
+from rewarm.steps.replace.device_look import LookPorts
+from rewarm.steps.rewind.undo_logs import UndoLogPorts, in_words, undo_log
+from rewarm.steps.rewind.ways import keeps_log
+from rewarm.steps.warm.agent_command import AgentPorts
 
 READY, PREPARING = "writing", "preparing"
-"""The rewind's state in the record, on either side of the gate."""
+"""The rewind's state in the record after and before the gate is opened."""
 MOST_PARTS = 1_000_000
 """More than any manifest has."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RewindPorts(AgentPorts, UndoLogPorts):
+    """The ports that rewind needs."""
+
+    volumes: VolumeStore
+    snapshots: SnapshotCatalog
+    evidence: EvidenceSnapshots
+    packs: PackStore
+    look: LookPorts
+    stack_name: str
+
+
+def way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> str:
+    """A sentence for people by what EC2 shows now; notes the evidence's state in the record.
+
+    Raises ThrottledError, ServiceUnavailableError.
+    """
+    if keeps_log(event):
+        return _by_log(event, ports)
+    evidence_id, volume_id = pending.evidence_id, event.written_id
+    state = _state(event, evidence_id, ports)
+    VolumeNotes(ports.table, event.restore_id, event.volume.index).note_evidence_state(state)
+    if state == "completed":
+        if evidence_id == pending.equal_id:
+            volume_id += ", to which nobody had written since its last rewind,"
+        return f"{evidence_id} has {volume_id} as it was: a rewind to it undoes this one"
+    if state == "unknown":
+        return f"nobody could look whether {evidence_id} still has {volume_id} as it was"
+    is_gone = state == "gone"
+    why = "is gone" if is_gone else f"is in the state {state}"
+    return f"there is no way back: {evidence_id}, which had {volume_id} as it was, {why}"
+
+
+def _by_log(event: RewindEvent, ports: RewindPorts) -> str:
+    """The sentence for an undo log, by the bucket; notes the log in the record."""
+    try:
+        found = undo_log(event.restore_id, event.volume.index, ports)
+    except TEMPORARY:
+        raise
+    except RestoreError as error:
+        return f"nobody could look what is in the undo log of {event.restore_id} ({error})"
+    noted = None if found is None else found.model_dump(mode="json", by_alias=True)
+    VolumeNotes(ports.table, event.restore_id, event.volume.index).note_undo_log(noted)
+    if found is None:
+        return f"nothing of {event.written_id} is in an undo log: no block was overwritten, or it was deleted"
+    return (
+        f"a rewind with source.undoOf {event.restore_id} undoes this one; {in_words(found)} (rewarm undo-log "
+        f"delete {event.restore_id})"
+    )
+
+
+def _state(event: RewindEvent, evidence_id: str | None, ports: RewindPorts) -> str:
+    """The state of a snapshot that this restore has made, or of an earlier one that the volume equalled."""
+    try:
+        found = ports.evidence.of_restore(event.restore_id, event.volume.index)
+        made = next((snapshot.state for snapshot in found if snapshot.snapshot_id == evidence_id), None)
+        return made or ports.snapshots.get(evidence_id or "").state
+    except TEMPORARY:
+        raise
+    except SnapshotNotFoundError:
+        return "gone"
+    except RestoreError:
+        return "unknown"
+
+
 def other_instances(event: RewindEvent, ports: RewindPorts) -> list[str]:
-    """Those that have the volume besides the one that is to write it."""
+    """Other instances than the writing one that have the volume attached."""
     found = ports.volumes.get(event.written_id).attachments
-    return sorted({one.instance_id for one in found if one.state != "detached"} - {event.volume.instance_id})
+    attached = {place.instance_id for place in found if place.state != "detached"}
+    return sorted(attached - {event.volume.instance_id})
 
 
 def check_alone(event: RewindEvent, ports: RewindPorts) -> None:
-    """Raises TargetNotUsableError where the volume is not attached to its instance alone."""
+    """Raises TargetNotUsableError unless the volume is attached to its instance only."""
     volume_id, instance_id = event.written_id, event.volume.instance_id
     if attached_to(ports.volumes.get(volume_id)) != instance_id:
         raise TargetNotUsableError(f"{volume_id} is not attached to {instance_id} alone any more")
 
 
 def open_gate(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
-    """From here on blocks are written, nobody cancels, and whoever looks at the volume sees its tag.
+    """Opens the gate: from now on blocks are written, as a tag of the volume says, and nobody can cancel.
 
-    Raises RestoreCancelledError: somebody was sooner; and TargetNotUsableError as check_alone.
+    Raises RestoreCancelledError if somebody was faster, and TargetNotUsableError as check_alone.
     """
     gate = pending.gate_part
     if gate is None:
@@ -73,16 +146,16 @@ def open_gate(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> 
 
 
 def close_gate(event: RewindEvent, ports: RewindPorts) -> str | None:
-    """Where nothing was written: the record and the volume say so. Returns what people should know."""
+    """Notes in record and tags that nothing was written. Returns what people should know."""
     with suppress(AccessDeniedError):
         _note_state(event, PREPARING, ports)
     return unmark(event.written_id, ports.volumes)
 
 
 def unmark(volume_id: str, volumes: VolumeStore) -> str | None:
-    """Removes the tags. Returns which ones stay, and the command that removes them; None where none does.
+    """Removes the tags. Returns which tags stay and the command that removes them; None if none stays.
 
-    IAM allows it by one of the tags: a second try is denied where only the first answer was lost.
+    IAM allows it only with the tag, so a second try is denied if the first one's answer was lost.
     """
     try:
         volumes.untag(volume_id, REWINDING_TAG, REWINDING_STACK_TAG)
@@ -97,9 +170,9 @@ def unmark(volume_id: str, volumes: VolumeStore) -> str | None:
 
 
 def end_manifest(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> None:
-    """Puts an end in the place of the first part that is missing, once no more parts are made.
+    """Writes an end in place of the first missing part, once no more parts are made.
 
-    So the agent ends by itself, and its result says what it wrote. One that is cancelled is killed.
+    So the agent ends by itself, and its result says what it wrote. A cancelled agent is killed.
     """
     index, first = event.volume.index, (pending.gate_part or 0) + 1
     there = ports.artifacts.written(parts_prefix(event.restore_id, index), most=MOST_PARTS)
@@ -110,7 +183,7 @@ def end_manifest(event: RewindEvent, pending: RewindResult, ports: RewindPorts) 
 def _put_empty(
     event: RewindEvent, pending: RewindResult, number: int, ports: RewindPorts, *, following: str | None
 ) -> None:
-    """A part without lines."""
+    """Writes a part without lines."""
     volume_bytes = event.volume.snapshot_size_gib * GIB
     head = ManifestHead(event.written_id, event.volume.snapshot_id, volume_bytes, pending.counts.blocks)
     key = part_key(event.restore_id, event.volume.index, number)
@@ -118,5 +191,5 @@ def _put_empty(
 
 
 def _note_state(event: RewindEvent, state: str, ports: RewindPorts) -> None:
-    """Before the gate is there: an answer that is lost must not leave a record that knows nothing."""
+    """Notes the state before the gate is written, so that a lost answer leaves a record that is right."""
     VolumeNotes(ports.table, event.restore_id, event.volume.index).note_rewind(event.written_id, state)

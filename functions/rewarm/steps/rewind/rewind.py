@@ -1,19 +1,19 @@
-"""State `Rewind`: makes a volume equal to a snapshot, a look at a time; `Copy Blocks` runs between two looks.
+"""State `Rewind`: makes a volume equal to a snapshot, one step per call; `Copy Blocks` runs between calls.
 
-The agent takes the volume, so that nobody can mount it. Then a snapshot keeps the volume as it is: the
-evidence, to which another rewind undoes this one. While it is pending, what differs in the newest snapshot
-before it is copied. Nothing is written before it is completed: only then the gate is opened (gate.py), and
-what else differs is copied. Whatever is written is the good snapshot's content.
+The agent takes the volume, so that nobody can mount it. Then a snapshot keeps the volume as it is. It is the
+evidence: a rewind to it undoes this one. While it is pending, the blocks that differ in the newest earlier
+snapshot are copied. Only once it is completed, the gate is opened (gate.py), and the other differing blocks
+are copied. Every block that is written has the good snapshot's content.
 
-Where the plan says so, the agent compares the whole device instead, and it may keep what it overwrites in an
-undo log (ways.py): then no snapshot is made, and the gate is opened once the agent has the volume. None is
-made either where nobody has written to the volume since it was put back to a snapshot: that is the evidence.
+Some plans compare the whole device instead, and some keep what the agent overwrites in an undo log (ways.py).
+With a log no snapshot is made, and the gate is opened once the agent has the volume. If nobody has written to
+the volume since it was put back to a snapshot, that snapshot is the evidence, and no other one is made.
 
-Until then everything can be cancelled. Where the agent is interrupted, somebody may have written to the
-volume: so the agent takes it again, and another snapshot says what still differs.
+Until the gate is opened, everything can be cancelled. After an interruption of the agent somebody may have
+written to the volume. So another agent takes it, and another snapshot shows what still differs.
 
 The empty volume of direct-write has nothing to keep: the agent takes it, and all blocks of the snapshot are
-copied and written. Where the agent is interrupted, it writes all of them again.
+copied and written. After an interruption, all of them are written again.
 """
 
 from __future__ import annotations
@@ -41,17 +41,23 @@ from rewarm.domain.words.failures import explain
 from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.registration import state
 from rewarm.steps.replace.device_look import Look, ask, reply
-from rewarm.steps.rewind.attempts import LONGEST_ARMED, again, next_attempt, sent_at
-from rewarm.steps.rewind.ending import check_alone_at_end, stop, stopped, unwritten
+from rewarm.steps.rewind.ending import (
+    LONGEST_ARMED,
+    again,
+    check_alone_at_end,
+    next_attempt,
+    sent_at,
+    stop,
+    stopped,
+    unwritten,
+)
 from rewarm.steps.rewind.evidence import Wanted, evidence
-from rewarm.steps.rewind.gate import check_alone, open_gate
-from rewarm.steps.rewind.needs import RewindPorts
-from rewarm.steps.rewind.rewound import snapshot_on_it
+from rewarm.steps.rewind.gate import RewindPorts, check_alone, open_gate
 from rewarm.steps.rewind.telling import FIRST_WAIT_SECONDS, done, note, progress
 from rewarm.steps.rewind.undo_logs import begin_log
 from rewarm.steps.rewind.ways import compares_device, delta, keeps_log, target_in_words
-from rewarm.steps.rewind.writer import Writer, in_use, send, watch
-from rewarm.steps.warm.lost_instance import (
+from rewarm.steps.rewind.writer import Writer, in_use, send, snapshot_on_it, watch
+from rewarm.steps.warm.agent_command import (
     check_not_terminated,
     check_silent_agent,
     is_reachable,
@@ -61,9 +67,9 @@ from rewarm.steps.warm.lost_instance import (
 ARM_PATIENCE = timedelta(minutes=10)
 """SSM delivers within five minutes, and the agent waits a minute for the device."""
 EVIDENCE_PATIENCE = timedelta(minutes=30)
-"""From the agent's command on. EC2 shows a snapshot within seconds."""
+"""Counted from the agent's command. EC2 shows a snapshot within seconds."""
 EVIDENCE_STALL = timedelta(hours=2)
-"""Nobody can use the volume while its snapshot is pending. People report 2 hours for a whole one."""
+"""Nobody can use the volume while its snapshot is pending. People report 2 hours for a full snapshot."""
 LONGEST_WAIT_SECONDS, LONGEST_WRITE_SECONDS = 60, 30
 WAIT_FRACTION = 1 / 20
 """Waits grow with the time spent: a snapshot is pending for seconds or hours, and each look writes nine of
@@ -72,10 +78,10 @@ the 25,000 events of an execution's history."""
 
 @state("Rewind")
 def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
-    """Returns how far the rewind is, and what has to be copied next. It may be called again.
+    """Returns the rewind's progress, and what has to be copied next. It may be called again.
 
     Raises RestoreCancelledError, VolumeInUseError, TargetNotUsableError, AgentUnreachableError,
-    AgentFailedError, SnapshotNotUsableError and, where a block was or may be written, RewindIncompleteError.
+    AgentFailedError, SnapshotNotUsableError and, if a block was or may be written, RewindIncompleteError.
     """
     pending = event.pending or RewindResult(wait_seconds=FIRST_WAIT_SECONDS, phase="look")
     try:
@@ -94,7 +100,7 @@ def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
 
 
 def _with_copied(event: RewindEvent, pending: RewindResult) -> RewindResult:
-    """Adds how the copying ended that the call before has asked for. Raises BlocksUnavailableError."""
+    """Adds the result of the copying that the last call asked for. Raises BlocksUnavailableError."""
     if event.failure is not None:
         why = explain(event.failure.error, event.failure.cause).sentence
         raise BlocksUnavailableError(f"blocks of {event.volume.snapshot_id} could not be copied: {why}")
@@ -106,9 +112,9 @@ def _with_copied(event: RewindEvent, pending: RewindResult) -> RewindResult:
 
 
 def _look(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
-    """Sends the agent, which refuses a volume in use; the instance unmounts it before where that is asked.
+    """Sends the agent, which refuses a volume in use; the instance unmounts it first if the request says so.
 
-    An instance that is away, as while it restarts, is waited for.
+    Waits for an instance that is away, for example because it restarts.
     """
     stop_if_cancelled(ports.table, event.restore_id)
     volume_id, instance_id = event.written_id, event.volume.instance_id or ""
@@ -152,7 +158,7 @@ def _sent(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
 
 
 def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
-    """Once the agent has the volume, its snapshot is made; what differs in the newest before it is copied."""
+    """Waits until the agent has the volume, makes its snapshot, and asks for the first blocks."""
     stop_if_cancelled(ports.table, event.restore_id)
     writer = _writer(pending, ports)
     if writer.ended is not None:
@@ -195,7 +201,7 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
 
 
 def _logging(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
-    """The agent keeps what it overwrites, so it may begin: blocks are written while others are copied."""
+    """Opens the gate at once, because the agent keeps what it overwrites; copying and writing overlap."""
     begin_log(event, stack_name=ports.stack_name, artifacts=ports.artifacts, table=ports.table)
     armed = {"phase": "write", "armed_at": pending.armed_at or event.now}
     begun = open_gate(event, pending, ports).model_copy(update=armed)
@@ -203,7 +209,7 @@ def _logging(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> R
 
 
 def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
-    """Until the snapshot is completed; then the gate is opened, and what differs in it is copied."""
+    """Waits for the snapshot; then opens the gate, and has the blocks copied that differ in it."""
     if not pending.writing:
         stop_if_cancelled(ports.table, event.restore_id)
     writer = _writer(pending, ports)
@@ -216,8 +222,8 @@ def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
         return _pending(event, pending, writer, made)
     if pending.dispatch is not None and event.now - since > LONGEST_ARMED:
         ports.commands.cancel(pending.dispatch.command_id, pending.dispatch.instance_id)
-        told = progress(event, pending, writer, ["the agent takes the volume again, with a new address"])
-        return told.model_copy(update={"wait_seconds": FIRST_WAIT_SECONDS})
+        waiting = progress(event, pending, writer, ["the agent takes the volume again, with a new address"])
+        return waiting.model_copy(update={"wait_seconds": FIRST_WAIT_SECONDS})
     opened = open_gate(event, pending, ports)
     evident = opened.model_copy(update={"phase": "write", "evident_at": event.now})
     if compares_device(event) and pending.equal_id is None:
@@ -226,7 +232,7 @@ def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
 
 
 def _with_progress_now(event: RewindEvent, pending: RewindResult) -> RewindResult:
-    """The agent was not stalled: it had nothing to do."""
+    """Restarts the clock for stalls, because the agent had nothing to do until now."""
     begun = pending.initialization
     if begun is not None:
         begun = begun.model_copy(update={"last_progress_at": event.now})
@@ -236,7 +242,7 @@ def _with_progress_now(event: RewindEvent, pending: RewindResult) -> RewindResul
 def _pending(
     event: RewindEvent, pending: RewindResult, writer: Writer, made: Snapshot | None
 ) -> RewindResult:
-    """Raises SnapshotNotUsableError where the snapshot has made no progress for too long."""
+    """Waits on. Raises SnapshotNotUsableError if the snapshot has made no progress for too long."""
     percent = made.progress_percent if made is not None else 0
     has_moved = pending.evidence_moved_at is None or percent != pending.evidence_percent
     moved_at = event.now if has_moved else pending.evidence_moved_at or event.now
@@ -252,7 +258,7 @@ def _pending(
 
 
 def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
-    """Until the agent has read everything back."""
+    """Waits until the agent has written everything and read it back."""
     if event.is_direct:
         stop_if_cancelled(ports.table, event.restore_id)
     writer = _writer(pending, ports)
@@ -270,18 +276,18 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     total = count_text(pending.counts.blocks, "block")
     doing = "compared, and written where they differ" if compares_device(event) else "written and read back"
     reason = f"{total} of {target_in_words(event)} are being {doing}"
-    left = agent_output.whole_number(writer.account, "etaSeconds") or 0
+    left = agent_output.figures(writer.account).eta_seconds or 0
     wait = min(LONGEST_WRITE_SECONDS, max(left // 4, _until_next_look(last, event.now)))
     return progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
 
 
 def _stop(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
-    """Until the agent has ended; then it fails."""
+    """Waits until the agent has ended; then the rewind fails."""
     return stopped(event, pending, _writer(pending, ports), ports)
 
 
 def _until_next_look(since: datetime, now: datetime) -> int:
-    """Seconds until the next look, by how long it has taken so far."""
+    """Seconds until the next look, which grow with the time so far."""
     spent = (now - since).total_seconds() * WAIT_FRACTION
     return max(FIRST_WAIT_SECONDS, min(LONGEST_WAIT_SECONDS, int(spent)))
 
@@ -289,13 +295,13 @@ def _until_next_look(since: datetime, now: datetime) -> int:
 def _copying(
     event: RewindEvent, pending: RewindResult, *, against: str | None, is_last: bool
 ) -> RewindResult:
-    """What is to be copied now."""
+    """Asks for the copying of the blocks that are needed now."""
     wanted = delta(event, pending, against=against, is_last=is_last)
     return pending.model_copy(update={"delta": wanted, "wait_seconds": FIRST_WAIT_SECONDS})
 
 
 def _snapshot(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Snapshot | None:
-    """Of this attempt; none is made where another one has what is on the volume."""
+    """The attempt's snapshot; none is made if an earlier snapshot equals the volume."""
     if pending.equal_id is not None:
         return ports.snapshots.get(pending.equal_id)
     volume, volume_id = event.volume, event.written_id
@@ -313,9 +319,9 @@ def _snapshot(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> 
 
 
 def _newest_before(event: RewindEvent, made: Snapshot, ports: RewindPorts) -> str | None:
-    """The newest completed snapshot of the volume; None where it is the good one, or there is none."""
+    """The newest completed snapshot of the volume; None if it is the good one, or there is none."""
     volume_id = event.written_id
-    others = [one for one in ports.snapshots.of_volume(volume_id) if one.snapshot_id != made.snapshot_id]
+    others = [old for old in ports.snapshots.of_volume(volume_id) if old.snapshot_id != made.snapshot_id]
     found = newest_of_lineage(others, volume_id)
     return None if found is None or found.snapshot_id == event.volume.snapshot_id else found.snapshot_id
 

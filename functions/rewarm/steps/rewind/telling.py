@@ -1,4 +1,4 @@
-"""What the step says of a rewind: to the message, to the record, and to whoever asks."""
+"""What the step says of a rewind, in the message and in the record."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from rewarm.contracts.results import PollInitializationResult
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
-from rewarm.contracts.values import CostPart, InitializationSignals, Plan
+from rewarm.contracts.values import InitializationSignals, Plan
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.domain.plan import cost
 from rewarm.domain.ready import agent_output
@@ -15,20 +15,16 @@ from rewarm.domain.units import count_text, size_text
 from rewarm.ports import JsonObject
 from rewarm.steps.record.restore import Status
 from rewarm.steps.record.volume import Rewinding, VolumeNotes
-from rewarm.steps.rewind.accounts import in_all, so_far
-from rewarm.steps.rewind.gate import PREPARING, READY, unmark
-from rewarm.steps.rewind.needs import RewindPorts
-from rewarm.steps.rewind.rewound import note_rewound
+from rewarm.steps.rewind.gate import PREPARING, READY, RewindPorts, unmark, way_back
 from rewarm.steps.rewind.undo_logs import complete_log
-from rewarm.steps.rewind.way_back import way_back
 from rewarm.steps.rewind.ways import compares_device, keeps_log, target_in_words, undone_log
-from rewarm.steps.rewind.writer import Writer
+from rewarm.steps.rewind.writer import Writer, in_all, note_rewound, so_far
 
 FIRST_WAIT_SECONDS = 1
 
 
 def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
-    """All blocks are written and read back, by all attempts together."""
+    """The result once all blocks are written and read back, by all attempts together."""
     reasons = [_written(event, pending, writer)]
     if not event.is_direct:
         note_rewound(event, writer.account or {}, ports.artifacts)
@@ -44,14 +40,15 @@ def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewin
         others = ", ".join(known.besides(pending.evidence_id))
         if others:
             reasons.append(f"{others} compared {event.written_id} once more and can be deleted")
-    told = progress(event, pending, writer, reasons, ready=True)
-    return told.model_copy(update={"phase": "done", "finished": True, "plan": _billed(event, pending)})
+    result = progress(event, pending, writer, reasons, ready=True)
+    return result.model_copy(update={"phase": "done", "finished": True, "plan": _billed(event, pending)})
 
 
 def _written(event: RewindEvent, pending: RewindResult, writer: Writer) -> str:
     """What was written, and what proves that the rest of the volume is the same."""
     account, compares = writer.account, compares_device(event)
-    blocks = agent_output.whole_number(account, "blocksWritten" if compares else "blocksDone") or 0
+    figures = agent_output.figures(account)
+    blocks = (figures.blocks_written if compares else figures.blocks_done) or 0
     blocks += pending.written.blocks
     amount = f"{count_text(blocks, 'block')} ({size_text(blocks * BLOCK_BYTES)})"
     written = f"{amount} of {target_in_words(event)} are written and read back"
@@ -59,9 +56,10 @@ def _written(event: RewindEvent, pending: RewindResult, writer: Writer) -> str:
 
 
 def _rest(event: RewindEvent, pending: RewindResult, account: JsonObject | None) -> Iterator[str]:
-    """What is known of the blocks that were not written. Only a whole comparison has read all of them."""
+    """What is known of the unwritten blocks; only a comparison of the device has read all of them."""
     log, relogged = undone_log(event), pending.counts.relogged
-    samples = agent_output.whole_number(account, "samples") or 0
+    figures = agent_output.figures(account)
+    samples = figures.samples or 0
     if samples:
         yield f"{samples:,} of the others are the same there"
     if pending.equal_id is not None:
@@ -69,7 +67,7 @@ def _rest(event: RewindEvent, pending: RewindResult, account: JsonObject | None)
     elif event.volume.undo_alone:
         yield "the others were not read, and stay as they were"
     elif compares_device(event):
-        equal = agent_output.whole_number(account, "blocksEqual") or 0
+        equal = figures.blocks_equal or 0
         yield f"the other {equal:,} were compared, and are the same there"
     if log is not None and relogged:
         yield (
@@ -81,19 +79,19 @@ def _rest(event: RewindEvent, pending: RewindResult, account: JsonObject | None)
 def progress(
     event: RewindEvent, pending: RewindResult, writer: Writer, reasons: list[str], *, ready: bool = False
 ) -> RewindResult:
-    """As the initialization of a new volume: bytes that are written and read back."""
-    earlier, account = pending.initialization, writer.account or {}
-    done_bytes = agent_output.whole_number(account, "bytesDone") or 0
+    """The bytes that are written and read back, in the form of a new volume's initialization."""
+    earlier, figures = pending.initialization, agent_output.figures(writer.account)
+    done_bytes = figures.bytes_done or 0
     total = max(done_bytes, pending.counts.blocks * BLOCK_BYTES)
     moved = earlier is None or done_bytes != earlier.bytes_done or ready
-    told = PollInitializationResult(
+    initialization = PollInitializationResult(
         ready=ready,
         wait_seconds=FIRST_WAIT_SECONDS,
         progress_percent=100.0 if ready else round(99.9 * done_bytes / total, 1) if total else 0.0,
         bytes_done=done_bytes,
         bytes_total=total,
-        mib_per_second=agent_output.number(account, "mibPerSecond"),
-        eta_seconds=agent_output.whole_number(account, "etaSeconds"),
+        mib_per_second=figures.mib_per_second,
+        eta_seconds=figures.eta_seconds,
         reasons=reasons,
         signals=InitializationSignals(agent=writer.account),
         polls=earlier.polls + 1 if earlier else 1,
@@ -101,11 +99,11 @@ def progress(
         last_progress_at=event.now if moved or earlier is None else earlier.last_progress_at,
         agent_finished_at=event.now if ready else None,
     )
-    return pending.model_copy(update={"initialization": told, "seen": so_far(pending, writer)})
+    return pending.model_copy(update={"initialization": initialization, "seen": so_far(pending, writer)})
 
 
 def note(event: RewindEvent, result: RewindResult, ports: RewindPorts) -> RewindResult:
-    """In the record, for whoever asks, and for clean-up."""
+    """Writes it to the record, for GET and for clean-up."""
     record = VolumeNotes(ports.table, event.restore_id, event.volume.index)
     key = result.dispatch.progress_key if result.dispatch else None
     record.note_initialization(
@@ -137,12 +135,12 @@ def _standing(event: RewindEvent, result: RewindResult, record: VolumeNotes) -> 
 
 
 def _billed(event: RewindEvent, pending: RewindResult) -> Plan:
-    """The plan with what was read; the plan could but estimate it."""
+    """The plan with the price of the blocks that were read, which it could only estimate."""
     plan, each = event.plan, event.plan.block_usd_per_thousand
     if each is None:
         return plan
     counts = pending.counts
     line = cost.fetched_blocks(counts.blocks - counts.zeros - counts.logged + counts.samples, each)
-    parts = [CostPart.model_validate(line) if part.item == line.item else part for part in plan.cost_parts]
+    parts = [line if part.item == line.item else part for part in plan.cost_parts]
     total = sum((part.usd for part in parts), Decimal(0))
     return plan.model_copy(update={"cost_parts": parts, "cost_usd": total})

@@ -17,7 +17,7 @@ from rewarm.domain.plan.cost import PACKS_USD_PER_GIB_MONTH
 from rewarm.domain.units import clock_text, gib, iso, round_usd, size_text, usd_text
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts, LogObject, UndoLogs
-from rewarm.ports.restores import Listed, RestoreTable
+from rewarm.ports.restores import FIRST, LAST, Listed, RestoreTable
 from rewarm.steps.record.bucket import (
     UNDO_LOGS,
     undo_head_key,
@@ -28,9 +28,8 @@ from rewarm.steps.record.bucket import (
 from rewarm.steps.record.restore import FINISHED, KnownRestore, Status
 from rewarm.steps.record.volume import VolumeNotes
 
-FIRST, LAST = "0", "9999-12-31T23:59:59Z"
 RUNNING_AT_ONCE = 100
-"""Restores of a page that are asked whether they need a log."""
+"""How many running restores are read at once to see whether they need a log."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +39,7 @@ class UndoLogPorts:
     logs: UndoLogs
     artifacts: Artifacts
     undo_log_days: int
-    """After which S3 deletes a log."""
+    """Days until S3 deletes a log."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +50,13 @@ class DeleteUndoLogPorts(UndoLogPorts):
 
 
 def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, table: RestoreTable) -> None:
-    """Puts the log's head, before the first block is written: for whoever finds nothing but the bucket.
+    """Writes the log's head before the first block is written, so that the bucket alone explains the log.
 
-    The record says that there may be one, for whoever cleans up after an execution that was stopped. A
-    further attempt leaves the head as it is: the oldest object of the log, which S3 deletes first.
+    The record notes that there may be a log, for the clean-up after an execution that was stopped. A further
+    attempt does not replace the head: it stays the log's oldest object, which S3 deletes first.
     """
     index = event.volume.index
-    told: JsonObject = {
+    head: JsonObject = {
         "format": UNDO_FORMAT,
         "restoreId": event.restore_id,
         "index": index,
@@ -70,22 +69,22 @@ def begin_log(event: RewindEvent, *, stack_name: str, artifacts: Artifacts, tabl
     }
     key = undo_head_key(event.restore_id, index)
     if artifacts.get_json(key) is None:
-        artifacts.put_json(key, told)
+        artifacts.put_json(key, head)
     VolumeNotes(table, event.restore_id, index).begin_undo_log()
 
 
 def complete_log(event: RewindEvent, blocks: int | None, ports: UndoLogPorts) -> None:
-    """Says in the head that the rewind has ended well, and how many packs and blocks undo it.
+    """Writes into the head that the rewind has ended well, and how many packs and blocks undo it.
 
-    A log without these words is of a rewind that stopped halfway: other blocks of the volume are not those
-    of the snapshot. No lack of a permission fails a rewind that is done. Raises only what passes.
+    A log without that is of a rewind that stopped halfway. Raises only temporary errors: a missing permission
+    must not fail a rewind that is done.
     """
     key = undo_head_key(event.restore_id, event.volume.index)
     try:
         head = ports.artifacts.get_json(key)
         if head is not None:
             found = ports.logs.objects(undo_prefix(event.restore_id, event.volume.index))
-            packs = sum(undo_pack_attempt(one.key) is not None for one in found)
+            packs = sum(undo_pack_attempt(pack.key) is not None for pack in found)
             ended = {"completedAt": iso(event.now), "packs": packs, "blocks": blocks}
             ports.artifacts.put_json(key, {**head, **ended})
     except TEMPORARY:
@@ -100,13 +99,13 @@ def list_undo_logs(ports: UndoLogPorts) -> JsonObject:
 
 
 def undo_log(restore_id: str, index: int, ports: UndoLogPorts) -> UndoLog | None:
-    """Returns the log of one volume of a restore; None where nothing was overwritten, or it is deleted."""
+    """Returns the log of one volume of a restore; None if nothing was overwritten, or it is deleted."""
     found = next(_logs(ports.logs.objects(undo_prefix(restore_id, index)), ports), None)
     return found if found is not None and found.packs else None
 
 
 def in_words(log: UndoLog) -> str:
-    """What somebody pays for and may delete, and until when it is there."""
+    """The log's size, price and end, in words."""
     return (
         f"its undo log has {size_text(log.bytes)} ({usd_text(log.usd_per_month)} a month) until "
         f"{clock_text(log.expires_at)}, unless it is deleted sooner"
@@ -114,25 +113,25 @@ def in_words(log: UndoLog) -> str:
 
 
 def delete_undo_log(restore_id: str, ports: DeleteUndoLogPorts) -> JsonObject:
-    """Deletes what undoes the rewinds of a restore. Raises UndoLogNotFoundError, UndoLogInUseError."""
+    """Deletes the undo logs of a restore. Raises UndoLogNotFoundError, UndoLogInUseError."""
     _check_unused(restore_id, ports.table)
-    keys = [one.key for one in ports.logs.objects(undo_prefix(restore_id))]
+    keys = [found.key for found in ports.logs.objects(undo_prefix(restore_id))]
     if not keys:
         raise UndoLogNotFoundError(f"the restore {restore_id} has no undo log", field="restoreId")
-    # A head goes last: a log of which a part is deleted can still be found, and deleted.
+    # The head is deleted last, so that a partly deleted log can still be found and deleted.
     deleted = ports.logs.delete(sorted(keys, key=lambda key: undo_pack_attempt(key) is None))
     return DeletedUndoLog(restore_id=restore_id, deleted_objects=deleted).to_json()
 
 
 def _check_unused(restore_id: str, table: RestoreTable) -> None:
-    """Raises UndoLogInUseError."""
+    """Raises UndoLogInUseError if the restore, or one that undoes it, still runs."""
     status = table.standing(restore_id).status
     if status is not None and status not in FINISHED:
         raise UndoLogInUseError(f"the restore {restore_id} still runs, and may need its undo log")
-    for running in (one for one in Status if one not in FINISHED):
-        for one in _all(running.value, table):
-            if KnownRestore.model_validate(one.record).request.source.undo_of == restore_id:
-                raise UndoLogInUseError(f"the restore {one.name} undoes {restore_id} with this log now")
+    for running in (status for status in Status if status not in FINISHED):
+        for entry in _all(running.value, table):
+            if KnownRestore.model_validate(entry.record).request.source.undo_of == restore_id:
+                raise UndoLogInUseError(f"the restore {entry.name} undoes {restore_id} with this log now")
 
 
 def _all(status: str, table: RestoreTable) -> Iterator[Listed]:
@@ -146,21 +145,21 @@ def _all(status: str, table: RestoreTable) -> Iterator[Listed]:
 
 
 def _logs(objects: Iterable[LogObject], ports: UndoLogPorts) -> Iterator[UndoLog]:
-    named = ((place, one) for one in objects if (place := undo_log_of(one.key)) is not None)
+    named = ((place, kept) for kept in objects if (place := undo_log_of(kept.key)) is not None)
     for (restore_id, index), group in groupby(named, key=lambda pair: pair[0]):
-        found = [one for _, one in group]
+        found = [kept for _, kept in group]
         head = ports.artifacts.get_json(undo_head_key(restore_id, index)) or {}
-        size = sum(one.size_bytes for one in found)
+        size = sum(kept.size_bytes for kept in found)
         yield UndoLog(
             restore_id=restore_id,
             index=index,
             volume_id=head.get("volumeId"),
             snapshot_id=head.get("snapshotId"),
             started_at=head.get("startedAt"),
-            packs=sum(undo_pack_attempt(one.key) is not None for one in found),
+            packs=sum(undo_pack_attempt(kept.key) is not None for kept in found),
             blocks=head.get("blocks"),
             completed_at=head.get("completedAt"),
             bytes=size,
             usd_per_month=round_usd(gib(size) * PACKS_USD_PER_GIB_MONTH),
-            expires_at=min(expires_at(one.written_at, ports.undo_log_days) for one in found),
+            expires_at=min(expires_at(kept.written_at, ports.undo_log_days) for kept in found),
         )

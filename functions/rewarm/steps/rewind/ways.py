@@ -1,7 +1,7 @@
-"""The way of a rewind, by its plan: what keeps the blocks that it overwrites, and how it finds them.
+"""How a rewind is done, by its plan: how it finds the blocks to write, and where the old ones are kept.
 
 The agent either gets the blocks that differ between two snapshots, or compares the whole device. What it
-overwrites is in a snapshot, which must be completed before, or in an undo log, which it writes itself.
+overwrites is kept in a snapshot, which must be completed first, or in an undo log that the agent writes.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from rewarm.domain.model import GIB
 from rewarm.ports import JsonObject
 
 SAMPLES = 256
-"""Blocks that are not written, and are compared with the snapshot: 128 MiB to read."""
+"""How many unwritten blocks are compared with the snapshot: 128 MiB to read."""
 
 
 def keeps_log(event: RewindEvent) -> bool:
-    """The agent keeps what it overwrites: no snapshot has to be completed before."""
+    """Whether the agent keeps what it overwrites, so that no snapshot has to be completed first."""
     return not event.is_direct and event.plan.evidence == "undo-log"
 
 
 def compares_device(event: RewindEvent) -> bool:
-    """The agent compares every block: no snapshot of the volume as it is has to be listed."""
+    """Whether the agent compares every block, so that no list of differing blocks is needed."""
     return not event.is_direct and (event.plan.compare == "device" or keeps_log(event))
 
 
 def undone_log(event: RewindEvent) -> UndoLogId | None:
-    """Whose undo log is laid over the snapshot; None where the volume becomes the snapshot itself."""
+    """The undo log that is laid over the snapshot; None if the volume becomes the snapshot itself."""
     undone_id, index = event.request.source.undo_of, event.volume.undo_index
     if undone_id is None or index is None:
         return None
@@ -34,7 +34,7 @@ def undone_log(event: RewindEvent) -> UndoLogId | None:
 
 
 def target_in_words(event: RewindEvent) -> str:
-    """What the volume becomes."""
+    """What the volume will have."""
     log = undone_log(event)
     return event.volume.snapshot_id if log is None else f"what {event.written_id} had before {log.restore_id}"
 
@@ -42,9 +42,9 @@ def target_in_words(event: RewindEvent) -> str:
 def delta(event: RewindEvent, pending: RewindResult, *, against: str | None, is_last: bool) -> Delta:
     """What is to be copied now.
 
-    Where the volume still is what its last rewind has left, the log alone undoes that; and another snapshot
-    is compared with the one to which it was put back. The log alone undoes a rewind that stopped halfway,
-    too: the other blocks are not those of the snapshot.
+    If nobody has written since the last rewind, only the log's blocks are needed to undo it, and another
+    snapshot is compared with that rewind's snapshot. A rewind that stopped halfway is undone by its log's
+    blocks only, because the volume's other blocks are not those of the snapshot.
     """
     compares, log = compares_device(event), undone_log(event)
     is_known = pending.equal_id is not None or (log is not None and event.volume.undo_alone)
@@ -66,7 +66,7 @@ def delta(event: RewindEvent, pending: RewindResult, *, against: str | None, is_
 
 
 def arguments(event: RewindEvent, rewound: JsonObject | None) -> list[str]:
-    """Options of the agent for this way; with `rewound` it says whether the volume is still as that was."""
+    """The agent's options; with `rewound` it reports whether anybody has written since that rewind."""
     flags = ["--compare"] if compares_device(event) else []
     count = (rewound or {}).get("writeCount") or {}
     numbers = [count.get(name) for name in ("sectors", "requests", "diskSequence")]

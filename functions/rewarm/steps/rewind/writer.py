@@ -1,13 +1,19 @@
-"""The agent that writes: `warmer apply` takes a volume, so that nobody else can, and waits for packs."""
+"""The agent that writes: `warmer apply` takes a volume, so that nobody else can, and waits for packs.
+
+It says what it has written. An account may be lost with its agent, so each says whether its count is exact or
+a minimum. Counts of writes are kept in the bucket under the volume's id, so they outlive the record. They
+show the next rewind whether somebody has written since.
+"""
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.results import DispatchWarmerResult
-from rewarm.contracts.rewinding import RewindEvent
+from rewarm.contracts.rewinding import BlocksWritten, RewindEvent, RewindResult
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentInterruptedError,
@@ -17,12 +23,15 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
-from rewarm.domain.ready.agent_exit import IN_USE, AgentExit, is_one_of
+from rewarm.domain.ready.agent_output import IN_USE, WROTE_NOTHING, AgentExit, is_one_of
+from rewarm.domain.snapshots import unusable
+from rewarm.domain.units import count_text, iso
+from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import APPLY
-from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.steps.record.bucket import agent_parameters, delta_address, part_key, progress_key, rewound_key
 from rewarm.steps.record.volume import VolumeNotes
-from rewarm.steps.rewind.rewound import rewound_before
-from rewarm.steps.rewind.ways import arguments
+from rewarm.steps.rewind.ways import arguments, undone_log
 from rewarm.steps.warm.agent_command import (
     DELIVERY_SECONDS,
     MAX_EXECUTION_SECONDS,
@@ -35,7 +44,9 @@ from rewarm.steps.warm.agent_command import (
 
 _NOT_IN_A_NAME = re.compile("[^a-z0-9-]")
 WAIT_SECONDS = 86_400
-"""The agent waits so long for each part: a snapshot of a busy volume is pending for hours."""
+"""How long the agent waits for each part: the snapshot of a busy volume is pending for hours."""
+RUNS_NAMED = 5
+_BOOT_ID = re.compile(r"[0-9a-f-]{8,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,42 +58,42 @@ class Writer:
 
     @property
     def has_taken(self) -> bool:
-        """The agent has the volume, and nobody else can mount it.
+        """Whether the agent has the volume, so that nobody else can mount it.
 
-        Its last word, a refusal perhaps, is there before Run Command says that the command has ended.
+        The agent's result, perhaps a refusal, arrives before Run Command says that the command has ended.
         """
         return self.account is not None and self.account.get("event") != "result" and self.ended is None
 
     @property
     def is_done(self) -> bool:
-        """All blocks are written and read back, and the samples of the others are as they must be."""
+        """Whether all blocks are written and read back, and the samples of the others are right."""
         ended_well = self.ended is not None and self.ended.status == "Success"
         return ended_well and (self.account or {}).get("verdict") == "applied"
 
     def was_interrupted(self, *, matters_before_writing: bool) -> bool:
-        """It is the second one of its attempt, before which others may have written to the volume.
+        """Whether an earlier run of the attempt was interrupted; others may have written to the volume since.
 
         Run Command runs a document again after a restart, and the agent starts itself again after a kill.
         """
         account = self.account or {}
         taken_before = matters_before_writing and account.get("takenBefore") is True
-        return taken_before or bool(agent_output.whole_number(account, "blocksResumed"))
+        return taken_before or bool(agent_output.figures(account).blocks_resumed)
 
 
 def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -> DispatchWarmerResult:
-    """Sends the command once for each attempt; the table remembers it, as SendCommand has no client token.
+    """Sends the command once for each attempt; the record has it, because SendCommand has no client token.
 
     Raises AgentUnreachableError, TargetNotUsableError.
     """
     restore_id, index, instance_id = event.restore_id, event.volume.index, event.volume.instance_id or ""
     record = VolumeNotes(ports.table, restore_id, index)
-    noted = record.read().command
+    known = record.read()
+    noted = known.command
     if noted.attempt == attempt and noted.result is not None:
         return noted.result
     comment = f"rewarm apply {event.written_id} {attempt} for {restore_id}"[:100]
-    standing = record.read().sending
     key = progress_key(restore_id, index, warm_ups=0, restarts=attempt)
-    command_id = sent_before(standing, comment, ports.commands)
+    command_id = sent_before(known.sending, comment, ports.commands)
     if command_id is None:
         note = {"comment": comment, "instanceId": instance_id, "platform": APPLY}
         parameters = _parameters(event, attempt, first_part, key, ports)
@@ -111,7 +122,7 @@ def watch(sent: DispatchWarmerResult, ports: AgentPorts) -> Writer:
 
 
 def failure(writer: Writer, event: RewindEvent, *, writing: bool) -> RestoreError:
-    """Why the agent ended without having put the volume back; `writing` where blocks may be written."""
+    """Why the agent ended without having put the volume back; `writing` if blocks may be written."""
     status, instance_id = writer.ended, event.volume.instance_id
     if status is None:
         return AgentUnreachableError(f"{instance_id} said nothing")
@@ -133,7 +144,7 @@ def failure(writer: Writer, event: RewindEvent, *, writing: bool) -> RestoreErro
 def in_use(
     event: RewindEvent, why: str, *, is_mounted: bool = False, writing: bool = False
 ) -> VolumeInUseError:
-    """The agent was not sent, or refused the volume; with what helps."""
+    """The error that the volume is in use, with what helps."""
     can_unmount = is_mounted and not event.request.target.unmount
     hint = "; target.unmount true lets Rewarm unmount it" if can_unmount else ""
     untouched = "" if writing else " Nothing was written."
@@ -173,3 +184,100 @@ def _arguments(event: RewindEvent, ports: AgentPorts) -> str:
     if wanted.polite_latency_ms is not None:
         flags.append(f"--polite-latency-ms {plain_number(wanted.polite_latency_ms)}")
     return " ".join(flags)
+
+
+def so_far(pending: RewindResult, writer: Writer) -> BlocksWritten:
+    """What the agent of this attempt has written; nothing before its gate was opened."""
+    if pending.phase not in ("write", "stop"):
+        return BlocksWritten()
+    account = writer.account or {}
+    figures = agent_output.figures(account)
+    count, resumed = figures.blocks_written, figures.blocks_resumed or 0
+    seen = pending.seen
+    return BlocksWritten(
+        blocks=max(seen.blocks, (count or 0) + resumed),
+        is_exact=count is not None and _is_last_word(writer, account) and not resumed,
+        runs=_runs(account) or seen.runs,
+    )
+
+
+def in_all(pending: RewindResult, writer: Writer) -> BlocksWritten:
+    """What the agents of all attempts have written."""
+    return pending.written.plus(so_far(pending, writer))
+
+
+def in_words(written: BlocksWritten) -> str:
+    """`160 blocks (0 to 99, 700)`, `at least 7 blocks`."""
+    least = "" if written.is_exact else "at least "
+    runs = ", ".join(
+        f"{first:,}" if count == 1 else f"{first:,} to {first + count - 1:,}" for first, count in written.runs
+    )
+    more = ", …" if runs and sum(count for _, count in written.runs) < written.blocks else ""
+    return f"{least}{count_text(written.blocks, 'block')}{f' ({runs}{more})' if runs else ''}"
+
+
+def _is_last_word(writer: Writer, account: JsonObject) -> bool:
+    """Whether the account is complete: the agent has ended with a result, and no run of it was killed."""
+    if writer.ended is None or account.get("event") != "result" or account.get("takenBefore") is True:
+        return False
+    return not is_one_of(writer.ended.exit_code, WROTE_NOTHING)
+
+
+def _runs(account: JsonObject) -> list[tuple[int, int]]:
+    """The runs of written blocks; the instance wrote them, so malformed ones are ignored."""
+    found = account.get("written")
+    runs = [run for run in found if isinstance(run, list)] if isinstance(found, list) else []
+    pairs = [run for run in runs if len(run) == 2 and all(type(number) is int for number in run)]
+    return [(first, count) for first, count in pairs[:RUNS_NAMED]]
+
+
+def note_rewound(event: RewindEvent, account: JsonObject, artifacts: Artifacts) -> None:
+    """Writes what the agent's last account says. This rewind does not need it, so errors are ignored.
+
+    Kernels before 5.15 do not distinguish two attachments of a volume. Their counts prove nothing, so the
+    agent gives none.
+    """
+    boot_id, count = account.get("bootId"), account.get("writeCount")
+    if not isinstance(boot_id, str) or not _BOOT_ID.fullmatch(boot_id) or not isinstance(count, dict):
+        return
+    left: JsonObject = {
+        "volumeId": event.written_id,
+        "snapshotId": event.volume.snapshot_id if undone_log(event) is None else None,
+        "restoreId": event.restore_id,
+        "index": event.volume.index,
+        "bootId": boot_id,
+        "writeCount": count,
+        "at": iso(event.now),
+    }
+    with suppress(RestoreError):
+        artifacts.put_json(rewound_key(event.written_id), left)
+
+
+def rewound_before(event: RewindEvent, artifacts: Artifacts) -> JsonObject | None:
+    """What the last rewind of the volume has left, if that helps this one; else None.
+
+    It helps to undo that rewind, and to go back to another snapshot.
+    """
+    log = undone_log(event)
+    with suppress(RestoreError):
+        found = artifacts.get_json(rewound_key(event.written_id)) or {}
+        if log is not None and (found.get("restoreId"), found.get("index")) == (log.restore_id, log.index):
+            return found
+        if log is None and found.get("snapshotId") not in {None, event.volume.snapshot_id}:
+            return found
+    return None
+
+
+def snapshot_on_it(event: RewindEvent, artifacts: Artifacts, snapshots: SnapshotCatalog) -> str | None:
+    """The snapshot that the volume equals if nobody has written since; None if EBS cannot compare it.
+
+    EBS compares only completed snapshots of the volume itself. An undo log is laid over the snapshot, so
+    nothing is compared.
+    """
+    found = rewound_before(event, artifacts)
+    if found is None or undone_log(event) is not None:
+        return found.get("snapshotId") if found else None
+    of_volume = snapshots.of_volume(event.written_id)
+    usable = {made.snapshot_id for made in of_volume if not made.is_copy and not unusable(made)}
+    known = str(found["snapshotId"])
+    return known if {known, event.volume.snapshot_id} <= usable else None

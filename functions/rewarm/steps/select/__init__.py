@@ -1,8 +1,7 @@
 """Which snapshots become volumes, and which device each volume gets.
 
-- admission: lets a restore begin: its devices are locked, the stack has room, and EC2 can answer it
-- rewind_targets: which volume goes back to a snapshot, and whether it can
+- admission: lets a restore begin once its devices are held, the stack has room, and EC2 can answer it
+- rewind_targets: which volume goes back, to which snapshot or undo log, and whether that is possible
 - selection: the facts about the snapshots of a request
 - sources: the snapshots that a request's `source` names
-- undo_sources: what the undo logs of a restore say
 """

@@ -1,18 +1,18 @@
 """What a restore waits for before it begins: its place in the stack, its devices, and its turn at EC2.
 
-Two restores never work on one device, and no more run at once than the stack allows. The API asks before it
-answers, the state machine again with the same restore id, which holds what it has. What belongs to a restore
-that is over, because it was stopped or lost, goes to whoever needs it.
+Two restores never work on one device, and the stack limits how many run at once. The API checks both before
+it answers; the state machine checks again with the same restore id, which keeps what it holds. What a
+restore held that was stopped or lost goes to the next one that needs it.
 
-EC2 answers so many describe calls a second, to the whole account. A thousand restores that begin at once
-would be refused, try again, and be refused again. What they need is known, so each restore and each volume is
-given a time, and waits in the state machine, where waiting costs nothing.
+EC2 limits an account's describe calls per second. A thousand restores that begin at once would be refused
+again and again. What they need is known, so each restore and each volume gets a time, and waits for it in the
+state machine, where waiting costs nothing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,33 +31,31 @@ from rewarm.domain.errors import (
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits, Running, TargetHolds, check_stack
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.ports.restores import Holds, Pace, RestoreTable
+from rewarm.ports.restores import MOST_ROUNDS, Holds, Pace, RestoreTable
 from rewarm.steps.record.restore import FINISHED
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes
 
-MOST_ROUNDS = 10
-"""Each lost round is another restore's gain, so they end; DynamoDB is asked no more often than this."""
 MOST_CHECKED = 10
-"""So many of the oldest restores are looked at where the stack is full; the sweeper looks at all."""
+"""If the stack is full, so many of the oldest restores are checked; the sweeper checks all."""
 
 ROOT = -1
-"""In the place of a volume's index, for the root device that is swapped; the volume has one of its own."""
+"""Stands for a volume's index at the root device to be swapped: the volume has another device, too."""
 CALLS_OF_RESTORE = 3
 """Describe calls up to the plan: snapshot, source volume, instance or fast snapshot restore."""
 CALLS_OF_VOLUME = 4
 """Three describe calls of a volume in its first minute: available, attached, its status; later ones spread.
 
-With a fourth, volumes begin a little slower than EC2 takes CreateVolume: 5 a second, and 20 describe calls.
+A fourth makes volumes begin a little slower than EC2's limits: 5 CreateVolume and 20 describe calls a second.
 """
 WORTH_TELLING_SECONDS = 30
 
 
 @dataclass(frozen=True)
 class Keeper:
-    """What it takes to hold something, and to see who is over.
+    """What is needed to hold something, and to see which restores have ended.
 
-    `executions` is None for steps of the state machine: the sweeper and the API see to it that what is noted
-    as running does run.
+    `executions` is None for steps of the state machine: only the sweeper and the API check whether a restore
+    that is noted as running does run.
     """
 
     holds: Holds
@@ -65,21 +63,21 @@ class Keeper:
     limits: ConcurrencyLimits
     executions: RestoreExecutions | None = None
 
-    def is_over(self, one: Running, now: datetime) -> bool:
-        """The record says so, or it is not noted as running, or nothing runs under that name."""
-        if self.table.standing(one.restore_id).status in FINISHED:
+    def is_over(self, running: Running, now: datetime) -> bool:
+        """Whether the record says so, the restore is not noted as running, or its execution does not run."""
+        if self.table.standing(running.restore_id).status in FINISHED:
             return True
-        if now - one.since <= START_GRACE:
+        if now - running.since <= START_GRACE:
             return False
-        if self.holds.entry(one.restore_id) is None:
+        if self.holds.entry(running.restore_id) is None:
             return True
-        return self.executions is not None and self.executions.is_over(one.restore_id, 0)
+        return self.executions is not None and self.executions.is_over(running.restore_id, 0)
 
 
 def enter_stack(request: RestoreRequest, *, restore_id: str, now: datetime, keeper: Keeper) -> None:
-    """Counts the restore among those that run; not after an error. Raises TooManyRestoresError.
+    """Notes the restore as running, unless an error occurs. Raises TooManyRestoresError.
 
-    Noted first and counted then: of two that come at once, neither overlooks the other.
+    It is noted first and counted afterwards, so that two restores at once see each other.
     """
     if request.dry_run:
         return
@@ -97,7 +95,7 @@ def _check_room_in_stack(restore_id: str, now: datetime, keeper: Keeper) -> None
     limit = keeper.limits.in_stack
     others = [running for running in keeper.holds.running() if running.restore_id != restore_id]
     if len(others) >= limit:
-        # They stay noted: the sweeper finds them so, and sees to what they left.
+        # Ended restores stay noted, so that the sweeper finds them and what they left.
         others = [other for other in others[:MOST_CHECKED] if not keeper.is_over(other, now)] + others[
             MOST_CHECKED:
         ]
@@ -118,7 +116,7 @@ def assign_and_hold(
     now: datetime,
     ports: HoldingPorts,
 ) -> list[VolumeAssignment]:
-    """assign_volumes, with every device held: all of them or none.
+    """As assign_volumes, and holds every device: all of them or none.
 
     Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request.
     """
@@ -136,7 +134,7 @@ def assign_and_hold(
                 for assignment in assigned
                 if assignment.device is not None
             }
-            devices |= [(ROOT, one.place) for one in assigned if one.swaps_root and one.place]
+            devices |= [(ROOT, root.place) for root in assigned if root.swaps_root and root.place]
             wanted = held.with_devices(restore_id, devices, now)
         except (TargetBusyError, TooManyRestoresError, TargetNotUsableError):
             wanted = held.without(_over(held, restore_id, now, ports.keeper))
@@ -150,7 +148,7 @@ def assign_and_hold(
 
 
 def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: ConcurrencyLimits) -> None:
-    """Before EC2 is asked anything."""
+    """Checks what is known without EC2."""
     if request.target.device is not None:
         held.check_device(restore_id, request.target.device)
     held.check_room(restore_id, limits.per_instance)
@@ -159,25 +157,6 @@ def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: 
 def _over(held: TargetHolds, restore_id: str, now: datetime, keeper: Keeper) -> set[str]:
     since = {hold.restore_id: hold.since for hold in held.holds if hold.restore_id != restore_id}
     return {name for name, at in since.items() if keeper.is_over(Running(name, at), now)}
-
-
-def give_back(restore_id: str, *, holds: Holds) -> list[str]:
-    """The devices that the restore held; it runs no more. Does nothing the second time."""
-    entry = holds.entry(restore_id)
-    if entry is None:
-        return []
-    released = _release(restore_id, entry.instance_id, holds) if entry.instance_id is not None else ()
-    holds.leave(restore_id)
-    return [f"{device} on {entry.instance_id}" for device in released]
-
-
-def _release(restore_id: str, instance_id: str, holds: Holds) -> Iterable[str]:
-    for _round in range(MOST_ROUNDS):
-        held = holds.on_target(instance_id)
-        devices = held.of(restore_id)
-        if not devices or holds.keep(held, held.without({restore_id})):
-            return devices.values()
-    raise ServiceUnavailableError(f"other restores to {instance_id} begin all the time; try again")
 
 
 def turn_of_restore(pace: Pace, now: datetime) -> datetime:
@@ -202,16 +181,16 @@ def calls_of_restore(volume_count: int) -> int:
 
 
 def seconds_until(instant: datetime | None, now: datetime) -> int:
-    """Whole seconds, as a Wait state takes them."""
+    """Whole seconds for a Wait state."""
     return 0 if instant is None else max(0, math.ceil((instant - now).total_seconds()))
 
 
 def turn_notes(last: datetime, now: datetime) -> list[str]:
-    """For the plan's reader, where the wait is worth telling."""
+    """A note for the plan's reader, if the wait is long enough to mention."""
     if (last - now).total_seconds() < WORTH_TELLING_SECONDS:
         return []
-    told = (
+    note = (
         "Many restores begin at this time, and EC2 answers so many calls a second: it is the turn of this "
         f"one at {clock_text(last)}; the times count from then on."
     )
-    return [told]
+    return [note]

@@ -1,20 +1,24 @@
-"""State `Release Target`: the restore is over, and others may restore to its devices."""
+"""State `Release Target`: the restore has ended, and others may restore to its devices."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from pydantic import Field
 
 from rewarm.contracts.base import Contract, StepEvent
-from rewarm.ports.restores import Holds
+from rewarm.domain.errors import ServiceUnavailableError
+from rewarm.ports.restores import MOST_ROUNDS, Holds
 from rewarm.steps.registration import state
-from rewarm.steps.select.admission import give_back
 
 
 class ReleaseTargetEvent(StepEvent):
     """Asks to let others restore to the target."""
 
-    untold: bool = Field(
-        default=False, description="Nobody was told of a volume at full speed; the sweeper sends the message."
+    has_unsent_messages: bool = Field(
+        default=False,
+        alias="untold",
+        description="No channel accepted the message of a volume at full speed; the sweeper sends it.",
     )
 
 
@@ -28,9 +32,28 @@ class ReleaseTargetResult(Contract):
 def release_target(event: ReleaseTargetEvent, *, holds: Holds) -> ReleaseTargetResult:
     """Releases the devices of the restore. Idempotent; a restore that held nothing releases nothing.
 
-    While a message is owed it releases nothing, so that the restore stays noted as running. There the sweeper
-    finds it, sends the message and releases the devices. A restore that needs one of them may take it before.
+    If a message is missing, it releases nothing, so that the restore stays noted as running. The sweeper then
+    sends the message and releases the devices. A restore that needs one of them may take it before.
     """
-    if event.untold:
+    if event.has_unsent_messages:
         return ReleaseTargetResult(released=[])
     return ReleaseTargetResult(released=give_back(event.restore_id, holds=holds))
+
+
+def give_back(restore_id: str, *, holds: Holds) -> list[str]:
+    """The devices that the restore held; it runs no more. Does nothing the second time."""
+    entry = holds.entry(restore_id)
+    if entry is None:
+        return []
+    released = _release(restore_id, entry.instance_id, holds) if entry.instance_id is not None else ()
+    holds.leave(restore_id)
+    return [f"{device} on {entry.instance_id}" for device in released]
+
+
+def _release(restore_id: str, instance_id: str, holds: Holds) -> Iterable[str]:
+    for _round in range(MOST_ROUNDS):
+        held = holds.on_target(instance_id)
+        devices = held.of(restore_id)
+        if not devices or holds.keep(held, held.without({restore_id})):
+            return devices.values()
+    raise ServiceUnavailableError(f"other restores to {instance_id} begin all the time; try again")

@@ -1,4 +1,7 @@
-"""Which volume goes back to a snapshot, and whether it can: asked before a restore begins."""
+"""Which volume goes back to a snapshot, or to what an undo log says, and whether it can.
+
+Both are asked before a restore begins.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +10,41 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from rewarm.contracts.request import RestoreRequest
-from rewarm.domain.blocks.rewind_facts import instance_refusal, lineage_refusal, volume_refusal
+from rewarm.domain.blocks.rewind_facts import MOST_REWOUND, instance_refusal, lineage_refusal, volume_refusal
 from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Instance, InstanceEbsLimits, Volume
+from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
-from rewarm.steps.select.sources import Chosen
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.steps.record.bucket import undo_head_key, undo_pack_attempt, undo_prefix
+from rewarm.steps.select.sources import Chosen, named_snapshot
+
+FIELD = "source.undoOf"
+MOST_COUNTED = 10_000
+"""The most packs of a log that are counted: 2.4 TiB."""
 
 
 class RewindChecks(Protocol):
-    """What has to be asked of an instance on which a volume goes back."""
+    """The ports for checks of the instance that has the volume."""
 
     @property
     def instances(self) -> Instances:
-        """What the instance is."""
+        """The instance's type and platform."""
 
     @property
     def artifacts(self) -> Artifacts:
-        """Whether there is an agent for it."""
+        """The agents that there are."""
 
 
 def named_volume(request: RestoreRequest, choice: Chosen) -> str | None:
-    """The volume that goes back, where that is not said by its snapshot."""
+    """The volume that goes back, if the request or an undo log names it; else the snapshot does."""
     return choice.volume_id or request.target.volume_id
 
 
 @dataclass(frozen=True, slots=True)
 class AskedRewind:
-    """What is asked of one volume; `others` of the request go back already."""
+    """The rewind of one volume; `others` are the request's volumes that are chosen already."""
 
     request: RestoreRequest
     choice: Chosen
@@ -43,15 +53,15 @@ class AskedRewind:
 
 
 class Rewound(NamedTuple):
-    """A volume that goes back, and where it is; it stays there."""
+    """A volume that goes back, and the device where it stays."""
 
     volume_id: str
     device: str
 
 
 def going_back(going: AskedRewind, volumes: Mapping[str, Volume], ports: RewindChecks) -> Rewound | None:
-    """None where nothing is rewound. Raises TargetNotUsableError and InvalidRequestError, with the field, for
-    what the restore would be refused for later.
+    """The volume that goes back; None if nothing is rewound. Raises TargetNotUsableError and
+    InvalidRequestError, with the field, for all that would be refused later.
     """
     request, choice, instance = going.request, going.choice, going.instance
     if request.target.mode != "rewind" or instance is None:
@@ -70,9 +80,9 @@ def going_back(going: AskedRewind, volumes: Mapping[str, Volume], ports: RewindC
 
 
 def _device(volume: Volume, instance_id: str) -> str:
-    found = next((one for one in volume.attachments if one.instance_id == instance_id), None)
+    found = next((place for place in volume.attachments if place.instance_id == instance_id), None)
     if found is None:
-        elsewhere = ", ".join(one.instance_id for one in volume.attachments) or "no instance"
+        elsewhere = ", ".join(place.instance_id for place in volume.attachments) or "no instance"
         raise TargetNotUsableError(
             f"found {instance_id}; {volume.volume_id} is attached to {elsewhere}", field="target.instanceId"
         )
@@ -98,7 +108,7 @@ def _check(
 def refusal_on(
     volume: Volume, instance: Instance, limits: InstanceEbsLimits, artifacts: Artifacts
 ) -> str | None:
-    """Why the agent on the instance cannot write the volume; None where it can."""
+    """Why the agent on the instance cannot write the volume; None if it can."""
     try:
         artifacts.agent(instance.platform, instance.architecture)
         available = True
@@ -120,3 +130,72 @@ def _gone(request: RestoreRequest, choice: Chosen) -> TargetNotUsableError:
     return TargetNotUsableError(
         "found rewind, and the snapshot's volume is gone; allowed are attach and replace", field="target.mode"
     )
+
+
+def sources_of_undo(restore_id: str, snapshots: SnapshotCatalog, artifacts: Artifacts) -> list[Chosen]:
+    """Each volume of the restore that has an undo log, with the snapshot that it was put back to.
+
+    Raises InvalidRequestError, and every error of the snapshots, with the field source.undoOf.
+    """
+    chosen = []
+    for index in range(MOST_REWOUND):
+        head = artifacts.get_json(undo_head_key(restore_id, index))
+        found = None if head is None else _undone(restore_id, index, head, snapshots, artifacts)
+        if found is not None:
+            chosen.append(found)
+    if not chosen:
+        raise InvalidRequestError(
+            f"found {restore_id}, which has no undo log: it never rewound a volume with one, or the log is "
+            "deleted. A snapshot of the volume as it was undoes a rewind too: name it in source.snapshotId",
+            field=FIELD,
+        )
+    return chosen
+
+
+def _undone(
+    restore_id: str, index: int, head: JsonObject, snapshots: SnapshotCatalog, artifacts: Artifacts
+) -> Chosen | None:
+    """The volume of one log, by the log's head; None if the rewind ended before it overwrote a block."""
+    volume_id, completed = str(head["volumeId"]), head.get("completedAt") is not None
+    keys = artifacts.written(undo_prefix(restore_id, index), most=MOST_COUNTED)
+    attempts = [attempt for key in keys if (attempt := undo_pack_attempt(key)) is not None]
+    found, packs = len(attempts), int(head.get("packs") or 0)
+    if completed and found < min(packs, MOST_COUNTED - 1):
+        raise InvalidRequestError(
+            f"found {restore_id}, whose undo log of {volume_id} has {found:,} of {packs:,} packs left: the "
+            "others are deleted, so it cannot be undone any more",
+            field=FIELD,
+        )
+    if not completed and not found:
+        return None
+    return Chosen(
+        named_snapshot(snapshots, str(head["snapshotId"]), FIELD),
+        _because(restore_id, head, tries=len(set(attempts))),
+        volume_id=volume_id,
+        undo_index=index,
+        undo_packs=found,
+        undo_blocks=head.get("blocks"),
+        undo_alone=not completed or head.get("undoOf") is not None,
+    )
+
+
+def _because(restore_id: str, head: JsonObject, *, tries: int) -> str:
+    """Why this snapshot was chosen; `tries` is how many agents have written to the log."""
+    volume_id = head["volumeId"]
+    because = f"{restore_id} has put {volume_id} back to it"
+    if head.get("completedAt") is None:
+        because = (
+            f"{restore_id} began to put {volume_id} back to it and did not complete that; only the blocks "
+            "that it has overwritten are written, and the others stay as they are"
+        )
+    elif head.get("undoOf"):
+        because = (
+            f"{restore_id} has undone {head['undoOf']} on {volume_id}; only the blocks that it has "
+            "overwritten are written, and the others stay as they are"
+        )
+    if tries > 1:
+        because += (
+            "; its agent had to take the volume again, and each block becomes what it had before the first "
+            "write to it, also where somebody has written in between"
+        )
+    return because

@@ -75,7 +75,7 @@ def select_snapshot(
 def _with_maps(
     assignments: Sequence[VolumeAssignment], snapshots: SnapshotCatalog, artifacts: Artifacts
 ) -> Iterator[VolumeAssignment]:
-    """Volumes of the same snapshot share its map: listing the blocks of a large one takes a minute."""
+    """Adds block maps; volumes of one snapshot share its map, because listing a large one takes a minute."""
     known: dict[str, VolumeAssignment] = {}
     for assignment in assignments:
         same = known.get(assignment.snapshot_id)

@@ -8,14 +8,7 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from rewarm.contracts.request import LEAST_PRIORITY, RestoreRequest
-from rewarm.contracts.values import (
-    CopiedSnapshot,
-    LivingSource,
-    NewVolume,
-    PassedOverSnapshot,
-    ReplacedVolume,
-    VolumeAssignment,
-)
+from rewarm.contracts.values import CopiedSnapshot, LivingSource, NewVolume, ReplacedVolume, VolumeAssignment
 from rewarm.domain.errors import (
     DeviceInUseError,
     InvalidRequestError,
@@ -23,7 +16,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
-from rewarm.domain.snapshots import PassedOver
+from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.volume.replacing import (
     check_replaceable,
     check_root,
@@ -46,19 +39,18 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key
-from rewarm.steps.select.rewind_targets import AskedRewind, going_back, named_volume
+from rewarm.steps.select.rewind_targets import AskedRewind, going_back, named_volume, sources_of_undo
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
-from rewarm.steps.select.undo_sources import sources_of_undo
 
 MOST_STARTED = 40
-"""So many volumes are restored side by side (state `Restore Volumes`)."""
+"""How many volumes are restored at once (state `Restore Volumes`)."""
 MAX_PASSED_OVER = 10
-"""So many are named; a payload of Step Functions holds 256 KiB."""
+"""How many are named, because a payload of Step Functions holds 256 KiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the volumes go; no instance where the target is a zone alone."""
+    """Where the volumes go; without an instance if the target is only a zone."""
 
     zone: str
     instance: Instance | None
@@ -82,9 +74,9 @@ def assign_volumes(
     taken: Collection[str] = (),
     kept: Mapping[int, str] = MappingProxyType({}),
 ) -> list[VolumeAssignment]:
-    """Checks source, target and volume; sizes are as far as known without listing blocks.
+    """Checks source, target and volume; sizes are those that are known without listing blocks.
 
-    `taken` are devices that other restores work on; `kept` are those that this one has already.
+    `taken` are devices that other restores hold; `kept` are those that this restore holds already.
 
     Raises every error that names a field of the request.
     """
@@ -134,10 +126,9 @@ def known_volumes(
     sources: Mapping[str, Volume],
     instance: Instance | None,
 ) -> list[VolumeAssignment]:
-    """What assign_volumes chooses for these snapshots, as far as a plan needs it, without asking AWS.
+    """The part of assign_volumes that a plan needs, without asking AWS and without devices.
 
-    `sources` are volumes that exist. Devices are left to the restore. Raises errors that name a field of the
-    request.
+    `sources` are volumes that exist. Raises errors that name a field of the request.
     """
     zone = instance.availability_zone if instance is not None else request.target.availability_zone or ""
     assignments = []
@@ -157,7 +148,7 @@ def _device(
     reserved: Collection[str],
     ports: SelectionPorts,
 ) -> tuple[str | None, ReplacedVolume | None]:
-    """The name, and the volume that has it where that is to be replaced; `kept` is the name that it has."""
+    """The device name, and the volume to replace, if any; `kept` is the name that is held already."""
     instance, own, preferred = place.instance, choice.device, kept or choice.device
     asked = choice.asked.device if choice.asked is not None else request.target.device
     if instance is None:
@@ -187,7 +178,7 @@ def _replaced(volume_id: str, device: str, instance: Instance, volumes: VolumeSt
 
 
 def _check_alone(device: str, reserved: Collection[str], instance: Instance) -> None:
-    """The root volume may have changed its device name, so two volumes may want one place."""
+    """Two volumes may want one place, because the root device may have been renamed."""
     if device_slot(device) in map(device_slot, reserved):
         raise DeviceInUseError(
             f"two volumes would be {device} on {instance.instance_id}; name in source.devices what is to be "
@@ -213,7 +204,7 @@ def _check_count(request: RestoreRequest, count: int) -> None:
 def _check_assignments(
     request: RestoreRequest, place: _Place, assignments: list[VolumeAssignment], ports: SelectionPorts
 ) -> None:
-    """What only shows once it is known which volumes there will be."""
+    """Checks that need all volumes."""
     _check_first(request, assignments)
     _check_root(request, place, assignments)
     _check_swaps(place, assignments, ports.volumes)
@@ -247,23 +238,23 @@ def _check_root(request: RestoreRequest, place: _Place, assignments: list[Volume
 
 
 def _check_swaps(place: _Place, assignments: list[VolumeAssignment], volumes: VolumeStore) -> None:
-    """What EC2 would refuse when the volume is long made."""
-    swapped = [one for one in assignments if one.swaps_root]
+    """Checks now what EC2 would only refuse long after the volume is made."""
+    swapped = [root for root in assignments if root.swaps_root]
     if len(swapped) > 1:
         raise InvalidRequestError(
             f"found {len(swapped)} volumes for one root device; allowed is one", field="target.reboot"
         )
-    for one in swapped:
-        if place.instance is not None and one.replaces is not None:
+    for root in swapped:
+        if place.instance is not None and root.replaces is not None:
             check_root(
                 place.instance,
-                volumes.get(one.replaces.volume_id),
-                is_encrypted=one.snapshot_encrypted or one.volume.kms_key_id is not None,
+                volumes.get(root.replaces.volume_id),
+                is_encrypted=root.snapshot_encrypted or root.volume.kms_key_id is not None,
             )
 
 
 def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -> None:
-    """The agent refuses extents beyond its device, when the volume is long made."""
+    """Checks now what the agent would refuse only later, once the volume is made: extents beyond its end."""
     first = request.warm_up.first
     if first and len(assignments) > 1:
         raise InvalidRequestError(
@@ -283,7 +274,7 @@ def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -
 def _check_online(
     request: RestoreRequest, place: _Place, assignments: list[VolumeAssignment], instances: Instances
 ) -> None:
-    """Only Windows has disks that are offline, and a drive letter is one volume's."""
+    """Only Windows has offline disks, and each volume needs its own drive letter."""
     target, instance = request.target, place.instance
     if not target.bring_online or instance is None:
         return
@@ -302,7 +293,7 @@ def _check_online(
 
 
 def _check_key(request: RestoreRequest, snapshots: SnapshotCatalog) -> None:
-    """CreateVolume takes any key, and fails later without a word (botocore: ec2 CreateVolume KmsKeyId)."""
+    """CreateVolume accepts any key and fails later without a reason (botocore: ec2 CreateVolume KmsKeyId)."""
     keys = {"volume.kmsKeyId": request.volume.kms_key_id}
     for index, listed in enumerate(request.source.volumes or []):
         if listed.volume is not None and listed.volume.kms_key_id not in keys.values():
@@ -350,7 +341,7 @@ def _settle(request: RestoreRequest, choice: Chosen, source: Volume | None) -> V
 def _source_volumes(
     request: RestoreRequest, chosen: Sequence[Chosen], volumes: VolumeStore
 ) -> dict[str, Volume]:
-    """Those that exist, by their ids; a copied snapshot names a volume that never was."""
+    """The source volumes that exist, by their ids. Copied snapshots carry a placeholder volume id."""
     names = dict.fromkeys([choice.snapshot.volume_id for choice in chosen])
     if request.target.mode == "rewind":
         names |= dict.fromkeys([named_volume(request, choice) for choice in chosen])
@@ -358,7 +349,7 @@ def _source_volumes(
 
 
 def _living_source(source: Volume | None, zone: str) -> LivingSource | None:
-    """CopyVolumes takes volumes that are available or in use, and leaves the copy in their zone."""
+    """The source volume, if CopyVolumes can copy it: it is available or in use, and in the target's zone."""
     if source is None or source.availability_zone != zone or source.state not in {"available", "in-use"}:
         return None
     settings = source.settings
@@ -372,7 +363,7 @@ def _living_source(source: Volume | None, zone: str) -> LivingSource | None:
 
 
 def _asked(request: RestoreRequest, choice: Chosen) -> dict[str, bool | int]:
-    """Fields of the assignment that follow from the request alone."""
+    """Fields of the assignment that only the request decides."""
     starts = bool(request.target.start)
     return {
         "starts_instance": starts,
@@ -425,18 +416,18 @@ def _assignment(
         volume=NewVolume(**asdict(new_volume)),
         chosen_because=chosen.because,
         consistent_set=chosen.consistent_set,
-        passed_over=[PassedOverSnapshot.model_validate(passed) for passed in _named(chosen.passed_over)],
+        passed_over=_named(chosen.passed_over),
     )
 
 
-def _named(passed_over: tuple[PassedOver, ...]) -> tuple[PassedOver, ...]:
+def _named(passed_over: tuple[PassedOverSnapshot, ...]) -> tuple[PassedOverSnapshot, ...]:
     return passed_over[:MAX_PASSED_OVER]
 
 
 def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssignment:
-    """Returns the assignment, saying whether there is an agent for the target instance.
+    """Returns the assignment with whether there is an agent for the target instance.
 
-    Without one the strategies remain that need none.
+    Without an agent, only strategies that need none are possible.
     """
     if assignment.platform is None or assignment.architecture is None:
         return assignment

@@ -1,4 +1,4 @@
-"""Which snapshots a request's source stands for, and why these."""
+"""Which snapshots a request's source selects, and why these."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rewarm.contracts.request import ListedVolume, Source
 from rewarm.domain.errors import InvalidRequestError, RestoreError, SnapshotNotFoundError
 from rewarm.domain.model import Snapshot
 from rewarm.domain.snapshots import (
-    PassedOver,
+    PassedOverSnapshot,
     Refusal,
     archived,
     in_recycle_bin,
@@ -25,40 +25,37 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 
 NAMED = "the request names it"
-"""Why it is this snapshot."""
+"""Why this snapshot was chosen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A snapshot to restore, why it is this one, and the device name that its data had."""
+    """A snapshot to restore, why it was chosen, and the device name that its data had."""
 
     snapshot: Snapshot
     because: str
-    passed_over: tuple[PassedOver, ...] = ()
+    passed_over: tuple[PassedOverSnapshot, ...] = ()
     device: str | None = None
     consistent_set: bool | None = None
-    """Whether the snapshots of all volumes belong together; None where there is only one volume."""
+    """Whether the snapshots of all volumes belong together; None if there is only one volume."""
     asked: ListedVolume | None = None
-    """What a list of volumes says of this one."""
+    """The entry of a list of volumes for this one."""
     delete_on_termination: bool = False
-    """What the end of the source means for its volume."""
+    """Whether the termination of the source instance deletes its volume."""
     volume_id: str | None = None
-    """The volume that goes back, by its undo log."""
+    """The volume that goes back, as its undo log says."""
     undo_index: int | None = None
     """Its place in the restore that is undone."""
     undo_packs: int | None = None
-    """Of its log."""
+    """How many packs its log has."""
     undo_blocks: int | None = None
-    """Of its log; None where nobody has counted them."""
+    """How many blocks its log has; None if nobody has counted them."""
     undo_alone: bool = False
     """Only the blocks of its log are written."""
 
 
 def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instances) -> list[Chosen]:
-    """Returns the snapshots that the source stands for.
-
-    Raises every error that names a field of the source.
-    """
+    """Returns the snapshots that the source selects. Raises every error that names a field of the source."""
     if source.snapshot_id is not None:
         field = "source.snapshotId"
         snapshot = named_snapshot(snapshots, source.snapshot_id, field)
@@ -82,7 +79,7 @@ def choose_sources(source: Source, snapshots: SnapshotCatalog, instances: Instan
 
 
 def _listed(volumes: Sequence[ListedVolume], snapshots: SnapshotCatalog) -> list[Chosen]:
-    """Each as if it were asked for alone; an error names its place in the list."""
+    """The snapshots of a list, each chosen by itself; an error names the entry's place in the list."""
     places = [f"source.volumes.{index}" for index in range(len(volumes))]
     named = {
         listed.snapshot_id: f"{place}.snapshotId"
@@ -116,7 +113,7 @@ def at_field(error: RestoreError, field: str) -> RestoreError:
 
 
 def refusal_now(snapshots: SnapshotCatalog) -> Refusal:
-    """The snapshot's own state, and its KMS key's: asked once for each key."""
+    """Why a snapshot cannot be restored now, by its state and by its KMS key's, asked once for each key."""
     problems: dict[str, str | None] = {}
 
     def refusal(snapshot: Snapshot) -> str | None:
@@ -132,7 +129,7 @@ def refusal_now(snapshots: SnapshotCatalog) -> Refusal:
 
 
 def named_snapshot(snapshots: SnapshotCatalog, snapshot_id: str, field: str) -> Snapshot:
-    """The one snapshot asked for: of this one we also say how far its way back is."""
+    """The snapshot that is named; if it cannot be restored, the error also says how it can be recovered."""
     try:
         snapshot = snapshots.get(snapshot_id)
     except SnapshotNotFoundError as error:
@@ -150,13 +147,11 @@ def named_snapshot(snapshots: SnapshotCatalog, snapshot_id: str, field: str) -> 
 def named_snapshots(
     snapshots: SnapshotCatalog, fields: Mapping[str, str], refusal: Refusal
 ) -> dict[str, Snapshot]:
-    """The snapshots of these ids, by one list. Raises an error with the field of the first that cannot be
-    restored.
-    """
+    """The snapshots of these ids. Raises an error with the field of the first that cannot be restored."""
     found = {snapshot.snapshot_id: snapshot for snapshot in snapshots.restorable(list(fields))}
     for snapshot_id, field in fields.items():
         if snapshot_id not in found or refusal(found[snapshot_id]) is not None:
-            # Public ones are there as well; of the others the error says what can be done.
+            # The list may lack public snapshots; for other missing ones the error says what can be done.
             found[snapshot_id] = named_snapshot(snapshots, snapshot_id, field)
     return found
 
@@ -200,7 +195,7 @@ def _newest_with_tags(snapshots: SnapshotCatalog, tags: dict[str, str]) -> Chose
 
 
 def tags_text(tags: dict[str, str]) -> str:
-    """For a sentence."""
+    """The tags in words."""
     return "the tags " + ", ".join(f"{key}={value}" for key, value in sorted(tags.items()))
 
 
@@ -262,7 +257,7 @@ def wanted_devices(
     field: str,
     devices_field: str = "source.devices",
 ) -> dict[str, str]:
-    """Device name -> what it holds, for the devices that were asked for. Raises InvalidRequestError."""
+    """The wanted devices, with what they hold. Raises InvalidRequestError."""
     if not mapping:
         raise InvalidRequestError(f"{owner} has no EBS volumes", field=field)
     for device in devices or []:

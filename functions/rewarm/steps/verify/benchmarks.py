@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.benchmarks import (
-    BenchmarkLimit,
     BenchmarkRequest,
     BenchmarkResult,
     BenchmarkRun,
@@ -23,7 +22,13 @@ from rewarm.contracts.benchmarks import (
 from rewarm.contracts.events import VerifyVolumeEvent
 from rewarm.contracts.results import VerifyVolumeResult
 from rewarm.domain.benchmark import fio_output
-from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName, Provisioned, met_limit, ranks
+from rewarm.domain.benchmark.benchmarks import (
+    PATTERNS,
+    PatternName,
+    Provisioned,
+    met_limit,
+    ranks,
+)
 from rewarm.domain.benchmark.fio_output import BenchmarkOutput, Direction
 from rewarm.domain.errors import BenchmarkNotFoundError, RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.model import MIB, CommandStatus, InstanceEbsLimits
@@ -35,17 +40,17 @@ from rewarm.steps.verify.start_benchmark import BenchmarkPorts, execution_second
 from rewarm.steps.warm.agent_command import DELIVERY_SECONDS
 
 INVOCATION_PATIENCE = timedelta(minutes=10)
-"""SSM does not know an invocation right after it was sent; for longer means that it is lost."""
+"""SSM does not know an invocation right after it was sent; after this time it is lost."""
 LARGEST_OUTPUT = 4 * MIB
-"""fio says some 10 KB a run."""
+"""fio writes some 10 KB a run."""
 
 WAIT_SECONDS = 15
 LATE_STATUS = timedelta(minutes=5)
-"""Systems Manager may show the end of a command that late."""
+"""Systems Manager may show the end of a command so late."""
 
 
 def get_benchmark(benchmark_id: str, *, now: datetime, ports: BenchmarkPorts) -> JsonObject:
-    """Returns the figures, or how far the benchmark is. Raises BenchmarkNotFoundError."""
+    """Returns the figures, or the benchmark's state. Raises BenchmarkNotFoundError."""
     kept = ports.artifacts.get_json(benchmark_key(benchmark_id))
     if kept is None:
         raise BenchmarkNotFoundError(f"there is no benchmark {benchmark_id}")
@@ -57,26 +62,26 @@ def get_benchmark(benchmark_id: str, *, now: datetime, ports: BenchmarkPorts) ->
 def outcome(
     started: StartedBenchmark, status: CommandStatus | None, *, now: datetime, ports: BenchmarkPorts
 ) -> BenchmarkResult:
-    """What the command has brought so far."""
+    """The result of the command so far."""
     if status is None:
         if now - started.started_at > INVOCATION_PATIENCE:
-            return _told(started, "failed", "Systems Manager knows nothing of the command")
-        return _told(started, "running", "the command is on its way")
+            return _result(started, "failed", "Systems Manager knows nothing of the command")
+        return _result(started, "running", "the command is on its way")
     if not status.finished:
-        return _told(started, "running", f"the command is {status.status}")
+        return _result(started, "running", f"the command is {status.status}")
     if status.status != "Success":
-        return _told(started, "failed", agent_output.ending(status))
+        return _result(started, "failed", agent_output.ending(status))
     if started.request.copy_file is not None:
         return _copied(started, status)
     text = ports.artifacts.get_text(benchmark_output_key(started.benchmark_id), most_bytes=LARGEST_OUTPUT)
     if text is None:
-        return _told(started, "failed", "the instance has uploaded nothing")
+        return _result(started, "failed", "the instance has uploaded nothing")
     runs = _ranked(fio_output.runs(text), started, ports)
-    told = _told(started, "completed", "measured")
-    return told.model_copy(update={"runs": runs})
+    result = _result(started, "completed", "measured")
+    return result.model_copy(update={"runs": runs})
 
 
-def _told(started: StartedBenchmark, status: str, reason: str) -> BenchmarkResult:
+def _result(started: StartedBenchmark, status: str, reason: str) -> BenchmarkResult:
     return BenchmarkResult.model_validate(
         {
             "benchmark_id": started.benchmark_id,
@@ -92,7 +97,7 @@ def _copied(started: StartedBenchmark, status: CommandStatus) -> BenchmarkResult
     try:
         found = fio_output.copied(status.stdout)
     except RestoreError as error:
-        return _told(started, "failed", str(error))
+        return _result(started, "failed", str(error))
     mib = found.size_bytes / MIB
     times = CopyTimes(
         size_bytes=found.size_bytes,
@@ -102,14 +107,14 @@ def _copied(started: StartedBenchmark, status: CommandStatus) -> BenchmarkResult
         first_mib_s=round(mib / found.first_seconds, 1),
         second_mib_s=round(mib / found.second_seconds, 1),
     )
-    return _told(started, "completed", "measured").model_copy(update={"copied": times})
+    return _result(started, "completed", "measured").model_copy(update={"copied": times})
 
 
 def _ranked(
     found: Sequence[BenchmarkOutput], started: StartedBenchmark, ports: BenchmarkPorts
 ) -> list[BenchmarkRun]:
     targets = {target.place: target for target in started.request.targets}
-    # The instance wrote it: what nobody asked for is left out.
+    # The instance wrote the output, so runs that nobody asked for are left out.
     asked = [run for run in found if run.target in targets and run.pattern in set(started.request.patterns)]
     measured = [run for run in asked if run.result is not None]
     order: dict[tuple[str, str], int] = {}
@@ -122,7 +127,7 @@ def _ranked(
 
 
 class _Limits:
-    """What is provisioned, looked up once for each volume; unknown where AWS does not say."""
+    """What is provisioned, looked up once for each volume; unknown if AWS does not say."""
 
     def __init__(
         self, targets: Mapping[str, BenchmarkTarget], instance_type: str, ports: BenchmarkPorts
@@ -133,12 +138,12 @@ class _Limits:
         with suppress(RestoreError):
             self._instance = ports.instances.ebs_limits(instance_type)
 
-    def volume_id(self, one: BenchmarkOutput) -> str | None:
-        return self._targets[one.target].volume_id or one.volume_id
+    def volume_id(self, output: BenchmarkOutput) -> str | None:
+        return self._targets[output.target].volume_id or output.volume_id
 
-    def of(self, one: BenchmarkOutput) -> tuple[Provisioned, InstanceEbsLimits | None]:
+    def of(self, output: BenchmarkOutput) -> tuple[Provisioned, InstanceEbsLimits | None]:
         """The target's own limits, and the instance's for EBS volumes."""
-        target, volume_id = self._targets[one.target], self.volume_id(one)
+        target, volume_id = self._targets[output.target], self.volume_id(output)
         found = self._of_volume(volume_id) if volume_id else Provisioned()
         own = Provisioned(target.iops or found.iops, target.throughput_mib_s or found.throughput_mib_s)
         return own, self._instance if volume_id else None
@@ -152,19 +157,19 @@ class _Limits:
         return self._volumes[volume_id]
 
 
-def _run(one: BenchmarkOutput, rank: int | None, limits: _Limits) -> BenchmarkRun:
-    own, instance = limits.of(one)
+def _run(output: BenchmarkOutput, rank: int | None, limits: _Limits) -> BenchmarkRun:
+    own, instance = limits.of(output)
     run = BenchmarkRun(
-        target=one.target,
-        pattern=PatternName(one.pattern),
-        file_system=one.file_system,
-        source=one.source,
-        volume_id=limits.volume_id(one),
+        target=output.target,
+        pattern=PatternName(output.pattern),
+        file_system=output.file_system,
+        source=output.source,
+        volume_id=limits.volume_id(output),
         provisioned_iops=own.iops,
         provisioned_mib_s=own.throughput_mib_s,
-        problem=one.problem,
+        problem=output.problem,
     )
-    result = one.result
+    result = output.result
     if result is None:
         return run
     met = met_limit(PATTERNS[run.pattern], result, own, instance)
@@ -176,46 +181,46 @@ def _run(one: BenchmarkOutput, rank: int | None, limits: _Limits) -> BenchmarkRu
             "total_mib_s": round(result.total_mib_s, 2),
             "runtime_seconds": result.runtime_seconds,
             "rank": rank,
-            "limit": BenchmarkLimit(name=met.name, share=met.share, text=met.text),
+            "limit": met,
         }
     )
 
 
-def _side(one: Direction | None) -> BenchmarkSide | None:
-    if one is None:
+def _side(direction: Direction | None) -> BenchmarkSide | None:
+    if direction is None:
         return None
     return BenchmarkSide(
-        iops=round(one.iops, 1),
-        mib_s=round(one.mib_s, 2),
-        operations=one.operations,
-        **{name: round(getattr(one, name), 4) for name in ("mean_ms", "p50_ms", "p99_ms", "p99_9_ms")},
+        iops=round(direction.iops, 1),
+        mib_s=round(direction.mib_s, 2),
+        operations=direction.operations,
+        **{name: round(getattr(direction, name), 4) for name in ("mean_ms", "p50_ms", "p99_ms", "p99_9_ms")},
     )
 
 
-def wanted(event: VerifyVolumeEvent, told: VerifyVolumeResult) -> bool:
+def wanted(event: VerifyVolumeEvent, result: VerifyVolumeResult) -> bool:
     """Returns whether to benchmark: after the last measurement, if there is an instance."""
-    after = told.finished and event.phase == "after" and event.volume.instance_id is not None
+    after = result.finished and event.phase == "after" and event.volume.instance_id is not None
     return after and bool(event.request.verify.benchmarks)
 
 
-def start(event: VerifyVolumeEvent, told: VerifyVolumeResult, ports: BenchmarkPorts) -> VerifyVolumeResult:
+def start(event: VerifyVolumeEvent, result: VerifyVolumeResult, ports: BenchmarkPorts) -> VerifyVolumeResult:
     """Starts fio, and returns a result that waits for it. Problems of fio are reported and fail nothing."""
     try:
         benchmark = _started(event, ports)
     except (ThrottledError, ServiceUnavailableError):
         raise
     except RestoreError as error:
-        return told.model_copy(update={"benchmark_problem": str(error)})
+        return result.model_copy(update={"benchmark_problem": str(error)})
     waits = {"finished": False, "wait_seconds": WAIT_SECONDS}
-    return told.model_copy(update={"benchmark": benchmark, **waits})
+    return result.model_copy(update={"benchmark": benchmark, **waits})
 
 
 def look(
     event: VerifyVolumeEvent, pending: VerifyVolumeResult, started: StartedBenchmark, ports: BenchmarkPorts
 ) -> VerifyVolumeResult:
-    """The figures as soon as they are there. What keeps them away is reported, and fails nothing.
+    """Waits for the figures. Problems are reported, and fail nothing.
 
-    Run Command ends fio at its time limit. What still runs after that was lost, and is waited for no more.
+    Run Command ends fio at its time limit. A command that still runs after that is lost, and is cancelled.
     """
     found = _found(started, event.now, ports)
     if found.status == "running" and event.now < _deadline(started):
@@ -224,7 +229,7 @@ def look(
         with suppress(RestoreError):
             ports.commands.cancel(started.command_id, started.request.instance_id)
         waited = duration_text((event.now - started.started_at).total_seconds())
-        found = _told(started, "failed", f"no figures after {waited}: {found.reason}")
+        found = _result(started, "failed", f"no figures after {waited}: {found.reason}")
     return pending.model_copy(
         update={
             "finished": True,
@@ -238,14 +243,14 @@ def look(
 
 
 def _found(started: StartedBenchmark, now: datetime, ports: BenchmarkPorts) -> BenchmarkResult:
-    """Also where AWS refuses the look itself: a later look may succeed."""
+    """The result; after a temporary error of AWS it counts as running, because a later look may succeed."""
     try:
         status = ports.commands.status(started.command_id, started.request.instance_id)
         return outcome(started, status, now=now, ports=ports)
     except (ThrottledError, ServiceUnavailableError) as error:
-        return _told(started, "running", str(error))
+        return _result(started, "running", str(error))
     except RestoreError as error:
-        return _told(started, "failed", str(error))
+        return _result(started, "failed", str(error))
 
 
 def _deadline(started: StartedBenchmark) -> datetime:

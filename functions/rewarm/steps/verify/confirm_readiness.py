@@ -1,7 +1,7 @@
 """State `Confirm Readiness`: what VolumeReadOps says of volumes that were called ready, as a second witness.
 
-The agent's account and the random reads have decided. CloudWatch has its first whole minute after them some
-minutes later, so it can only confirm that or contradict it. Report and messages say which.
+The agent's account and the random reads have decided. CloudWatch shows the first whole minute after them some
+minutes later, so it can only confirm or contradict them. Report and messages say which.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class ConfirmReadinessPorts:
 
 @state("Confirm Readiness")
 def confirm_readiness(event: ConfirmReadinessEvent, ports: ConfirmReadinessPorts) -> ConfirmReadinessResult:
-    """Returns what is known by now. Finished once CloudWatch has said it of each volume, or is late.
+    """Returns what is known by now. Finished once CloudWatch has a verdict on each volume, or is late.
 
-    Without confirmations where VolumeReadOps has nothing to add: no agent has read the volume, or it was
-    waited for before. Also where no message has said yet that a volume is ready: the sweeper sends it
-    once this execution is over (clean_up/ready_messages.py). Raises RequestRefusedError where the results are
-    gone.
+    Returns no confirmations if VolumeReadOps has nothing to add, because no agent has read the volume or
+    VolumeReadOps was waited for before. Nor if the message of a ready volume is missing: the sweeper sends
+    it once this execution has ended (clean_up/missing_reports.py). Raises RequestRefusedError if the results
+    are gone.
     """
     known = event.pending.confirmations if event.pending else _expected(event, ports.artifacts)
     found = [_judged(confirmation, event, ports.metrics) for confirmation in known]
@@ -65,24 +65,24 @@ def confirm_readiness(event: ConfirmReadinessEvent, ports: ConfirmReadinessPorts
 
 
 def _expected(event: ConfirmReadinessEvent, artifacts: Artifacts) -> list[Confirmation]:
-    is_untold = any(result.get("announced") is False for result in event.results)
+    has_unsent_message = any(result.get("announced") is False for result in event.results)
     if event.request.is_drill:
         return []  # its volumes are deleted
-    if is_untold or event.request.readiness.metrics_patience_seconds == 0:
+    if has_unsent_message or event.request.readiness.metrics_patience_seconds == 0:
         return []
     found = [_of_volume(whole_result(result, artifacts), event, artifacts) for result in event.results]
     return [confirmation for confirmation in found if confirmation is not None]
 
 
 def _of_volume(result: JsonObject, event: ConfirmReadinessEvent, artifacts: Artifacts) -> Confirmation | None:
-    """None where nothing was measured or no agent has read."""
+    """The confirmation to wait for; None if nothing was measured or no agent has read."""
     dispatch, after = result.get("dispatch"), result.get("after") or {}
     ready_at = parsed_time(result.get("readyAt"))
     if not dispatch or not after.get("result") or ready_at is None:
         return None
     planned = read_plan(event.restore_id, result["index"], artifacts).volume
     if planned.rewinds is not None:
-        return None  # its agent wrote blocks, and had none to wait for
+        return None  # its agent wrote blocks, so VolumeReadOps shows nothing
     volume = planned.volume
     return Confirmation(
         index=result["index"],

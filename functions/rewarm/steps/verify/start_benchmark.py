@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from rewarm.contracts.base import JsonObject
+from rewarm.contracts.base import JsonObject, parsed
 from rewarm.contracts.benchmarks import BenchmarkRequest, StartedBenchmark
-from rewarm.contracts.parsing import parsed
 from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS, Pattern
 from rewarm.domain.errors import AgentUnreachableError, InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Instance
@@ -75,7 +74,7 @@ def start_benchmark(
 def fio_parameters(
     request: BenchmarkRequest, benchmark_id: str, instance: Instance, artifacts: Artifacts
 ) -> dict[str, str]:
-    """Of the document for Linux. Raises TargetNotUsableError."""
+    """The parameters of the document for Linux. Raises TargetNotUsableError."""
     wanted, seconds = _patterns(request), execution_seconds(request)
     limits = [pattern.limit_seconds(request.runtime_seconds) for pattern in wanted]
     jobs = [
@@ -96,7 +95,7 @@ def fio_parameters(
 
 
 def execution_seconds(request: BenchmarkRequest) -> int:
-    """How long Run Command lets fio's runs take, all together."""
+    """Run Command's time limit for all of fio's runs together."""
     limits = [pattern.limit_seconds(request.runtime_seconds) for pattern in _patterns(request)]
     seconds = INSTALL_SECONDS + sum(limits) * len(request.targets)
     return max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, seconds))

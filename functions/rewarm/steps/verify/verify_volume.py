@@ -9,7 +9,7 @@ from typing import Literal
 
 from rewarm.contracts.events import VerifyVolumeEvent
 from rewarm.contracts.results import VerifyVolumeResult
-from rewarm.contracts.values import ExpectedReads, Measurement
+from rewarm.contracts.values import Measurement
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentUnreachableError,
@@ -26,6 +26,7 @@ from rewarm.domain.ready.reads import (
     MOST_MEASUREMENTS,
     PAUSES_SECONDS,
     SAMPLES_BEFORE,
+    ExpectedReads,
     expected_reads,
     p99_limit_ms,
 )
@@ -38,7 +39,7 @@ from rewarm.steps.registration import state
 from rewarm.steps.verify import benchmarks
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from rewarm.steps.warm import agent_command
-from rewarm.steps.warm.lost_instance import check_not_terminated
+from rewarm.steps.warm.agent_command import check_not_terminated
 
 WAIT_SECONDS = 1
 LONGEST_WAIT_SECONDS = 60
@@ -46,11 +47,11 @@ WAIT_FRACTION = 1 / 20
 """Waits grow with the time spent: 10,000 reads of a cold volume may take half a day, and each look writes
 nine of the 25,000 events of an execution's history."""
 SLOWEST_READ_SECONDS = 5
-"""First reads of some seconds were seen, of a minute rarely; on average this bounds the command's time."""
+"""First reads of some seconds were seen, rarely of a minute; as an average this bounds the command's time."""
 COLD_BY_REQUEST = "this measures every written block, and with warmUp.scope used those of no file stay cold"
-"""The request asked for such a volume. So slow reads are reported, and do not fail the restore."""
+"""The request asked for such a volume, so slow reads are reported and do not fail the restore."""
 INVOCATION_PATIENCE = timedelta(minutes=10)
-"""SSM does not know an invocation right after it was sent; for longer means that it is lost."""
+"""SSM does not know an invocation right after it was sent; after this time it is lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,38 +66,38 @@ def verify_volume(
     event: VerifyVolumeEvent,
     ports: VerifyVolumePorts,
 ) -> VerifyVolumeResult:
-    """How fast the volume is, and afterwards the benchmarks that the request names.
+    """Measures how fast the volume is, and afterwards runs the benchmarks that the request names.
 
-    Raises RestoreCancelledError too; the record knows the command that is to be ended then.
+    Raises RestoreCancelledError, too; the record has the command that clean-up then ends.
     """
     stop_if_cancelled(ports.table, event.restore_id)
     if ports.benchmarks is not None and event.pending is not None and event.pending.benchmark is not None:
         return benchmarks.look(event, event.pending, event.pending.benchmark, ports.benchmarks)
-    told = _verified(event, ports)
-    if ports.benchmarks is not None and benchmarks.wanted(event, told):
-        told = benchmarks.start(event, told, ports.benchmarks)
-    _note_command(event, told, ports.table, ports.commands)
-    return told
+    result = _verified(event, ports)
+    if ports.benchmarks is not None and benchmarks.wanted(event, result):
+        result = benchmarks.start(event, result, ports.benchmarks)
+    _note_command(event, result, ports.table, ports.commands)
+    return result
 
 
 def _note_command(
-    event: VerifyVolumeEvent, told: VerifyVolumeResult, table: RestoreTable, commands: Commands
+    event: VerifyVolumeEvent, result: VerifyVolumeResult, table: RestoreTable, commands: Commands
 ) -> None:
-    """Whoever cleans up ends what measures; what the step answered may never have arrived."""
-    command_id = told.benchmark.command_id if told.benchmark else told.command_id
-    started_at = told.benchmark.started_at if told.benchmark else told.started_at
-    if told.finished or command_id is None or started_at != event.now:
+    """Notes the command, so that clean-up can end it even if this step's answer is lost."""
+    command_id = result.benchmark.command_id if result.benchmark else result.command_id
+    started_at = result.benchmark.started_at if result.benchmark else result.started_at
+    if result.finished or command_id is None or started_at != event.now:
         return
     record = VolumeNotes(table, event.restore_id, event.volume.index)
-    # What the agent measures, the retried state takes up: `sending` stands.
+    # A retried state finds the agent's command by `sending`, so that one is not ended here.
     ended = agent_command.ended_unless_noted(command_id, event.volume.instance_id or "", commands)
-    with ended if told.benchmark else nullcontext():
+    with ended if result.benchmark else nullcontext():
         record.note_measuring(command_id, event.volume.instance_id, event.volume_id)
 
 
 def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> VerifyVolumeResult:
-    """Before the initialization it never fails: what cannot be measured then is only missing from the report.
-    Nor does it where a plan without the agent took over because the agent is out of reach.
+    """The measurement. Before the initialization it never fails: then only the report lacks the figures.
+    It does not fail either if a plan without the agent took over because the agent is out of reach.
 
     Raises (after) VolumeNotFastError with the numbers of the last measurement, AgentFailedError,
     AgentUnreachableError, InstanceAwayError.
@@ -159,7 +160,7 @@ def _look(
         return pending.model_copy(update={"reason": f"the command is {state}", **waits})
     measured = _measured(status)
     if event.phase == "before" or measured.verdict == "fast":
-        return _told(measured, pending, _expected(event, ports))
+        return _result(measured, pending, _expected(event, ports))
     is_rewound = event.volume.rewinds is not None
     if is_rewound and pending.measurements <= len(PAUSES_SECONDS):
         return _later(pending, measured)
@@ -167,13 +168,13 @@ def _look(
         return _start(event, ports, pending.measurements + 1)
     found = _still_slow(event, pending, measured)
     if event.scope is Scope.USED:
-        told = _told(measured, pending, _expected(event, ports))
-        return told.model_copy(update={"reason": f"{found}; {COLD_BY_REQUEST}"})
+        result = _result(measured, pending, _expected(event, ports))
+        return result.model_copy(update={"reason": f"{found}; {COLD_BY_REQUEST}"})
     raise VolumeNotFastError(found)
 
 
 def _later(pending: VerifyVolumeResult, measured: _Measured) -> VerifyVolumeResult:
-    """Measured once more after a pause; the command of the next measurement is not sent yet."""
+    """Measures again after a pause; the command of the next measurement is not sent yet."""
     return VerifyVolumeResult(
         finished=False,
         wait_seconds=PAUSES_SECONDS[pending.measurements - 1],
@@ -201,18 +202,14 @@ def _limit_ms(event: VerifyVolumeEvent) -> float:
 
 
 def _expected(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> ExpectedReads:
-    """Without the instance's limits where EC2 does not tell them: nice to have beside the numbers."""
+    """The figures to expect, for the report only; without the instance's limits if EC2 does not give them."""
     limits = None
     if event.volume.instance_type is not None:
         with suppress(RestoreError):
             limits = ports.instances.ebs_limits(event.volume.instance_type)
     found = expected_reads(event.volume.volume.settings(), limits)
-    return ExpectedReads(
-        p50_ms=round(found.p50_ms, 3),
-        p99_ms=round(found.p99_ms, 3),
-        iops=round(found.iops, 1),
-        limited_by=found.limited_by,
-    )
+    rounded = round(found.p50_ms, 3), round(found.p99_ms, 3), round(found.iops, 1)
+    return ExpectedReads(*rounded, found.limited_by)
 
 
 def _wait(started_at: datetime | None, now: datetime) -> int:
@@ -227,7 +224,7 @@ def _stop_if_lost(command_id: str, started_at: datetime | None, now: datetime) -
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What the agent found, held against the limit that it was given."""
+    """What the agent measured, and whether that is within its limit."""
 
     verdict: Literal["fast", "slow"]
     result: Measurement
@@ -239,13 +236,13 @@ def _measured(status: CommandStatus) -> _Measured:
         ending = agent_output.ending(status)
         if agent_output.is_unreachable(status):
             raise AgentUnreachableError(f"the measurement never reached the instance: {ending}")
-        if agent_output.whole_number(account, "errors"):
+        if agent_output.figures(account).errors:
             raise VolumeUnreadableError(f"reads of the measurement failed: {ending}")
         raise AgentFailedError(f"the measurement gave no result: {ending}")
     return _Measured(account["verdict"], Measurement.model_validate(account))
 
 
-def _told(measured: _Measured, pending: VerifyVolumeResult, expected: ExpectedReads) -> VerifyVolumeResult:
+def _result(measured: _Measured, pending: VerifyVolumeResult, expected: ExpectedReads) -> VerifyVolumeResult:
     return VerifyVolumeResult(
         finished=True,
         wait_seconds=1,

@@ -1,6 +1,4 @@
-"""The volume itself: prepared, created, attached, and what costs extra given back.
+"""The volume itself: prepares, creates and attaches it, and gives back what costs extra.
 
-- bring_online: brings the disk of an attached volume online on Windows
-- copy_snapshot: copies a snapshot of another Region, and deletes the copy
-- extras: gives back what costs extra: a boost and fast snapshot restore
+- extras: a copied snapshot, a boost and fast snapshot restore: what costs extra, and gives it back
 """

@@ -1,4 +1,8 @@
-"""State `Attach Volume`: the volume under its device name on the target instance."""
+"""State `Attach Volume`: attaches the volume under its device name to the target instance.
+
+It brings the disk online on Windows, if the request asks for that. An error there fails no restore: the
+volume is attached, and the message says why it is not online.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from rewarm.contracts.events import AttachVolumeEvent
 from rewarm.contracts.results import AttachVolumeResult
 from rewarm.contracts.values import ReplacedVolume, VolumeAssignment
 from rewarm.domain.errors import (
+    AgentUnreachableError,
     DeviceInUseError,
     RequestRefusedError,
     TargetNotUsableError,
@@ -16,15 +21,16 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, Instance, Volume
 from rewarm.domain.units import duration_text
-from rewarm.domain.volume.replacing import holder_of, living
+from rewarm.domain.volume.replacing import DeviceUse, holder_of, living
 from rewarm.domain.volume.targets import check_instance, check_stopped, choose_device
 from rewarm.ports.instances import Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.restore import stop_if_cancelled
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import state
-from rewarm.steps.replace.device_look import LookPorts
-from rewarm.steps.volume.bring_online import bring_online
+from rewarm.steps.replace.device_look import WAIT_SECONDS as LOOK_SECONDS
+from rewarm.steps.replace.device_look import Look, LookPorts, ask, reply
 
 WAIT_SECONDS = 2
 PATIENCE = timedelta(minutes=15)
@@ -46,7 +52,7 @@ def attach_volume(
     event: AttachVolumeEvent,
     ports: AttachVolumePorts,
 ) -> AttachVolumeResult:
-    """Attaches once; later calls look whether it is done.
+    """Attaches once; later calls check whether that is done.
 
     Raises DeviceInUseError, TargetNotUsableError, TargetNotFoundError, VolumeFailedError,
     RestoreCancelledError.
@@ -78,14 +84,14 @@ def attach_volume(
 
 
 def _taken_over(volume: VolumeAssignment) -> ReplacedVolume | None:
-    """The volume that has just left this device; a root volume leaves later, and another one."""
+    """The volume that has just left this device; a root volume is swapped later, at another device."""
     return None if volume.swaps_root else volume.replaces
 
 
 def _attached_at_once(volume: VolumeAssignment, volume_id: str, device: str, volumes: VolumeStore) -> bool:
-    """Whether EC2 took it: EC2 checks all that a look would, and looks are what EC2 answers few of.
+    """Attaches without describing first: EC2 makes the same checks, and describe calls are throttled.
 
-    False where EC2 refused, and where the place of another volume is taken: a look says why, or whether.
+    Returns False if EC2 refused, and for the place of another volume: then describing shows why.
     """
     if _taken_over(volume) is not None or volume.starts_instance or volume.instance_id is None:
         return False
@@ -97,7 +103,7 @@ def _attached_at_once(volume: VolumeAssignment, volume_id: str, device: str, vol
 
 
 def _check_target(volume: VolumeAssignment, device: str, instance: Instance) -> None:
-    """Raises DeviceInUseError, TargetNotUsableError."""
+    """Checks that the device can be used. Raises DeviceInUseError, TargetNotUsableError."""
     if not volume.starts_instance:
         check_instance(instance)
         if _taken_over(volume) is None:
@@ -110,7 +116,7 @@ def _check_target(volume: VolumeAssignment, device: str, instance: Instance) -> 
 
 
 def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) -> bool:
-    """False while EC2 shows the replaced volume in its place, though it has left. Raises DeviceInUseError."""
+    """False while EC2 still shows the replaced volume, which has left its place. Raises DeviceInUseError."""
     holder = holder_of(device, instance.devices)
     if holder == old and not living(volumes.get(old)):
         return False
@@ -123,7 +129,7 @@ def _is_free(old: str, device: str, instance: Instance, volumes: VolumeStore) ->
 
 
 def _keep_on_termination(volume: VolumeAssignment, ours: Attachment, volumes: VolumeStore) -> None:
-    """What the instance's end means for the replaced volume, or the source's, it means for the new one."""
+    """Gives the new volume the DeleteOnTermination of the replaced volume, or of the source's."""
     old = _taken_over(volume)
     if ours.state != "attached" or not (old or volume.delete_on_termination):
         return
@@ -152,9 +158,66 @@ def _attachment_to(volume: Volume, instance_id: str) -> Attachment | None:
 
 
 def _check_unattached(volume: Volume) -> None:
-    """A volume of ours on another instance: somebody took it before we could."""
+    """Raises VolumeFailedError if somebody has attached the new volume to another instance."""
     others = [attachment.instance_id for attachment in volume.attachments if attachment.state != "detached"]
     if others and not volume.settings.multi_attach:
         raise VolumeFailedError(f"{volume.volume_id} is attached to {', '.join(others)} already")
     if volume.state not in {"available", "in-use"}:
         raise VolumeFailedError(f"{volume.volume_id} is {volume.state} instead of available")
+
+
+def bring_online(
+    event: AttachVolumeEvent, attached: AttachVolumeResult, ports: LookPorts, table: RestoreTable
+) -> AttachVolumeResult:
+    """Sends the command once; later calls check whether it has ended. Returns `attached` when it has."""
+    wished = _wished(event, table)
+    look = _sent(event)
+    try:
+        if look is None:
+            look = _send(event, wished, ports)
+            use = None
+        else:
+            use = reply(look, now=event.now, commands=ports.commands)
+    except (AgentUnreachableError, TargetNotUsableError) as error:
+        return attached.model_copy(update={"online_problem": str(error)})
+    if use is not None:
+        points = list(use.mount_paths)
+        return attached.model_copy(update={"mount_points": points, "online_problem": _problem(use, wished)})
+    return AttachVolumeResult(
+        attached=False,
+        wait_seconds=LOOK_SECONDS,
+        device=attached.device,
+        command_id=look.command_id,
+        asked_at=look.asked_at,
+    )
+
+
+def _wished(event: AttachVolumeEvent, table: RestoreTable) -> str:
+    """The path of the request; else the only path of the replaced volume; empty for any."""
+    asked = event.request.target.mount_path
+    if asked is not None or event.volume.replaces is None:
+        return asked or ""
+    replaced = VolumeNotes(table, event.restore_id, event.volume.index).read().replaced
+    before = DeviceUse(tuple(replaced.unmounted)).mount_paths
+    return before[0] if len(before) == 1 else ""
+
+
+def _send(event: AttachVolumeEvent, wished: str, ports: LookPorts) -> Look:
+    instance_id = event.volume.instance_id or ""
+    instance = ports.instances.get(instance_id)
+    if not instance.ssm_online:
+        raise AgentUnreachableError(instance.reach_in_words)
+    return ask(event.volume_id, instance_id, "online", mount_path=wished, now=event.now, ports=ports)
+
+
+def _sent(event: AttachVolumeEvent) -> Look | None:
+    previous = event.previous
+    if previous is None or previous.command_id is None or previous.asked_at is None:
+        return None
+    return Look(previous.command_id, event.volume.instance_id or "", event.volume_id, previous.asked_at)
+
+
+def _problem(use: DeviceUse, wished: str) -> str | None:
+    if wished and not use.is_mounted_at(wished):
+        return use.problem or f"Windows has not mounted it at {wished}"
+    return None if use.mount_paths else "the disk is online, but Windows has given it no drive letter"

@@ -1,4 +1,4 @@
-"""State `Check Volume`: is the volume available, and did fast snapshot restore do it any good?"""
+"""State `Check Volume`: is the volume available, and was it created by fast snapshot restore?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rewarm.steps.registration import state
 
 FIRST_WAIT_SECONDS, LATER_WAIT_SECONDS = 2, 5
 EARLY = timedelta(seconds=15)
-"""A volume is usually there within seconds; after that, looks are less frequent."""
+"""A volume is usually available within seconds; after that, checks are less frequent."""
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeVolumes may not show at once what CreateVolume has made (EC2 is eventually consistent)."""
 CREATION_PATIENCE = timedelta(minutes=30)
@@ -80,6 +80,6 @@ def check_volume(
 
 
 def _age(made: MadeVolume, event: CheckVolumeEvent) -> timedelta | None:
-    """How long ago we made it; None where the record does not say."""
+    """How long ago we made it; None if the record does not say."""
     is_known = made.created_at is not None and made.volume_id == event.volume_id
     return event.now - made.created_at if is_known and made.created_at else None

@@ -1,4 +1,4 @@
-"""State `Create Volume`: one volume, however often the state is retried."""
+"""State `Create Volume`: creates one volume, however often the state is retried."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from rewarm.contracts.base import Contract, StepEvent
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.values import Boost, Plan, VolumeAssignment
+from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import (
     BoostUnavailableError,
     QuotaExceededError,
@@ -18,7 +18,7 @@ from rewarm.domain.errors import (
     VolumeCopyUnavailableError,
     VolumeNotFoundError,
 )
-from rewarm.domain.model import Strategy, VolumeSettings
+from rewarm.domain.model import Boost, Strategy, VolumeSettings
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ATTEMPT_TAG, DRILL_TAG, STRATEGY_TAG
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
@@ -98,9 +98,9 @@ def create_volume(
 
 
 def _encrypted(event: CreateVolumeEvent, settings: VolumeSettings) -> VolumeSettings:
-    """EC2 encrypts the volume of an encrypted snapshot by itself, but an empty one only where it is asked to.
+    """Asks for encryption of an empty volume; EC2 encrypts volumes of encrypted snapshots by itself.
 
-    A key is of one Region, so a snapshot of another one leaves the default key.
+    A key belongs to one Region, so for a snapshot of another Region the default key is used.
     """
     volume = event.volume
     if event.plan.strategy is not Strategy.DIRECT_WRITE or not volume.snapshot_encrypted:
@@ -132,9 +132,9 @@ def _known(event: CreateVolumeEvent, record: VolumeNotes) -> KnownVolume:
 
 
 def _create(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeStore, token: str) -> str:
-    """With a boost, every refusal of the settings or the quota is taken to be its fault.
+    """Creates the volume. With a boost, a refusal of the settings or the quota counts as the boost's fault.
 
-    If it was innocent, the next plan meets the same refusal again.
+    If it was not, the next plan gets the same refusal.
     """
     boost = event.plan.boost
     try:
@@ -148,12 +148,12 @@ def _create(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeS
     except (QuotaExceededError, RequestRefusedError) as error:
         if boost is None:
             raise
-        words = performance_of(boost.values()).in_words
+        words = performance_of(boost).in_words
         raise BoostUnavailableError(f"{words} cannot be had: {error}") from error
 
 
 def _boosted(settings: VolumeSettings, boost: Boost) -> VolumeSettings:
-    """The tag comes with the volume: whatever happens next, it says what to go back to."""
+    """The boosted settings, with a tag from the beginning that says which settings to go back to."""
     return replace(
         settings,
         volume_type=boost.volume_type,
@@ -164,7 +164,7 @@ def _boosted(settings: VolumeSettings, boost: Boost) -> VolumeSettings:
 
 
 def _copy(event: CreateVolumeEvent, settings: VolumeSettings, volumes: VolumeStore, token: str) -> str:
-    """A copy of the source volume as it is now; the source may have grown since the snapshot."""
+    """Copies the source volume as it is now; it may have grown since the snapshot."""
     source_id = event.volume.source_volume_id
     if source_id is None:
         raise VolumeCopyUnavailableError(f"{event.volume.snapshot_id} names no source volume to copy")
@@ -187,7 +187,7 @@ def _boost(event: CreateVolumeEvent, volume_id: str) -> JsonObject | None:
     return {
         "volumeId": volume_id,
         "state": "boosted",
-        "boosted": performance_of(event.plan.boost.values()).in_words,
+        "boosted": performance_of(event.plan.boost).in_words,
         "target": performance_of(event.volume.volume.settings()).in_words,
         "targetSettings": performance_of(event.volume.volume.settings()).as_text,
         "at": iso(event.now),
@@ -195,7 +195,7 @@ def _boost(event: CreateVolumeEvent, volume_id: str) -> JsonObject | None:
 
 
 def client_token(restore_id: str, index: int, attempt: int) -> str:
-    """The same for a retried state, another for the next plan: EC2 refuses a token with other parameters."""
+    """A token that differs only for another plan, because EC2 refuses a token with other parameters."""
     return hashlib.sha256(f"{restore_id}/{index}/{attempt}".encode()).hexdigest()[:TOKEN_LENGTH]
 
 

@@ -1,45 +1,158 @@
-"""Gives back what costs extra: a boost and fast snapshot restore.
+"""What a volume costs beside itself, and how it is given back: a copied snapshot, a boost, fast restore.
 
-A boost is taken back by lowering the volume to the settings that it was ordered with. EC2 takes four
-modifications of a volume in 24 hours, and ModifyVolume has no client token. So what EC2 says of the volume
-decides what is left to do: however often this is asked, one modification is started.
+The copy of another Region's snapshot is made once, waited for, and given back; for `Prepare Snapshot`.
+CopySnapshot has no idempotency token (botocore). So the record says that we are about to ask, and a copy
+whose id was lost is found by its tags and proven by its description, which only the call that makes it sets.
+Only if none appears for two minutes a second one is asked for.
+
+A boost ends when the volume is lowered to the ordered settings. EC2 accepts four modifications of a volume in
+24 hours, and ModifyVolume has no client token. So EC2's description of the volume decides what is left to do:
+however often this is called, one modification is started.
 
 Fast snapshot restore costs by the hour until it is disabled.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Literal
 
+from rewarm.contracts.events import PrepareSnapshotEvent
+from rewarm.contracts.values import CopiedSnapshot
 from rewarm.domain.errors import (
     ModificationPostponedError,
     RestoreError,
     ServiceUnavailableError,
+    SnapshotNotUsableError,
     ThrottledError,
     VolumeNotFoundError,
 )
-from rewarm.domain.model import Volume
+from rewarm.domain.model import CopyOrder, Snapshot, Volume
 from rewarm.domain.units import iso
-from rewarm.domain.volume.leftovers import FastRestoreClaim
-from rewarm.domain.volume.performance import BOOST_TAG, Performance, VolumeModification, parse_performance
+from rewarm.domain.volume.leftovers import COPY_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG, FastRestoreClaim
+from rewarm.domain.volume.performance import (
+    BOOST_TAG,
+    PerformanceSettings,
+    VolumeModification,
+    parse_performance,
+)
+from rewarm.domain.volume.proof import CREATION_TAG, copy_description, own_copies
+from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
-from rewarm.ports.snapshots import FastSnapshotRestores
+from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeModifications, VolumeStore
-from rewarm.steps.record.volume import KnownFastRestore, VolumeNotes, fast_restore_user
+from rewarm.steps.record.volume import KnownFastRestore, SnapshotCopy, VolumeNotes, fast_restore_user
 
+APPEARANCE_PATIENCE = timedelta(minutes=2)
+"""DescribeSnapshots may not show what CopySnapshot has just made."""
+WAIT_SECONDS = (15, 600)
+"""Half of what is left, within these bounds: some 300 looks in 48 hours, and a close one at the end."""
 UNDER_WAY = "the modification is under way"
 LATER = (ThrottledError, ServiceUnavailableError, ModificationPostponedError)
 
 
 @dataclass(frozen=True, slots=True)
+class Copying:
+    """How far it is; `snapshot_id` is there once the copy is complete."""
+
+    snapshot_id: str | None
+    wait_seconds: int
+    state: str
+
+
+def copy_snapshot(
+    event: PrepareSnapshotEvent,
+    source: CopiedSnapshot,
+    *,
+    copies: SnapshotCopies,
+    table: RestoreTable,
+    stack_name: str,
+) -> Copying:
+    """Starts the copy, or looks how far it is. Raises SnapshotNotUsableError."""
+    index, record = event.volume.index, VolumeNotes(table, event.restore_id, event.volume.index)
+    noted = record.read().snapshot_copy
+    found_copies = copies.of_restore(event.restore_id, index) if noted.asked_at else []
+    made = list(own(found_copies, event.restore_id, index, noted))
+    found = _found(noted, made)
+    minutes = event.plan.copy_minutes or 0
+    if found is None and _is_due(noted, event.now):
+        asked: JsonObject = {"askedAt": iso(event.now), "of": source.snapshot_id, "region": source.region}
+        record.note_snapshot_copy(asked)
+        started = copies.start(_order(event, source, minutes, stack_name))
+        record.note_snapshot_copy({**asked, "snapshotId": started})
+    if found is None:
+        return Copying(None, WAIT_SECONDS[0], "copying")
+    if found.state == "error":
+        raise SnapshotNotUsableError(
+            f"the copy {found.snapshot_id} of {source.snapshot_id} from {source.region} failed: "
+            f"{found.state_message or 'EC2 gives no reason'}"
+        )
+    if found.state == "completed":
+        return Copying(found.snapshot_id, WAIT_SECONDS[0], "copied")
+    left = (found.started_at + timedelta(minutes=minutes) - event.now).total_seconds()
+    low, high = WAIT_SECONDS
+    wait = max(low, min(high, math.ceil(left / 2)))
+    return Copying(None, wait, f"copying, {found.progress_percent} % done")
+
+
+def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table: RestoreTable) -> list[str]:
+    """Deletes what was copied for the volume, and returns it in words. Does nothing where nothing was."""
+    noted = VolumeNotes(table, restore_id, index).read().snapshot_copy
+    if noted.asked_at is None:
+        return []
+    found = list(own(copies.of_restore(restore_id, index), restore_id, index, noted))
+    for snapshot in found:
+        copies.delete(snapshot.snapshot_id)
+    return [f"snapshot copy {snapshot.snapshot_id}" for snapshot in found]
+
+
+def own(tagged: Sequence[Snapshot], restore_id: str, index: int, noted: SnapshotCopy) -> Iterator[Snapshot]:
+    """The copies that were made for the volume."""
+    if noted.asked_at is None:
+        return iter(())
+    description = copy_description(noted.of, noted.region, restore_id, index)
+    return own_copies(tagged, noted.snapshot_id, description, noted.asked_at)
+
+
+def _found(noted: SnapshotCopy, made: list[Snapshot]) -> Snapshot | None:
+    """The one that the record names, else the first of them."""
+    ordered = sorted(made, key=lambda snapshot: (snapshot.started_at, snapshot.snapshot_id))
+    named = [snapshot for snapshot in ordered if snapshot.snapshot_id == noted.snapshot_id]
+    return next(iter([*named, *ordered]), None)
+
+
+def _is_due(noted: SnapshotCopy, now: datetime) -> bool:
+    return noted.asked_at is None or now - noted.asked_at > APPEARANCE_PATIENCE
+
+
+def _order(event: PrepareSnapshotEvent, source: CopiedSnapshot, minutes: int, stack_name: str) -> CopyOrder:
+    return CopyOrder(
+        snapshot_id=source.snapshot_id,
+        region=source.region,
+        minutes=minutes,
+        kms_key_id=event.volume.volume.kms_key_id,
+        tags={
+            COPY_TAG: source.snapshot_id,
+            STACK_TAG: stack_name,
+            RESTORE_TAG: event.restore_id,
+            INDEX_TAG: str(event.volume.index),
+            CREATION_TAG: event.restore_id,
+        },
+        description=copy_description(source.snapshot_id, source.region, event.restore_id, event.volume.index),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Lowering:
-    """What became of it: `lowered`, `lowering` (ask again later) or `not-lowered` (asking does not help)."""
+    """What became of the boost: `lowered`, `lowering` (call again) or `not-lowered` (for good)."""
 
     state: Literal["lowering", "lowered", "not-lowered"]
     reason: str = ""
     accepted: bool = False
-    """EC2 has taken the modification; from its start the lower settings are billed."""
+    """EC2 has accepted the modification; from its start the lower settings are billed."""
 
 
 def lower(
@@ -49,7 +162,7 @@ def lower(
     volumes: VolumeStore,
     modifications: VolumeModifications,
 ) -> Lowering:
-    """Never raises: a volume that is at full speed must not fail for what it costs.
+    """Lowers the volume. Never raises, because a volume at full speed must not fail for what it costs.
 
     `target` is what to go back to, by the plan or the record; the volume's tag may say anything.
     """
@@ -64,7 +177,7 @@ def lower(
 
 
 def _lower(
-    volume: Volume, target: Performance, volumes: VolumeStore, modifications: VolumeModifications
+    volume: Volume, target: PerformanceSettings, volumes: VolumeStore, modifications: VolumeModifications
 ) -> Lowering:
     change = modifications.latest(volume.volume_id)
     if _is_in_force(volume, target, change):
@@ -74,14 +187,14 @@ def _lower(
     return Lowering("lowering", UNDER_WAY, accepted=True)
 
 
-def _is_in_force(volume: Volume, target: Performance, change: VolumeModification | None) -> bool:
+def _is_in_force(volume: Volume, target: PerformanceSettings, change: VolumeModification | None) -> bool:
     if change is not None and change.in_force and target.fits(change.target):
         return True
     return (change is None or not change.under_way) and target.fits(volume.settings)
 
 
 def _without_tag(volume: Volume, volumes: VolumeStore) -> Lowering:
-    """The tag says that there is something to lower; it goes last."""
+    """Removes the tag last, because it says that there is something to lower."""
     try:
         if BOOST_TAG in volume.settings.tags:
             volumes.untag(volume.volume_id, BOOST_TAG)
@@ -98,7 +211,7 @@ class ReturnedFastRestore:
 
     released: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
-    """It stays on, because somebody else enabled it, and costs money."""
+    """What stays enabled and costs money, because somebody else enabled it."""
 
 
 def release_fast_restore(
@@ -111,8 +224,8 @@ def release_fast_restore(
 ) -> ReturnedFastRestore:
     """Disables it at `place`, a snapshot and an Availability Zone, if we enabled it and no volume needs it.
 
-    The record's notes about this volume are deleted last: a retry after a failed call must find them. Raises
-    ThrottledError and ServiceUnavailableError.
+    The record's notes about it are deleted last, so that a retry finds them. Raises ThrottledError and
+    ServiceUnavailableError.
     """
     user = fast_restore_user(restore_id, index)
     record = VolumeNotes(table, restore_id, index)
@@ -144,7 +257,7 @@ def _disable(
 
 
 def claim_again(user: str, place: tuple[str, str], noted: KnownFastRestore, table: RestoreTable) -> None:
-    """Writes the table's claim once more where it is lost, from what is noted of the volume."""
+    """Writes a lost claim to the table again, from the volume's record."""
     enabling_time = noted.enabling_time
     if enabling_time is None:
         return

@@ -1,7 +1,7 @@
-"""State `Prepare Snapshot`: the copy of a foreign snapshot, fast snapshot restore with a credit, and a turn.
+"""State `Prepare Snapshot`: copies a foreign snapshot, and waits for a credit or for the volume's turn.
 
-A volume at a provisioned rate waits for its turn where the plan gives the Region's quota to others first. A
-volume made with less than one credit is cold, and EC2 says nothing of it; so the credit is waited for.
+A volume at a provisioned rate waits for its turn if the plan gives the Region's quota to others first. A
+volume made with less than one credit is cold, and EC2 does not say so; so the credit is waited for.
 """
 
 from __future__ import annotations
@@ -23,21 +23,20 @@ from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.record.volume import KnownFastRestore, VolumeNotes, fast_restore_user
 from rewarm.steps.registration import state
-from rewarm.steps.volume.copy_snapshot import copy_snapshot
-from rewarm.steps.volume.extras import claim_again
+from rewarm.steps.volume.extras import claim_again, copy_snapshot
 
 RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 WAIT_SECONDS = (15, 300)
 CREDIT_METRIC_PATIENCE = timedelta(minutes=15)
-"""Where CloudWatch shows no credits for so long after they are due, the documented fill rate counts."""
+"""If CloudWatch shows no credits for so long after they are due, the documented fill rate counts."""
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeFastSnapshotRestores may not show what EnableFastSnapshotRestores has just done."""
 CREDIT_WINDOW = timedelta(minutes=5)
-"""So long a credit that a volume has used may still stand in CloudWatch's balance (a datapoint a minute)."""
+"""How long CloudWatch's balance may still have a credit that a volume has used (a datapoint a minute)."""
 TURN_SECONDS = 60
 OVERRUN_FACTOR = 3
 OVERRUN = timedelta(hours=1)
-"""Three times as long as AWS says, and an hour more, is long enough: another plan takes over."""
+"""After three times as long as AWS says and an hour more, another plan takes over."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +82,7 @@ def prepare_snapshot(
 
 
 def _its_turn(event: PrepareSnapshotEvent) -> PrepareSnapshotResult:
-    """Whether the volumes before it have had the time that the plan gives them."""
+    """Whether it is the volume's turn: the volumes before it have had the time that the plan gives them."""
     left = timedelta(0) if event.plan.start_at is None else event.plan.start_at - event.now
     return PrepareSnapshotResult(
         ready=left <= timedelta(0), wait_seconds=_wait(left, least=1), state="queued", enabled_by_us=False
@@ -118,7 +117,7 @@ def _prepared(event: PrepareSnapshotEvent, ports: PrepareSnapshotPorts) -> Prepa
 def _claim(
     event: PrepareSnapshotEvent, found: FastSnapshotRestore | None, ports: PrepareSnapshotPorts
 ) -> KnownFastRestore:
-    """Notes the claim before enabling: what a crash leaves enabled is still known to be ours."""
+    """Notes the claim before enabling, so that what a crash leaves enabled is known to be ours."""
     volume = event.volume
     if found is not None and found.state not in RUNNING:
         raise FastSnapshotRestoreUnavailableError(
@@ -128,7 +127,7 @@ def _claim(
     place = (volume.snapshot_id, volume.availability_zone)
     asked_at = ports.fast_restores.absent_at(*place) if found is None else None
     user = fast_restore_user(event.restore_id, volume.index)
-    # Both notes of it may be lost; then the state machine knows what the call before answered.
+    # Both notes of it may be lost; then the state machine has the answer of the last call.
     was_ours = found is not None and event.previous is not None and event.previous.enabled_by_us
     enabling_time = ports.fast_restores.enabling_time(*place) if was_ours else None
     ports.table.claim_fast_snapshot_restore(*place, user, asked_at=asked_at, enabling_time=enabling_time)
@@ -146,27 +145,27 @@ def _claim(
 
 
 def _enable(place: tuple[str, str], asked_at: datetime, ports: PrepareSnapshotPorts) -> bool:
-    """False where somebody else did so before we asked: then it is theirs, and stays."""
+    """Enables it; False if somebody else enabled it before, so that it stays."""
     try:
         enabling_time = ports.fast_restores.enable(*place)
     except FastSnapshotRestoreUnavailableError:
-        # Also where an earlier try of the same call did it, and its answer was lost.
+        # An earlier try of the same call may have enabled it and lost its answer.
         enabling_time = ports.fast_restores.enabling_time(*place)
         if enabling_time is None or came_of(asked_at, enabling_time):
             ports.table.note_fast_snapshot_restore(*place, asked_at=asked_at, enabling_time=enabling_time)
         raise
-    # Where EC2 gives no time, what we asked for says whether it is ours.
+    # If EC2 gives no time, it is ours, because we asked for it.
     if enabling_time is None:
         return True
     is_ours = came_of(asked_at, enabling_time)
     if is_ours:
         ports.table.note_fast_snapshot_restore(*place, asked_at=asked_at, enabling_time=enabling_time)
-    # Otherwise the question stays noted: whoever gives it back says that it stays on.
+    # Otherwise the claim stays noted, and whoever releases it reports that it stays enabled.
     return is_ours
 
 
 def _own_since(place: tuple[str, str], ports: PrepareSnapshotPorts) -> datetime | None:
-    """When this stack enabled it, for this volume or another one; None where somebody else did."""
+    """When this stack enabled it, for any volume; None if somebody else did."""
     claim = ports.table.claim(*place)
     if claim is None or not claim.may_be_on:
         return None
@@ -198,7 +197,7 @@ def _stop_if_overdue(since: datetime, event: PrepareSnapshotEvent) -> None:
 
 
 def _take_credit(event: PrepareSnapshotEvent, found: FastSnapshotRestore | None, table: RestoreTable) -> bool:
-    """Several volumes of one snapshot see the same balance, but each needs its own credit."""
+    """Takes a credit: volumes of one snapshot see the same balance, but each needs its own credit."""
     return table.take_fast_snapshot_restore_credit(
         event.volume.snapshot_id,
         event.volume.availability_zone,
@@ -210,7 +209,7 @@ def _take_credit(event: PrepareSnapshotEvent, found: FastSnapshotRestore | None,
 
 
 def _judge(found: FastSnapshotRestore | None, size_gib: int, now: datetime) -> tuple[bool, int]:
-    """Whether a volume would be fast now, and else how long to wait."""
+    """Whether a volume would be fast now, and if not, how long to wait."""
     fill = timedelta(hours=1 / fsr_credits_per_hour(size_gib))
     if found is None or found.state != "enabled":
         return False, _wait((_optimizing(size_gib) + fill) / 4)
@@ -228,5 +227,5 @@ def _optimizing(size_gib: int) -> timedelta:
 
 
 def _wait(duration: timedelta, *, least: int = WAIT_SECONDS[0]) -> int:
-    """Whole seconds that are not over before `duration` is: to look once more would take another wait."""
+    """Whole seconds, rounded up, because a check that comes too early costs another wait."""
     return max(least, min(WAIT_SECONDS[1], math.ceil(duration.total_seconds())))

@@ -1,4 +1,4 @@
-"""State `Release`: disables fast snapshot restore and ends a boost. From here on nothing is cancelled.
+"""State `Release`: disables fast snapshot restore and ends a boost. From here on nobody can cancel.
 
 A ready volume never fails because something cannot be released: the message lists what still costs money.
 If this step fails for good, the state machine continues to the ready message, which says so.
@@ -22,13 +22,12 @@ from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeModifications, VolumeStore
 from rewarm.steps.record.restore import ENDED, RestoreNotes
 from rewarm.steps.registration import state
-from rewarm.steps.volume.copy_snapshot import delete_copies
-from rewarm.steps.volume.extras import lower, release_fast_restore
+from rewarm.steps.volume.extras import delete_copies, lower, release_fast_restore
 
 WAIT_SECONDS = 10
 PATIENCE = timedelta(minutes=15)
 """EBS user guide, "Monitor the progress of volume modifications": `optimizing` is reached within seconds to
-minutes; the message that the volume is ready waits no longer."""
+minutes. The message that the volume is ready waits no longer."""
 
 
 class ReleaseEvent(StepEvent):
@@ -57,7 +56,7 @@ def release(
     event: ReleaseEvent,
     ports: ReleasePorts,
 ) -> ReleaseResult:
-    """Idempotent; does nothing for strategies that leave nothing running. Raises RestoreCancelledError."""
+    """Releases what the strategy left running, if anything. Idempotent. Raises RestoreCancelledError."""
     record = RestoreNotes(ports.table, event.restore_id)
     if not record.mark_settled(event.volume.index):
         raise RestoreCancelledError(ENDED)
@@ -72,8 +71,8 @@ def release(
     left = [*(event.previous.left if event.previous else []), *returned.left]
     boost = _release_boost(event, ports.volumes, ports.modifications)
     if boost is not None:
-        told = {"volumeId": event.volume_id, **boost.to_json(), "at": iso(event.now)}
-        record.volume(event.volume.index).note_boost(told)
+        noted = {"volumeId": event.volume_id, **boost.to_json(), "at": iso(event.now)}
+        record.volume(event.volume.index).note_boost(noted)
     if boost is not None and boost.state == "lowered":
         now.append(f"boost of {event.volume_id} taken back: {boost.target} instead of {boost.boosted}")
     return ReleaseResult(
@@ -103,7 +102,7 @@ def _release_boost(
         state, reason = "not-lowered", f"not within {duration_text(waited.total_seconds())}: {reason}"
     return BoostRelease(
         state=state,
-        boosted=performance_of(event.plan.boost.values()).in_words,
+        boosted=performance_of(event.plan.boost).in_words,
         target=target.in_words,
         reason=reason,
     )

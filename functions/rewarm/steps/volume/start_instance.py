@@ -1,8 +1,8 @@
-"""States `Start Instance` and `Start Instance Check`: a stopped instance at work again with its new volumes.
+"""States `Start Instance` and `Start Instance Check`: starts a stopped instance with its new volumes.
 
-Each volume's execution asks. The instance is started once all volumes of the restore are attached. It is up
-when Systems Manager hears from it or EC2's status checks have passed. The warm-up begins then; the status
-checks are waited for after the measurement.
+Each volume's execution asks for it. The instance is started once all volumes of the restore are attached. It
+is up when Systems Manager hears from it or EC2's status checks have passed. Then the warm-up begins; the
+status checks are waited for after the measurement.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from rewarm.domain.units import clock_text, duration_text, iso
 from rewarm.domain.volume.replacing import STARTED_TAG
 from rewarm.domain.volume.targets import check_stopped
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.restore import KnownInstance, KnownRestore, RestoreNotes, stop_if_cancelled
+from rewarm.steps.record.restore import KnownInstance, KnownRestore, RestoreNotes
 from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.replace.started import StartedPorts, untag
 
 WAIT_SECONDS = (3, 30)
 LONGEST_WAIT_FOR_OTHERS_SECONDS = 300
-"""Other volumes may take two days. An execution may write 25,000 events, so it cannot look twice a minute."""
+"""Other volumes may take two days, and 25,000 events of an execution allow no check twice a minute."""
 UP_PATIENCE = timedelta(minutes=20)
-"""An instance that has not answered by then is stopped again. AWS names no time for a boot."""
+"""An instance that has not answered by then is stopped again. AWS gives no time for a boot."""
 CHECK_PATIENCE = timedelta(minutes=15)
-"""EC2 makes status checks every minute (EC2 user guide, "Status checks"); it names no time for the first."""
+"""EC2 makes status checks every minute (EC2 user guide, "Status checks"), but gives no time for the first."""
 OTHERS_PATIENCE = timedelta(days=2)
-"""Longer than fast snapshot restore of the largest snapshot takes; a volume that fails is seen at once."""
+"""Longer than fast snapshot restore of the largest snapshot takes; failures of volumes are seen at once."""
 
 
 class StartInstanceResult(Contract):
-    """How far the instance is that is started with its new volumes."""
+    """The state of the instance that is started with its new volumes."""
 
     finished: bool
     wait_seconds: WaitSeconds
@@ -74,15 +74,15 @@ class StartInstancePorts(StartedPorts):
 
 @state("Start Instance", "Start Instance Check")
 def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> StartInstanceResult:
-    """Starts the instance once, and returns how far it is; later calls look.
+    """Starts the instance once, and returns its state; later calls only check.
 
     Raises InstanceNotUpError, TargetNotUsableError, TargetNotFoundError, RestoreCancelledError.
     """
-    stop_if_cancelled(ports.table, event.restore_id)
-    if event.volume.instance_id is None:
-        raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
     record = RestoreNotes(ports.table, event.restore_id)
     known = record.read()
+    known.stop_if_cancelled()
+    if event.volume.instance_id is None:
+        raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
     noted = known.instance
     if noted.state == "given-up":
         raise InstanceNotUpError(str(noted.reason))
@@ -103,13 +103,13 @@ def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> Star
         check_stopped(instance)
         begun = {"instanceId": instance.instance_id, "state": "started", "startedAt": iso(event.now)}
         if not record.replace_instance(begun, noted):
-            return _result(event, "waiting")  # another volume's execution was first, or it is cancelled
+            return _result(event, "waiting")  # another volume's execution was faster, or it is cancelled
         noted = KnownInstance.model_validate(begun)
     return _until_up(event, instance, noted, ports)
 
 
 def _missing(record: KnownRestore, event: StartInstanceEvent, ports: StartInstancePorts) -> list[int]:
-    """The volumes of the restore that EC2 does not show as attached; this one where the record is lost."""
+    """The volumes of the restore that EC2 does not show as attached; with a lost record, only this volume."""
     attached = {
         volume.volume_id
         for volume in ports.volumes.created_by(event.restore_id)
@@ -143,7 +143,7 @@ def _until_up(
     if instance.state == "running" and _is_up(instance, started_at, ports):
         up = {"state": "up", "upAt": iso(event.now)}
         if not RestoreNotes(ports.table, event.restore_id).replace_instance(up, noted):
-            return _result(event, "starting", noted)  # somebody else wrote what it is
+            return _result(event, "starting", noted)  # another execution has written the state
         untag(instance, ports.states)
         return _result(event, "up", noted.model_copy(update={"up_at": event.now}))
     if event.now - started_at > UP_PATIENCE:
@@ -163,9 +163,9 @@ def _give_up(
     event: StartInstanceEvent, instance: Instance, noted: KnownInstance, ports: StartInstancePorts
 ) -> None:
     checks = ports.states.status_checks(instance.instance_id)
-    told = [f"status checks: {checks.in_words}"] if checks else []
-    told += [instance.state_reason] if instance.state_reason else []
-    shown = f" ({'; '.join(told)})" if told else ""
+    signs = [f"status checks: {checks.in_words}"] if checks else []
+    signs += [instance.state_reason] if instance.state_reason else []
+    shown = f" ({'; '.join(signs)})" if signs else ""
     reason = (
         f"{instance.instance_id} is {instance.state}{shown}, and Systems Manager has not heard from it "
         f"{duration_text(UP_PATIENCE.total_seconds())} after its start at "
@@ -219,5 +219,5 @@ def _result(
 
 
 def _is_of(pending: StartInstanceResult, phase: str) -> bool:
-    """The result of `start` that is finished begins no wait of `check`."""
+    """Whether the result belongs to this phase: a finished result of `start` does not begin `check`."""
     return phase == "start" or not pending.finished

@@ -1,6 +1,5 @@
 """Brings a volume to full speed: sends the agent, follows it and AWS, and waits.
 
-- agent_command: the agent's command line, its place in the bucket, and that it is sent once
-- lost_instance: what is waited for and said where the instance goes away
+- agent_command: the command that runs the agent, sent once, and an instance of it that is lost
 - wake_up: ends a wait when an event of AWS arrives
 """

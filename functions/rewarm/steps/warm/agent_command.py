@@ -1,8 +1,11 @@
 """The command that runs the warm-up agent: parameters of the SSM document, for warming and for measuring.
 
-It is sent once, even if the function that sends it ends before it can say so: SendCommand has no client
-token. So a note that a command is about to be sent, and its comment, are written before it is sent. Where
-that note still stands, nobody knows what came of it, and Run Command is asked.
+SendCommand has no client token, but the command must be sent once, even if the function that sends it ends
+too early. So before a command is sent, the record notes that, with the command's comment. If that note is
+still there later, Run Command is asked what became of the command.
+
+Its instance may go away. Run Command shows the command of such an instance as in progress. When the instance
+is back, its SSM agent runs the document again (amazon-ssm-agent, processor.go).
 """
 
 from __future__ import annotations
@@ -19,9 +22,13 @@ from rewarm.domain.errors import (
     InstanceAwayError,
     RestoreError,
     ServiceUnavailableError,
+    TargetNotFoundError,
     TargetNotUsableError,
+    VolumeFailedError,
 )
-from rewarm.domain.units import iso
+from rewarm.domain.model import Instance, Volume
+from rewarm.domain.ready.readiness import misplaced
+from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.extents import most_bytes
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
@@ -30,28 +37,34 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.volume import Sending, VolumeNotes
 
 DELIVERY_SECONDS = 300
-"""SSM tries for so long to reach the instance (botocore: ssm SendCommand TimeoutSeconds, at least 30)."""
+"""How long SSM tries to reach the instance (botocore: ssm SendCommand TimeoutSeconds, at least 30)."""
 MIN_EXECUTION_SECONDS = 600
 MAX_EXECUTION_SECONDS = 172_800
 """Systems Manager user guide, aws:runShellScript: at most 48 h; more silently becomes 3,600 s."""
 NO_URL = "none"
-"""What the document takes for an address where there is nothing to load."""
+"""The document's value for no address."""
 MAX_URL_SECONDS = 604_800
 """Amazon S3 user guide, "Presigned URLs": seven days at most."""
 
 ANSWER_AFTER = timedelta(seconds=19)
-"""A command may be sent so long after its note: connecting and the answer take it (adapters/clients.py)."""
+"""How long after its note a command may be sent, by the time limits of the call (adapters/clients.py)."""
 SHOWN_AFTER = timedelta(seconds=15)
-"""SSM shows a new command a little late; how late is not documented. After this time it was never sent."""
+"""SSM shows a new command late; how late is not documented. After this time it was never sent."""
 NOTED_WITHIN = timedelta(seconds=5)
-"""A note that took longer to write has too early a time, and is written again."""
+"""A note that took longer to write has a wrong time, and is written again."""
+PATIENCE = timedelta(minutes=10)
+"""EC2 user guide, "Reboot your instance": a few minutes; Windows with updates takes longer."""
+SHORTEST_STALL = timedelta(minutes=30)
+"""First reads of over a minute were seen, and DescribeVolumeStatus lags by 5, so half an hour is safe."""
+LOOK_AFTER = timedelta(minutes=2)
+"""If the agent, which reports every two seconds, is silent for so long, its instance is checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentCommand:
-    """What the agent is to do. Without `progress_key` it reports nothing before its end.
+    """What the agent has to do. Without `progress_key` it reports only its end.
 
-    `first_key` is a list of extents that it reads before the others.
+    `first_key` is a list of extents that it reads first.
     """
 
     action: str
@@ -76,7 +89,7 @@ class AgentPorts:
 
 @dataclass(frozen=True, slots=True)
 class AgentTarget:
-    """The volume that the agent works on, and for whom. `turn` distinguishes commands of one action."""
+    """The agent's volume and restore. `turn` distinguishes commands of one action."""
 
     volume: VolumeAssignment
     volume_id: str
@@ -84,12 +97,12 @@ class AgentTarget:
     turn: str
 
     def comment(self, action: str) -> str:
-        """What the command is called; botocore SendCommand: Comment has at most 100 characters."""
+        """The command's comment; botocore SendCommand: Comment has at most 100 characters."""
         return f"rewarm {action} {self.volume_id} {self.turn} for {self.restore_id}"[:100]
 
 
 def send(command: AgentCommand, target: AgentTarget, ports: AgentPorts) -> str:
-    """The command's id; once for each action and turn. Whoever notes the id takes `sending` away.
+    """Sends the command once for each action and turn; returns its id. Noting the id removes `sending`.
 
     Raises AgentUnreachableError, InstanceAwayError, TargetNotUsableError.
     """
@@ -142,10 +155,10 @@ def _download(key: str | None, expires_seconds: int, ports: AgentPorts) -> str:
 
 @contextmanager
 def ended_unless_noted(command_id: str, instance_id: str, commands: Commands) -> Iterator[None]:
-    """Around the note of a command that was sent without `send`: one of which nobody knows, nobody would end.
+    """Cancels a command that was sent without `send` if noting it fails: nobody else could end it.
 
-    A retried state sends another one, as SendCommand has no client token. What `send` has sent is never
-    cancelled so: the retried state finds it, and Run Command may list it as running for a while yet.
+    A retried state sends another one, because SendCommand has no client token. A command of `send` is not
+    cancelled: the retried state finds it, and Run Command may still list it as running for a while.
     """
     try:
         yield
@@ -156,12 +169,12 @@ def ended_unless_noted(command_id: str, instance_id: str, commands: Commands) ->
 
 
 def plain_number(value: float) -> str:
-    """The agent takes no exponent, and `g` writes one, and cuts to six digits."""
+    """The number without exponent, which the agent does not accept; `g` writes one and cuts to six digits."""
     return f"{value:.3f}".rstrip("0").rstrip(".")
 
 
 def bytes_to_read(request: RestoreRequest, volume: VolumeAssignment) -> int:
-    """Returns how many bytes the agent reads of the volume: at most, if the scope is `used`."""
+    """How many bytes the agent reads of the volume; with the scope `used`, at most so many."""
     size_gib = volume.volume.size_gib
     return most_bytes(request.warm_up.scope, written_blocks=volume.written_blocks, size_gib=size_gib)
 
@@ -170,9 +183,9 @@ def bytes_to_read(request: RestoreRequest, volume: VolumeAssignment) -> int:
 def about_to_send(
     restore_id: str, index: int, note: JsonObject, *, commands: Commands, table: RestoreTable
 ) -> Iterator[None]:
-    """Around SendCommand, which may have its effect from `since` to `until`.
+    """Notes around SendCommand that it may take effect from `since` to `until`.
 
-    Whoever notes the command's id takes the note away.
+    Noting the command's id removes the note.
     """
     record = VolumeNotes(table, restore_id, index)
 
@@ -187,7 +200,7 @@ def about_to_send(
     try:
         yield
     except ServiceUnavailableError:
-        # It may have been sent all the same, but no later than now.
+        # The command may have been sent nevertheless, but no later than now.
         with suppress(RestoreError):
             noted(since, commands.time())
         raise
@@ -198,7 +211,7 @@ def about_to_send(
 
 
 def sent_before(standing: Sending, comment: str | None, commands: Commands) -> str | None:
-    """The command with this comment that nobody noted; others that nobody noted are cancelled.
+    """The command with this comment that was not noted; cancels other commands that were not noted.
 
     Raises ServiceUnavailableError while SSM may not show it yet.
     """
@@ -216,3 +229,69 @@ def sent_before(standing: Sending, comment: str | None, commands: Commands) -> s
         if command is not kept and not command.is_over:
             commands.cancel(command.command_id, standing.instance_id)
     return kept.command_id if kept else None
+
+
+def stall_patience(request: RestoreRequest, usual: timedelta = SHORTEST_STALL) -> timedelta:
+    """How long there may be no progress, unless the request says otherwise."""
+    wanted = request.readiness.stalled_after_minutes
+    return usual if wanted is None else timedelta(minutes=wanted)
+
+
+def is_reachable(instance: Instance, *, away: timedelta) -> bool:
+    """Whether a command reaches the instance now; `away` is how long it has been away.
+
+    Raises AgentUnreachableError if it is gone, or was waited for long enough.
+    """
+    _check_not_gone(instance)
+    if instance.state == "running" and instance.ssm_online:
+        return True
+    if away > PATIENCE:
+        waited = duration_text(away.total_seconds())
+        raise AgentUnreachableError(f"the agent was interrupted: {instance.reach_in_words}, for {waited}")
+    return False
+
+
+def check_silent_agent(instance_id: str, instances: Instances, *, silence: timedelta) -> None:
+    """Checks the instance of a running warm-up command that has reported nothing for a while.
+
+    Raises AgentUnreachableError if the instance is away for too long, or for good.
+    """
+    if silence > LOOK_AFTER:
+        is_reachable(_found(instance_id, instances), away=silence)
+
+
+def check_not_terminated(instance_id: str, instances: Instances, *, silence: timedelta) -> None:
+    """The same for a command that reports only its end. Raises AgentUnreachableError."""
+    if silence > LOOK_AFTER:
+        _check_not_gone(_found(instance_id, instances))
+
+
+def _check_not_gone(instance: Instance) -> None:
+    if instance.is_gone:
+        raise AgentUnreachableError(f"the agent was interrupted: {instance.reach_in_words}")
+
+
+def _found(instance_id: str, instances: Instances) -> Instance:
+    try:
+        return instances.get(instance_id)
+    except TargetNotFoundError as error:
+        raise AgentUnreachableError(f"the agent was interrupted: {error}") from error
+
+
+def check_in_place(volume: Volume, instance_id: str | None, instances: Instances) -> None:
+    """Checks that the volume is in its place: somebody may have detached it or terminated its instance.
+
+    Raises VolumeFailedError.
+    """
+    problem = misplaced(volume, instance_id)
+    if problem is not None:
+        ended = None if instance_id is None else _end_of_instance(instance_id, instances)
+        raise VolumeFailedError(problem if ended is None else f"{problem}: {ended}")
+
+
+def _end_of_instance(instance_id: str, instances: Instances) -> str | None:
+    try:
+        instance = instances.get(instance_id)
+    except TargetNotFoundError:
+        return "EC2 no longer shows the instance, so it was terminated"
+    return f"the instance is {instance.state}" if instance.is_gone else None

@@ -1,7 +1,7 @@
-"""States `Await Signal …`: who waits leaves its token where an event, or who approves, finds it.
+"""States `Await Signal …`: stores the token of a waiting state, for events and approvals.
 
-The wait ends by an event, by DELETE /restores/{id} or by its time-out; all lead to the same look, so that
-lost, doubled and early events change nothing but the time.
+The wait ends by an event, by DELETE /restores/{id} or by its time-out. All lead to the same check, so lost,
+repeated and early events change only its time.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from rewarm.steps.record.restore import RestoreNotes, stop_if_cancelled
 from rewarm.steps.registration import state
 
 KEPT_SECONDS = 3_600
-"""Beyond the wait itself: DynamoDB removes what has expired hours later anyway."""
+"""How long a token is kept after its wait; DynamoDB removes expired items hours later."""
 
 
 class AwaitSignalEvent(StepEvent):
-    """Asks to be woken by an event of AWS, or without a volume by an approval of the restore.
+    """Asks to be woken by an event of AWS, or, without a volume, by an approval of the restore.
 
-    The task with the token waits no longer than `wait_seconds`.
+    The task with the token waits at most `wait_seconds`.
     """
 
     volume: VolumeAssignment | None = None
@@ -45,7 +45,7 @@ class AwaitSignalEvent(StepEvent):
 
 
 class AwaitSignalResult(Contract):
-    """What is waited for."""
+    """The signal that ends the wait."""
 
     signal: str
 
@@ -63,12 +63,12 @@ def await_signal(
     event: AwaitSignalEvent,
     ports: AwaitSignalPorts,
 ) -> AwaitSignalResult:
-    """The command's signal where an agent reads, the volume's where there is one, else the snapshot's.
+    """Stores the token for the signal of the agent's command, else of the volume, else of the snapshot.
 
-    Without a volume it is that of the restore's approval.
+    Without a volume it waits for the restore's approval.
 
-    Raises RestoreCancelledError, NotAwaitingApprovalError: who cancels or approves leaves the mark first and
-    then takes the tokens; here it is the other way round, so that one of both sees the other.
+    Raises RestoreCancelledError, NotAwaitingApprovalError. Cancelling or approving writes the mark first and
+    then takes the tokens; here the token comes first, so that each sees what the other wrote.
     """
     seconds = event.wait_seconds + KEPT_SECONDS
     if event.volume is None:
@@ -85,7 +85,7 @@ def await_signal(
 
 
 def _stop_if_approved(restore_id: str, table: RestoreTable) -> None:
-    """Who approves writes it down and then takes the token, too."""
+    """Raises NotAwaitingApprovalError if the approval came before the token was stored."""
     approval = approval_of(RestoreNotes(table, restore_id).read())
     if approval is not None and not approval.is_open:
         raise NotAwaitingApprovalError("the question has its answer")

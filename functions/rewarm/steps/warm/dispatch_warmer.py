@@ -1,8 +1,8 @@
-"""State `Dispatch Warmer`: the warm-up agent on the instance, once; again after an interruption.
+"""State `Dispatch Warmer`: starts the warm-up agent on the instance once, and again after an interruption.
 
-Run Command may report the end of a command whose instance restarts while the instance is not back yet, so the
-instance is waited for; what the agent has read is kept on it (the SSM document's `--state`). Where no end is
-reported, the SSM agent itself runs the document again.
+Run Command may report the end of a command while its instance is still restarting, so the instance is waited
+for. The instance keeps what the agent has read (the SSM document's `--state`). If no end is reported, the SSM
+agent itself runs the document again.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.record.volume import KnownCommand, VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.warm import agent_command
-from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read
-from rewarm.steps.warm.lost_instance import is_reachable
+from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read, is_reachable
 
 LOOK_BACK = timedelta(minutes=10)
 SLOWEST_MIB_S = 5
-"""One reader on a cold volume gets about 5 MiB/s; the agent is never slower, so this bounds its time."""
+"""One reader of a cold volume gets about 5 MiB/s. The agent is never slower, so this bounds its time."""
 
 MOST_RESTARTS = 5
-"""What interrupts an agent this often will do it again."""
+"""An agent that is interrupted so often will be interrupted again."""
 
 
 class DispatchWarmerEvent(StepEvent):
@@ -48,7 +47,7 @@ class DispatchWarmerEvent(StepEvent):
     volume_id: str
     warm_ups: int = Field(default=0, ge=0)
     measured_before: bool = Field(
-        default=False, description="The volume was measured while it was cold, so the agent does not do it."
+        default=False, description="The volume was measured while it was cold, so the agent does not do that."
     )
 
 
@@ -64,12 +63,11 @@ def dispatch_warmer(
     event: DispatchWarmerEvent,
     ports: DispatchWarmerPorts,
 ) -> DispatchWarmerResult:
-    """SendCommand has no client token: the table remembers the command, so that a retried state finds it;
-    also one that the function could not note before it ended (agent_command.py).
+    """Sends the command, or finds the one that was sent: SendCommand has no client token (agent_command.py).
 
-    SendCommand has no client token, so the table remembers the command. An interrupted command is sent
-    again, and the agent continues where it stopped. Raises AgentFailedError, AgentUnreachableError,
-    InstanceAwayError, TargetNotFoundError, TargetNotUsableError, RestoreCancelledError.
+    An interrupted command is sent again, and the agent continues where it stopped. Raises AgentFailedError,
+    AgentUnreachableError, InstanceAwayError, TargetNotFoundError, TargetNotUsableError and
+    RestoreCancelledError.
     """
     stop_if_cancelled(ports.table, event.restore_id)
     record = VolumeNotes(ports.table, event.restore_id, event.volume.index)
@@ -84,7 +82,7 @@ def dispatch_warmer(
             return earlier
         restarts = found.restarts
     elif earlier is not None:
-        # The volume is warmed up again: a command that hangs would keep the device to itself.
+        # The volume is warmed up again, and a command that hangs would still hold the device.
         ports.commands.cancel(earlier.command_id, earlier.instance_id)
     key = progress_key(event.restore_id, event.volume.index, warm_ups=event.warm_ups, restarts=restarts)
     command = _command(event, ports.artifacts, key)
@@ -121,7 +119,7 @@ def warm_arguments(request: RestoreRequest) -> str:
 
 
 def cold_arguments(event: DispatchWarmerEvent) -> str:
-    """Flags of `warmer verify` for the reads before the first block; empty where none are wanted."""
+    """Flags of `warmer verify` for the reads before the warm-up; empty if none are wanted."""
     wanted = event.request.verify
     if wanted.samples == 0 or event.measured_before or event.warm_ups:
         return ""
@@ -143,7 +141,7 @@ def _command(event: DispatchWarmerEvent, artifacts: Artifacts, progress_key: str
 
 
 def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> str | None:
-    """In the order of the request: `--first` takes any, and the same block twice."""
+    """Writes the extents to read first, in the request's order: `--first` accepts any, and repetitions."""
     first = event.request.warm_up.first
     if not first:
         return None
@@ -163,12 +161,12 @@ def _execution_seconds(event: DispatchWarmerEvent) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """`restarts` is how often the command was sent again, this time included."""
+    """Whether to send the command again; `restarts` counts this time, too."""
 
     is_due: bool = False
     restarts: int = 0
     away_since: datetime | None = None
-    """Since when the instance is not back."""
+    """Since when the instance has been away."""
 
 
 def restart(
@@ -179,7 +177,7 @@ def restart(
     commands: Commands,
     instances: Instances,
 ) -> Restart:
-    """Not due while the command runs, has ended well or badly by itself, or its instance is not back yet.
+    """Due if the command was interrupted and its instance is back.
 
     Raises AgentFailedError, AgentUnreachableError, TargetNotFoundError.
     """

@@ -1,4 +1,4 @@
-"""State `Poll Initialization`: gathers every signal for domain/ready to judge; notices a standstill."""
+"""State `Poll Initialization`: gathers the signals that domain/ready judges, and notices a standstill."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import Metrics, VolumeStore
-from rewarm.steps.record import samples
+from rewarm.steps.record import loading
 from rewarm.steps.record.restore import FINISHED, Status, stop_if_cancelled
 from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import Metric, state
-from rewarm.steps.warm.agent_command import bytes_to_read
-from rewarm.steps.warm.lost_instance import (
+from rewarm.steps.warm.agent_command import (
     SHORTEST_STALL,
+    bytes_to_read,
     check_in_place,
     check_silent_agent,
     stall_patience,
@@ -50,10 +50,10 @@ READ_OPS_SHOWN = 15
 METRICS_LOOK_BACK = timedelta(minutes=30)
 INVOCATION_PATIENCE = timedelta(minutes=10)
 RATE_STALL_STEPS = 20
-"""AWS keeps a provisioned rate within a tenth: a per cent that takes twenty times as long will not come."""
+"""AWS keeps a provisioned rate within a tenth, so a per cent that takes twenty times as long never comes."""
 BACKGROUND_STALL_FACTOR = 3
 LATE_WAIT_FRACTION = 0.05
-"""Past the estimate, waits grow with the time already spent, so that days fit the event history."""
+"""After the estimate, waits grow with the time already spent, so that days fit the event history."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class PollInitializationPorts:
 
 
 def _metrics(event: PollInitializationEvent, result: PollInitializationResult) -> Iterator[Metric]:
-    """The agent's rate while it reads; what follows its end is waiting for CloudWatch."""
+    """The agent's rate while it reads; after its end only CloudWatch is waited for."""
     before = event.previous.agent_finished_at if event.previous else None
     if event.dispatch is not None and before is None and result.mib_per_second is not None:
         yield Metric("AgentMibPerSecond", result.mib_per_second, "None")
@@ -80,7 +80,7 @@ def poll_initialization(
     event: PollInitializationEvent,
     ports: PollInitializationPorts,
 ) -> PollInitializationResult:
-    """Returns how far the initialization is, and when to look next.
+    """Returns the initialization's progress, and when to check next.
 
     Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError,
     VolumeFailedError and VolumeNotFoundError.
@@ -96,7 +96,7 @@ def poll_initialization(
     if verdict.ready:
         check_in_place(ports.volumes.get(event.volume_id), event.volume.instance_id, ports.instances)
     result = _result(event, seen, verdict, account).model_copy(update={"before": before})
-    samples.note(event, result, ports.artifacts)
+    loading.note_sample(event, result, ports.artifacts)
     _stop_if_stalled(event, result)
     key = event.dispatch.progress_key if event.dispatch else None
     record = VolumeNotes(ports.table, event.restore_id, event.volume.index)
@@ -142,7 +142,7 @@ def _expected_seconds_left(event: PollInitializationEvent) -> float:
 def _watch_agent(
     event: PollInitializationEvent, dispatch: DispatchWarmerResult, ports: PollInitializationPorts
 ) -> tuple[Observation, JsonObject | None, VerifyVolumeResult | None]:
-    """Observation, the agent's account and, in the look that sees its end, the cold volume's measurement."""
+    """Observation, the agent's account and, once it has ended, the cold volume's measurement."""
     before: VerifyVolumeResult | None = None
     finished_at = event.previous.agent_finished_at if event.previous else None
     account: JsonObject | None = event.previous.signals.agent if event.previous else None
@@ -173,7 +173,7 @@ def _watch_agent(
 
 
 def _measured_before(status: CommandStatus | None) -> VerifyVolumeResult | None:
-    """None where there is no readable figure: then only the report lacks it."""
+    """The cold volume's measurement; None without a readable figure, which only the report then lacks."""
     measured = agent_output.cold_measurement(status) if status is not None else None
     if measured is None or measured.get("verdict") not in {"fast", "slow"}:
         return None
@@ -187,7 +187,7 @@ def _measured_before(status: CommandStatus | None) -> VerifyVolumeResult | None:
 
 
 def _ended_at(status: CommandStatus | None, started_at: datetime, now: datetime) -> datetime | None:
-    """By the instance's own clock, where that makes sense: a late look must not make the wait longer."""
+    """When the command ended, by the instance's clock if plausible, so that a late check costs no time."""
     if status is None or not status.finished:
         return None
     ended = status.ended_at
@@ -195,7 +195,7 @@ def _ended_at(status: CommandStatus | None, started_at: datetime, now: datetime)
 
 
 def _stable_rule(event: PollInitializationEvent) -> StableRule | None:
-    """None where random reads follow, which prove more than VolumeReadOps can (steps/verify)."""
+    """The rule for VolumeReadOps; None if random reads follow, which prove more (steps/verify)."""
     verify = event.request.verify
     if verify.samples > 0:
         return None
@@ -209,7 +209,7 @@ def _account(
     progress: JsonObject | None,
     started_at: datetime,
 ) -> JsonObject | None:
-    """What the agent says: its result once the command has succeeded, before that its last progress line."""
+    """The agent's account: its result once the command has succeeded, before that its last progress line."""
     if status is None:
         if event.now - started_at > INVOCATION_PATIENCE:
             raise AgentUnreachableError("SSM knows nothing of the warm-up command")
@@ -226,11 +226,12 @@ def _account(
 
 
 def _check_everything_was_read(event: PollInitializationEvent, account: JsonObject) -> None:
-    """Complete by the map that the agent had; by ours the volume may still be cold."""
-    done = agent_output.whole_number(account, "bytesDone") or 0
+    """Checks the agent's `complete` against our own block map, by which the volume may still be cold."""
+    read = agent_output.figures(account)
+    done = read.bytes_done or 0
     needed, asked = bytes_to_read(event.request, event.volume), event.request.warm_up.scope
     if asked is Scope.USED and reported(account.get("scope"), Scope.WRITTEN) is Scope.USED:
-        needed = min(needed, agent_output.whole_number(account, "bytesTotal") or 0)
+        needed = min(needed, read.bytes_total or 0)
     if done < needed:
         holder = "volume has" if asked is Scope.WHOLE else "snapshot holds"
         raise AgentFailedError(
@@ -248,19 +249,20 @@ def _agent_error(
         return AgentUnreachableError(f"the warm-up command never reached {instance_id}: {ending}")
     if agent_output.is_interrupted(status):
         return AgentInterruptedError(f"the warm-up agent on {instance_id} was interrupted: {ending}")
-    unreadable = bool(agent_output.whole_number(account, "errors"))
-    return (VolumeUnreadableError if unreadable else AgentFailedError)(
-        f"the warm-up agent on {instance_id} did not read everything: {agent_output.numbers(account)}{ending}"
+    read = agent_output.figures(account)
+    return (VolumeUnreadableError if read.errors else AgentFailedError)(
+        f"the warm-up agent on {instance_id} did not read everything: {read.in_words}{ending}"
     )
 
 
 def _agent_account(event: PollInitializationEvent, account: JsonObject | None) -> AgentAccount:
-    total = agent_output.whole_number(account, "bytesTotal")
+    figures = agent_output.figures(account)
+    needed = bytes_to_read(event.request, event.volume)
     return AgentAccount(
-        bytes_done=agent_output.whole_number(account, "bytesDone") or 0,
-        bytes_total=bytes_to_read(event.request, event.volume) if total is None else total,
-        mib_per_second=agent_output.number(account, "mibPerSecond"),
-        eta_seconds=agent_output.whole_number(account, "etaSeconds"),
+        bytes_done=figures.bytes_done or 0,
+        bytes_total=needed if figures.bytes_total is None else figures.bytes_total,
+        mib_per_second=figures.mib_per_second,
+        eta_seconds=figures.eta_seconds,
         scope=reported((account or {}).get("scope"), event.request.warm_up.scope),
     )
 
@@ -306,8 +308,8 @@ def _result(
 
 
 def _points(event: PollInitializationEvent, verdict: Readiness, account: JsonObject | None) -> list[Point]:
-    """By the agent's own clock where it runs: what SSM needs to deliver it is no reading."""
-    seconds = agent_output.number(account, "elapsedSeconds")
+    """Points by the agent's own clock, if there is an agent: SSM's delivery does not count as reading."""
+    seconds = agent_output.figures(account).elapsed_seconds
     if seconds is None:
         seconds = (event.now - _first_polled_at(event)).total_seconds()
     known = event.previous.points if event.previous else []
@@ -319,7 +321,7 @@ def _latest_read_ops(activity: Sequence[ReadActivity]) -> list[float]:
 
 
 def _stop_if_stalled(event: PollInitializationEvent, result: PollInitializationResult) -> None:
-    """Once the agent has finished, only metrics are waited for, and readiness bounds that itself."""
+    """Raises InitializationStalledError. After the agent's end only metrics are waited for, within limits."""
     if result.ready or result.agent_finished_at is not None:
         return
     standing = event.now - result.last_progress_at
@@ -331,7 +333,7 @@ def _stop_if_stalled(event: PollInitializationEvent, result: PollInitializationR
 
 
 def _stall_patience(event: PollInitializationEvent) -> timedelta:
-    """Many times the interval in which a step of progress is expected; AWS promises none for `background`."""
+    """Many times the interval in which progress is expected; AWS promises none for `background`."""
     return stall_patience(event.request, _usual_patience(event))
 
 

@@ -1,10 +1,11 @@
-"""An event of AWS ends the waits for what it is about; the handler `wake_up` calls this."""
+"""What ends waits: events of AWS, of which the handler `wake_up` learns, and whoever cancels a restore."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rewarm.domain.ready.waits import signal_of
+from rewarm.domain.ready.waits import approval_signal, cancel_signal, signal_of
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import Tasks, Waiters
 
@@ -21,8 +22,14 @@ def wake_up(
     event: JsonObject,
     ports: WakeUpPorts,
 ) -> int:
-    """How many were woken; 0 for an event that nobody waits for, that is not ours, or that came before."""
+    """Returns how many were woken; 0 for an event that nobody waits for, a foreign or a repeated one."""
     signal = signal_of(event)
     if signal is None:
         return 0
     return sum(ports.tasks.wake(token) for token in ports.waiters.take(signal))
+
+
+def wake_waiting(restore_id: str, indexes: Iterable[int], *, waiters: Waiters, tasks: Tasks) -> int:
+    """How many waited and now look: the restore for its approval, or its volumes for an event of AWS."""
+    signals = [approval_signal(restore_id), *(cancel_signal(restore_id, index) for index in indexes)]
+    return sum(tasks.wake(token) for signal in signals for token in waiters.take(signal))

@@ -63,7 +63,10 @@ def _apart(first: SnapshotImage, second: SnapshotImage) -> list[Sequence[Extent]
         return [] if same else [first.extents, second.extents]
     pairs = zip(first.layers, second.layers, strict=False)
     common = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return [extents for image in (first, second) for extents, _ in image.layers[common:]]
+    layers = [extents for image in (first, second) for extents, _ in image.layers[common:]]
+    # A block that was put back to zeros is in no layer, and its snapshot has not got it.
+    held = [set(image.extents) for image in (first, second)]
+    return [*layers, sorted(held[0] - held[1]), sorted(held[1] - held[0])]
 
 
 def _seed(image: SnapshotImage, block: int) -> str | None:

@@ -16,6 +16,7 @@ from local.tools.run.verdict import problems, restore_problems, strategy, verdic
 from rewarm.domain.units import elapsed_text, size_text
 from rewarm.domain.words.failures import explain
 from rewarm.page import STYLE
+from rewarm.page.text import strategy_text
 
 HERE = Path(__file__).parent
 
@@ -85,7 +86,7 @@ def _restore(restore: RestoreRecord, number: int) -> Json:
         "anchor": name,
         "ready": not list(restore_problems(restore)),
         "outcome": _outcome(restore),
-        "strategy": wording.strategy_text(plan) if plan else strategy(restore) or "-",
+        "strategy": strategy_text(plan) if plan else strategy(restore) or "-",
         "why": plan["why"] if plan else "",
         "plan": plan,
         "facts": _facts(restore, plan),

@@ -67,6 +67,25 @@ def test_each_has_its_own_environment_folder_and_pipes(starter: LambdaStarter, s
         assert process.poll() == 0
 
 
+def test_what_functions_have_in_common_is_loaded_of_their_own_code(
+    starter: LambdaStarter, script: Path, tmp_path: Path
+) -> None:
+    for name in ("first", "second"):
+        for folder in ("rewarm/contracts", "rewarm/steps"):
+            (tmp_path / name / folder).mkdir(parents=True)
+            (tmp_path / name / folder / f"{name}.py").touch()
+        (tmp_path / name / "rewarm" / "contracts" / "broken.py").write_text("raise ValueError\n")
+        (tmp_path / f"link-{name}").symlink_to(tmp_path / name)
+        process = starter.start(
+            [sys.executable, str(script)], str(tmp_path / f"link-{name}"), {"PATH": os.environ["PATH"]}
+        )
+        loaded = json.loads(process.stdout.readline())["loaded"]
+        assert [one for one in loaded if one.startswith("rewarm.")] == [
+            "rewarm.contracts", f"rewarm.contracts.{name}"
+        ]  # fmt: skip
+        process.kill()
+
+
 def test_one_that_does_not_end_is_waited_for_no_longer(starter: LambdaStarter, script: Path) -> None:
     process, _ = started(starter, script)
     with pytest.raises(subprocess.TimeoutExpired):

@@ -18,10 +18,18 @@ SERVICES = (
 )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def session() -> Session:
+    """One for all clients: it reads botocore's endpoints and models once."""
+    return Session()
+
+
 @pytest.mark.parametrize("region", REGIONS)
 @pytest.mark.parametrize("service", SERVICES)
-def test_the_name_that_botocore_asks_for_is_the_service_that_it_signs_for(region: str, service: str) -> None:
-    client = Session().create_client(
+def test_the_name_that_botocore_asks_for_is_the_service_that_it_signs_for(
+    session: Session, region: str, service: str
+) -> None:
+    client = session.create_client(
         service, region_name=region, aws_access_key_id="AKIATEST", aws_secret_access_key="secret"
     )
     place = Addresses(region).place(client.meta.endpoint_url.removeprefix("https://"))

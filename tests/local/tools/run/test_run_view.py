@@ -87,8 +87,8 @@ def test_a_boost_leaves_the_reasons_their_room(view, stream):
     ]
     view.plan([{**plan.plans[0], "candidates": candidates}], plan.payload("Choose Strategy")["summary"])
     assert "│ boosted-warm-up │" in shown(stream)
-    assert "(gp3 with 16,000 IOPS and 1,000 MiB/s)" in shown(stream)
-    assert "in time, and the" in shown(stream)
+    assert "(gp3 16,000 IOPS, 1,000 MiB/s)" in shown(stream)
+    assert "that is ready in time," in shown(stream)
     assert "…" not in stream.getvalue()
 
 

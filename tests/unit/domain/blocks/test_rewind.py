@@ -16,7 +16,7 @@ from rewarm.domain.model import BLOCK_BYTES, GIB, MIB, InstanceEbsLimits
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimators import BLOCKS_PER_SECOND, FETCH_SHARE
 from rewarm.domain.time.timings import PRIORS, Quantiles
-from rewarm.domain.volume.volume_types import VolumeSpeed
+from rewarm.domain.volume.volume_types import VolumeLimits
 from tests.support.builders import NOW
 from tests.support.fakes import tokyo_prices
 
@@ -30,7 +30,7 @@ def volume(mib_s, **changes):
     """1 TiB with 5 % changed until the newest snapshot, and 2,142 blocks since then."""
     facts = RewindFacts(
         volume_bytes=1_024 * GIB,
-        speed=VolumeSpeed(16_000, mib_s, mib_s),
+        speed=VolumeLimits(16_000, mib_s, mib_s),
         instance_limits=FAST_INSTANCE,
         changed=ChangedCount(TIB_BLOCKS // 20, requests=11),
         since=WrittenSince(0, 2_143 * BLOCK_BYTES),

@@ -21,7 +21,7 @@ from rewarm.domain.plan.copying import (
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Infeasible, PlanObjective
 from rewarm.domain.plan.estimators import direct_write
 from rewarm.domain.time.measured import Phase
-from rewarm.domain.volume.volume_types import VolumeSpeed
+from rewarm.domain.volume.volume_types import VolumeLimits
 from tests.support.amount import cases
 from tests.support.builders import facts
 from tests.support.facts import HOUR, TOKYO, any_facts, budgets, deadlines
@@ -170,7 +170,7 @@ class TestDirectWrite:
     FAST = replace(
         sized(100 * GIB),
         agent_writes=True,
-        speed=VolumeSpeed(16_000, 1_000.0, 1_000.0),
+        speed=VolumeLimits(16_000, 1_000.0, 1_000.0),
         instance_limits=InstanceEbsLimits(2_500.0, 2_500.0, 80_000, 80_000),
     )
 
@@ -197,7 +197,7 @@ class TestDirectWrite:
         assert decision.fallbacks[-1].estimate.strategy is Strategy.DIRECT_WRITE
 
     def test_is_not_for_a_volume_that_is_written_longer_than_its_packs_can_be_loaded(self):
-        slow = replace(self.FAST, speed=VolumeSpeed(3_000, 125.0, 125.0))
+        slow = replace(self.FAST, speed=VolumeLimits(3_000, 125.0, 125.0))
         for gib, is_possible in ((1_024, True), (4_096, False)):
             settings = VolumeSettings("gp3", gib, 3_000, 125)
             large = replace(slow, settings=settings, snapshot_size_gib=gib, written_bytes=gib * GIB)

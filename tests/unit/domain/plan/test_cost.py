@@ -73,7 +73,7 @@ class TestListBlocks:
 class TestTotal:
     @given(st.lists(st.integers(0, 10**9)))
     def test_is_exact(self, micros):
-        parts = [cost.CostLine("x", Decimal(micro) / 10**6, "") for micro in micros]
+        parts = [cost.CostPart("x", Decimal(micro) / 10**6, "") for micro in micros]
         assert cost.total(parts) * 10**6 == sum(micros)
 
     def test_is_told_in_words(self):

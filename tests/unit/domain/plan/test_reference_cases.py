@@ -28,7 +28,7 @@ from rewarm.domain.plan.estimates import EstimateLimits
 from rewarm.domain.plan.estimators import ESTIMATORS
 from rewarm.domain.plan.strategy import PlanObjective, choose_all
 from rewarm.domain.time.timings import PRIORS, Quantiles
-from rewarm.domain.volume.volume_types import VolumeSpeed
+from rewarm.domain.volume.volume_types import VolumeLimits
 from tests.support.builders import NOW, facts
 from tests.support.fakes import tokyo_prices
 
@@ -61,7 +61,7 @@ def full(size_gib, **changes):
             "written_blocks": size_gib * 2_048,
             "snapshot_size_gib": size_gib,
             "settings": VolumeSettings("gp3", size_gib, 3_000, 125),
-            "speed": VolumeSpeed(3_000, 125.0, 125.0),
+            "speed": VolumeLimits(3_000, 125.0, 125.0),
             "snapshot_id": "snap-0",
             "availability_zone": "us-east-1a",
             "instance_id": "i-0",

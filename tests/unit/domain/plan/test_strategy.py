@@ -14,7 +14,7 @@ from rewarm.domain.plan import estimators, warm_up
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS, EstimateLimits, Infeasible
 from rewarm.domain.plan.facts import CloneSource
 from rewarm.domain.plan.strategy import PlanObjective, choose, choose_all
-from rewarm.domain.volume.volume_types import VolumeSpeed
+from rewarm.domain.volume.volume_types import VolumeLimits
 from tests.support.builders import NOW, facts
 from tests.support.fakes import tokyo_prices
 
@@ -102,8 +102,8 @@ class TestReferenceCases:
             ({"snapshot_size_gib": 16_385}, "at most 16,384 GiB"),
             ({"fast_restore_quota_left": 0}, "quota"),
             ({"fast_restore": FastSnapshotRestore("disabling")}, "being disabled"),
-            ({"speed": VolumeSpeed(64_001, 1_000.0, 1_000.0)}, "benefit ends at 64,000 IOPS"),
-            ({"speed": VolumeSpeed(64_000, 1_001.0, 1_001.0)}, "and 1,000 MiB/s"),
+            ({"speed": VolumeLimits(64_001, 1_000.0, 1_000.0)}, "benefit ends at 64,000 IOPS"),
+            ({"speed": VolumeLimits(64_000, 1_001.0, 1_001.0)}, "and 1,000 MiB/s"),
         ],
     )
     def test_fast_snapshot_restore_has_limits(self, changes, reason):
@@ -112,7 +112,7 @@ class TestReferenceCases:
         assert reason in outcome.reason
 
     @pytest.mark.parametrize(
-        "speed", [VolumeSpeed(64_001, 1_000.0, 1_000.0), VolumeSpeed(8_000, 2_000.0, 2_000.0)]
+        "speed", [VolumeLimits(64_001, 1_000.0, 1_000.0), VolumeLimits(8_000, 2_000.0, 2_000.0)]
     )
     def test_fast_snapshot_restore_that_is_paid_already_is_taken_as_far_as_it_goes(self, speed):
         enabled = FastSnapshotRestore("enabled", NOW, 1.0)
@@ -121,7 +121,7 @@ class TestReferenceCases:
         assert plan.estimate.decidable_usd == 0
         assert not plan.deadline_missed
         assert "its full benefit ends at 64,000 IOPS and 1,000 MiB/s" in plan.estimate.note
-        slower = no_instance(speed=VolumeSpeed(64_000, 1_000.0, 1_000.0), fast_restore=enabled)
+        slower = no_instance(speed=VolumeLimits(64_000, 1_000.0, 1_000.0), fast_restore=enabled)
         assert decide(slower, 600.0).plan.estimate.note == ""
 
     def test_an_empty_snapshot_is_at_full_speed_at_once(self):
@@ -184,7 +184,7 @@ class TestReferenceCases:
 
 
 class TestVolumeClone:
-    SOURCE = CloneSource("vol-1", 1_024, VolumeSpeed(16_000, 1_000.0, 1_000.0))
+    SOURCE = CloneSource("vol-1", 1_024, VolumeLimits(16_000, 1_000.0, 1_000.0))
 
     def clone(self, limits=EstimateLimits(), book=BOOK, **changes):  # noqa: B008 - frozen
         return estimators.volume_clone(no_instance(**{"clone_source": self.SOURCE, **changes}), book, limits)

@@ -14,14 +14,14 @@ from itertools import product
 import pytest
 from hypothesis import given
 
-from rewarm.domain.model import BoostSettings, Strategy
+from rewarm.domain.model import Boost, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.allocation import allocate
 from rewarm.domain.plan.estimates import NEVER_BY_ITSELF, Estimate, EstimateLimits, PlanObjective
 from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
 from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.warm_up import warm_up_times
-from rewarm.domain.volume.volume_types import VOLUME_TYPES, VolumeSpeed
+from rewarm.domain.volume.volume_types import VOLUME_TYPES, VolumeLimits
 from tests.support.amount import cases
 from tests.support.facts import TOKYO, any_facts, any_restore, budgets, deadlines
 
@@ -50,8 +50,8 @@ def every_boost(facts, step=1):
     for mib_s in range(math.floor(facts.speed.sustained_mib_s) + 1, most + 1, step):
         throughput = mib_s if wanted.volume_type == "gp3" else None
         had = wanted.iops or (3_000 if wanted.volume_type == "gp3" else 0)
-        boost = BoostSettings(wanted.volume_type, max(had, 4 * mib_s), throughput)
-        ready_p90 = warm_up_times(facts, VolumeSpeed(boost.iops, mib_s, mib_s)).ready_p90
+        boost = Boost(wanted.volume_type, max(had, 4 * mib_s), throughput)
+        ready_p90 = warm_up_times(facts, VolumeLimits(boost.iops, mib_s, mib_s)).ready_p90
         found.append((cost.boost_usd(TOKYO, wanted, boost, ready_p90), ready_p90))
     return found
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rewarm.domain.model import GIB, BoostSettings, InstanceEbsLimits, VolumeSettings
+from rewarm.domain.model import GIB, Boost, InstanceEbsLimits, VolumeSettings
 from rewarm.domain.plan.estimates import EstimateLimits, Infeasible
 from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.warm_up import InstanceRate, boosted_warm_up, boosts_of, shared_seconds, warm_up_agent
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import Quantiles, Timings
 from rewarm.domain.volume.extents import Scope
-from rewarm.domain.volume.volume_types import VolumeSpeed, speed
+from rewarm.domain.volume.volume_types import VolumeLimits, speed
 from tests.support.builders import facts
 from tests.support.facts import TOKYO
 
@@ -85,7 +85,7 @@ class TestSharedSeconds:
 
 class TestAgent:
     def test_a_fast_volume_is_held_back_by_s3(self):
-        found = reading(facts(speed=VolumeSpeed(80_000, 2_000.0, 2_000.0)))
+        found = reading(facts(speed=VolumeLimits(80_000, 2_000.0, 2_000.0)))
         # Published are 130 to 140 MB/s; promised are 100 MB/s.
         assert found.p50 == pytest.approx(40_960 * 1.048576 / 135)
         assert found.p90 == pytest.approx(40_960 * 1.048576 / 100)
@@ -107,7 +107,7 @@ class TestAgent:
     def test_a_small_instance_is_expected_to_burst_and_promises_only_its_baseline(self):
         limits = InstanceEbsLimits(43.0, 260.0, 2_000, 11_800)
         found = reading(
-            facts(instance_limits=limits, speed=VolumeSpeed(6_000, 500.0, 500.0), timings=S3_ALONE)
+            facts(instance_limits=limits, speed=VolumeLimits(6_000, 500.0, 500.0), timings=S3_ALONE)
         )
         assert found.p50 == pytest.approx(40_960 / 260)
         assert found.p90 == pytest.approx(40_960 / 43)
@@ -117,7 +117,7 @@ class TestAgent:
         found = reading(
             facts(
                 instance_limits=limits,
-                speed=VolumeSpeed(6_000, 500.0, 500.0),
+                speed=VolumeLimits(6_000, 500.0, 500.0),
                 written_bytes=1_024 * GIB,
                 timings=S3_ALONE,
             )
@@ -151,7 +151,7 @@ class TestAgent:
 
     def test_blocks_that_were_never_written_come_at_the_volumes_rate(self):
         fast = {
-            "speed": VolumeSpeed(16_000, 1_000.0, 1_000.0),
+            "speed": VolumeLimits(16_000, 1_000.0, 1_000.0),
             "instance_limits": InstanceEbsLimits(7_500.0, 7_500.0, 260_000, 260_000),
         }
         timings = replace(S3_ALONE, first_touch_mib_s=Quantiles(200.0, 100.0))
@@ -177,7 +177,7 @@ class TestAgent:
         assert estimate.read_limit_mib_s is None
 
     def test_says_what_limits_it_but_s3(self):
-        estimate = warm_up_agent(facts(speed=VolumeSpeed(8_000, 500.0, 500.0)), TOKYO, EstimateLimits())
+        estimate = warm_up_agent(facts(speed=VolumeLimits(8_000, 500.0, 500.0)), TOKYO, EstimateLimits())
         assert estimate.read_limit_mib_s == pytest.approx(500.0)
 
 
@@ -187,17 +187,17 @@ class TestBoost:
 
     def test_without_a_deadline_it_is_as_much_as_can_be_relied_on(self):
         # More than S3 gives would be waste. gp3 needs 4 IOPS a MiB/s, and has 3,000.
-        assert self.boosted().boost == BoostSettings("gp3", 3_000, 235)
+        assert self.boosted().boost == Boost("gp3", 3_000, 235)
 
     def test_nothing_published_promises_more_of_gp3_than_100_mb_s(self):
         # 95.4 MiB/s from S3, where the agent reaches 0.75 of the volume's: 127.2 MiB/s.
-        assert self.boosted(timings=Timings()).boost == BoostSettings("gp3", 3_000, 128)
+        assert self.boosted(timings=Timings()).boost == Boost("gp3", 3_000, 128)
 
     def test_needs_more_iops_where_s3_gives_more(self):
         timings = replace(S3_ALONE, first_touch_mib_s=Quantiles(1_500.0, 1_000.0))
         limits = InstanceEbsLimits(2_000.0, 2_000.0, 80_000, 80_000)
         estimate = self.boosted(timings=timings, instance_limits=limits)
-        assert estimate.boost == BoostSettings("gp3", 4_000, 1_000)
+        assert estimate.boost == Boost("gp3", 4_000, 1_000)
         # 875 MiB/s x $0.048 and 1,000 IOPS x $0.006, for 210 s and 40,960 / 1,000 = 41 s: 251 s in all.
         month = 875 * Decimal("0.048") + 1_000 * Decimal("0.006")
         assert estimate.decidable_usd == round(month / 730 * 251 / 3_600, 6)
@@ -230,7 +230,7 @@ class TestBoost:
         book = replace(TOKYO, iops_usd_per_month={"io2": Decimal("0.074")})
         estimate = boosted_warm_up(facts(settings=io2, speed=speed(io2)), book, EstimateLimits())
         # 234.4 MiB/s from S3 / 0.75, so 313 MiB/s in I/Os of 256 KiB; 400 IOPS are 100 MiB/s.
-        assert estimate.boost == BoostSettings("io2", 1_252, None)
+        assert estimate.boost == Boost("io2", 1_252, None)
 
     @pytest.mark.parametrize(
         ("changes", "reason"),
@@ -242,8 +242,8 @@ class TestBoost:
             ({"settings": VolumeSettings("gp2", 100)}, "a gp2 volume has no performance setting"),
             ({"settings": VolumeSettings("st1", 125)}, "an st1 volume has no performance setting"),
             ({"settings": replace(GP3, multi_attach=True)}, "several instances"),
-            ({"speed": VolumeSpeed(4_000, 250.0, 250.0)}, "250 MiB/s is as much as instance and S3"),
-            ({"speed": VolumeSpeed(3_000, 2_000.0, 2_000.0)}, "2,000 MiB/s is all that this type"),
+            ({"speed": VolumeLimits(4_000, 250.0, 250.0)}, "250 MiB/s is as much as instance and S3"),
+            ({"speed": VolumeLimits(3_000, 2_000.0, 2_000.0)}, "2,000 MiB/s is all that this type"),
             (
                 {
                     "instance_limits": InstanceEbsLimits(200.0, 200.0, None, None),
@@ -252,7 +252,7 @@ class TestBoost:
                 "beside it",
             ),
             (
-                {"settings": VolumeSettings("io1", 100, 400), "speed": VolumeSpeed(400, 100.0, 100.0)},
+                {"settings": VolumeSettings("io1", 100, 400), "speed": VolumeLimits(400, 100.0, 100.0)},
                 "IOPS of io1",
             ),
         ],

@@ -10,7 +10,7 @@ from rewarm.domain.model import Strategy
 from rewarm.domain.time.calibration import CalibratedFigure, FigureName, calibrated
 from rewarm.domain.time.history import learned
 from rewarm.domain.time.measured import Likeness
-from rewarm.domain.time.timings import PRIORS, FigureBasis, Quantiles
+from rewarm.domain.time.timings import PRIORS, Basis, Quantiles
 
 LIKE = Likeness("gp3", "us-east-1a", "m5.large")
 
@@ -51,10 +51,10 @@ def test_a_background_that_was_measured_goes_with_the_size():
 
 def test_each_strategy_says_whether_its_own_figures_were_measured_here():
     timings = calibrated(figures(RATE_DELIVERED=0.95, FSR_ENABLING=90, CREATE=2, METRIC_DELAY=60))
-    here = FigureBasis("calibration")
+    here = Basis("calibration")
     assert timings.basis_of(Strategy.PROVISIONED_RATE) == here
     assert timings.basis_of(Strategy.FAST_SNAPSHOT_RESTORE) == here
-    assert timings.basis_of(Strategy.WARM_UP_AGENT) == FigureBasis("priors")
+    assert timings.basis_of(Strategy.WARM_UP_AGENT) == Basis("priors")
     assert timings.rate_delivered == Quantiles(0.95, pytest.approx(0.855))
     assert timings.fsr_poll_seconds.p50 == 150
     assert timings.metric_delay_seconds.p50 == 150

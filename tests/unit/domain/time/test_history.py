@@ -22,7 +22,7 @@ from rewarm.domain.time.measured import (
 )
 from rewarm.domain.time.timings import (
     PRIORS,
-    FigureBasis,
+    Basis,
     Quantiles,
     WeightedValue,
     shrunk,
@@ -149,9 +149,9 @@ class TestLearned:
         assert found.metric_delay_seconds.p50 == 90
         assert found.warm_up_share.p50 == pytest.approx(120 / 125)
         assert found.first_touch_mib_s == Quantiles(PRIORS.first_touch_mib_s.p50, pytest.approx(120))
-        assert found.basis_of(Strategy.WARM_UP_AGENT) == FigureBasis("history", 12)
-        assert found.basis_of(Strategy.BOOSTED_WARM_UP) == FigureBasis("history", 12)
-        assert found.basis_of(Strategy.BACKGROUND) == FigureBasis("priors", 0)
+        assert found.basis_of(Strategy.WARM_UP_AGENT) == Basis("history", 12)
+        assert found.basis_of(Strategy.BOOSTED_WARM_UP) == Basis("history", 12)
+        assert found.basis_of(Strategy.BACKGROUND) == Basis("priors", 0)
 
     def test_a_reader_far_below_its_limit_teaches_what_s3_gives(self):
         found = timings(*(self.read_at(200, number) for number in range(6)))

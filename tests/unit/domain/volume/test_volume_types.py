@@ -6,7 +6,7 @@ import pytest
 
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import VolumeSettings
-from rewarm.domain.volume.volume_types import VolumeSpeed, WantedVolume, settle, speed
+from rewarm.domain.volume.volume_types import VolumeLimits, WantedVolume, settle, speed
 
 
 class TestSettle:
@@ -65,14 +65,14 @@ class TestSpeed:
     @pytest.mark.parametrize(
         ("settings", "expected"),
         [
-            (VolumeSettings("gp3", 100, 3_000, 125), VolumeSpeed(3_000, 125, 125)),
-            (VolumeSettings("gp3", 100, 3_000, 1_000), VolumeSpeed(3_000, 750, 750)),
-            (VolumeSettings("gp2", 100), VolumeSpeed(300, 75, 128)),
-            (VolumeSettings("gp2", 171), VolumeSpeed(513, 128.25, 250)),
-            (VolumeSettings("gp2", 10_000), VolumeSpeed(16_000, 250, 250)),
-            (VolumeSettings("io2", 1_000, 256_000), VolumeSpeed(256_000, 4_000, 4_000)),
-            (VolumeSettings("st1", 2_048), VolumeSpeed(500, 80, 500)),
-            (VolumeSettings("sc1", 1_024), VolumeSpeed(250, 12, 80)),
+            (VolumeSettings("gp3", 100, 3_000, 125), VolumeLimits(3_000, 125, 125)),
+            (VolumeSettings("gp3", 100, 3_000, 1_000), VolumeLimits(3_000, 750, 750)),
+            (VolumeSettings("gp2", 100), VolumeLimits(300, 75, 128)),
+            (VolumeSettings("gp2", 171), VolumeLimits(513, 128.25, 250)),
+            (VolumeSettings("gp2", 10_000), VolumeLimits(16_000, 250, 250)),
+            (VolumeSettings("io2", 1_000, 256_000), VolumeLimits(256_000, 4_000, 4_000)),
+            (VolumeSettings("st1", 2_048), VolumeLimits(500, 80, 500)),
+            (VolumeSettings("sc1", 1_024), VolumeLimits(250, 12, 80)),
         ],
     )
     def test_is_the_lower_of_throughput_and_iops(self, settings, expected):

@@ -19,6 +19,10 @@ def of_execution(error, cause, **more):
     return json.dumps({"ExecutionArn": "arn", "Status": "FAILED", "Error": error, "Cause": cause, **more})
 
 
+def of_volume(error, cause, **more):
+    return json.dumps({"state": "Create Volume", "error": error, "cause": cause, **more})
+
+
 class TestExplain:
     def test_a_lambda_function(self):
         told = explain("TargetNotUsableError", of_lambda("TargetNotUsableError", "i-1 is stopped"))
@@ -29,33 +33,30 @@ class TestExplain:
         told = explain("States.TaskFailed", cause)
         assert (told.error, told.sentence) == ("VolumeFailedError", "vol-1 is error")
 
-    def test_a_nested_execution_that_names_the_state(self):
-        inner = (
-            "At Create Volume: "
-            + of_lambda("A", "no room.")
-            + " Clean-up failed too: "
-            + of_lambda("B", "stays")
-        )
-        told = explain("States.TaskFailed", of_execution("A", inner))
+    def test_a_volumes_failure_names_the_state(self):
+        failure = of_volume("A", of_lambda("A", "no room."), cleanUps=[of_lambda("B", "stays")])
+        told = explain("States.TaskFailed", of_execution("A", failure))
         assert told.state == "Create Volume"
         assert (told.error, told.sentence) == ("A", "no room. Clean-up failed too: stays")
 
-    def test_a_sentence_that_only_begins_alike(self):
-        told = explain("A", "At 300 MiB/s: no capacity")
-        assert (told.state, told.sentence) == (None, "At 300 MiB/s: no capacity")
+    def test_a_volumes_failure_that_was_cut(self):
+        failure = of_volume("A", of_lambda("A", 'no "room"'))[:-60]
+        assert explain("A", failure).sentence == 'no "room"'
+
+    def test_why_no_other_plan_took_over(self):
+        failure = of_volume("A", of_lambda("A", "no room"), noFallback="No plan is left.")
+        assert explain("A", failure).sentence == "no room. No plan is left."
 
     def test_a_nested_execution_whose_input_was_cut(self):
         cause = of_execution("X", of_lambda("X", 'said "no"'), Input="y" * 99)[:-50]
         assert explain("States.TaskFailed", cause).sentence == 'said "no"'
 
-    def test_a_clean_up_that_failed_too(self):
-        cause = of_lambda("A", "the agent failed") + " Clean-up failed too: " + of_lambda("B", "vol-1 stays")
-        assert explain("A", cause).sentence == "the agent failed. Clean-up failed too: vol-1 stays"
-
-    def test_a_clean_up_that_failed_too_in_a_nested_execution(self):
-        inner = of_lambda("A", "the agent failed.") + " Clean-up failed too: " + of_lambda("B", "vol-1 stays")
-        told = explain("States.TaskFailed", of_execution("A", inner))
-        assert (told.error, told.sentence) == ("A", "the agent failed. Clean-up failed too: vol-1 stays")
+    def test_clean_ups_that_failed_too(self):
+        causes = [of_lambda("B", "vol-1 stays"), of_lambda("C", "snap-1 stays")]
+        failure = of_volume("A", of_lambda("A", "the agent failed"), cleanUps=causes)
+        assert explain("A", failure).sentence == (
+            "the agent failed. Clean-up failed too: vol-1 stays. Clean-up failed too: snap-1 stays"
+        )
 
     def test_an_execution_that_was_aborted(self):
         cause = json.dumps({"Status": "ABORTED", "ExecutionArn": "arn"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.fleets import PrepareFleetResult, ReportFleetResult
-from rewarm.steps.announce import approval, fleet
+from rewarm.steps.announce import fleet, plan
 from tests.support.builders import NOW, at
 
 FLEET_ID = "fleet-0123456789abcdef"
@@ -78,7 +78,7 @@ def test_the_end_compares_price_and_time_with_the_plan():
 def test_one_message_asks_for_the_approval_of_all_restores():
     question = {"askedAt": NOW, "until": at(30), "usd": "1.5", "reason": "The plan costs $1.50."}
     details = {"question": question, "summary": PLAN, "volumeCount": 3, "deadlineAt": at(90), "notify": {}}
-    message, _ = approval.announce_approval(event("approval", details), {})
+    message, _ = plan.announce_approval(event("approval", details), {})
     assert message.title == f"Approval needed, $1.50: 3 volumes of {FLEET_ID}"
     assert message.text == "The plan costs $1.50.\n3 volumes: 3 x provisioned-rate."
     assert message.kind == "Fleet"

@@ -18,7 +18,7 @@ from rewarm.domain.errors import (
     ThrottledError,
 )
 from rewarm.domain.model import Attachment, Strategy
-from rewarm.domain.volume.performance import Performance
+from rewarm.domain.volume.performance import PerformanceSettings
 from rewarm.steps.clean_up.clean_up import CleanUpEvent, CleanUpPorts, clean_up
 from rewarm.steps.replace.started import StartedPorts
 from rewarm.steps.volume.create_volume import CreateVolumeEvent, CreateVolumePorts, create_volume
@@ -304,7 +304,7 @@ class TestCleanUp:
         boosted = create(world, attempt=1, chosen=boosted_plan())
         world.volumes.untag(boosted, "rewarm:boost")
         clean(world, volume_id=boosted, announced=True)
-        assert world.modifications.started == [(boosted, Performance("gp3", 3_000, 125))]
+        assert world.modifications.started == [(boosted, PerformanceSettings("gp3", 3_000, 125))]
 
     def test_leaves_the_other_volumes_of_the_restore_alone(self, world):
         other = create(world, index=1)
@@ -327,7 +327,7 @@ class TestCleanUp:
         result = clean(world, volume_id=boosted, announced=True)
         assert result.kept[0].startswith(f"volume {boosted}, still {DEVICE} on {INSTANCE_ID} (it is usable")
         assert result.removed[-1] == f"boost of {boosted} (it goes back to {TARGET_TEXT})"
-        assert world.modifications.started == [(boosted, Performance("gp3", 3_000, 125))]
+        assert world.modifications.started == [(boosted, PerformanceSettings("gp3", 3_000, 125))]
         clean(world, volume_id=boosted, announced=True)
         assert len(world.modifications.started) == 1
 

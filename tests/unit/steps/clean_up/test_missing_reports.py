@@ -6,9 +6,10 @@ import pytest
 
 from rewarm.domain.errors import AccessDeniedError
 from rewarm.page import render
+from rewarm.steps.record.bucket import result_key
 from rewarm.steps.record.payloads import write_plans
 from tests.support import accounts
-from tests.support.builders import RESTORE_ID, VOLUME_ID, at, volume_plan
+from tests.support.builders import INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, volume_plan
 from tests.support.fakes import FakeArtifacts
 from tests.support.sweeping import SweepWorld
 
@@ -124,3 +125,111 @@ def test_a_record_of_another_version_is_told_without_a_page(world):
     world.sweep()
     assert len(world.messages.sent) == 1
     assert world.artifacts.pages == {}
+
+
+READY = f"{VOLUME_ID} is at full speed"
+
+
+@pytest.fixture
+def silent():
+    """Its report is written and its execution has succeeded; only the message is missing."""
+    made = SweepWorld()
+    one = accounts.planned()
+    write_plans(RESTORE_ID, [one], made.artifacts)
+    made.artifacts.put_json(result_key(RESTORE_ID, 0), accounts.ready(one=one))
+    made.begun(
+        status="ready",
+        finishedAt="2026-11-21T03:20:00Z",
+        reportKey="report.json",
+        report0={"pageKey": "page.html"},
+        settled0=True,
+    )
+    made.made(attached=INSTANCE_ID)
+    made.ended("SUCCEEDED")
+    return made
+
+
+def titles(silent):
+    return [message["title"] for message in silent.messages.sent]
+
+
+def running(silent):
+    return [one.restore_id for one in silent.holds.running()]
+
+
+def test_the_sweeper_sends_it_once_and_with_its_figures(silent):
+    for minute in (30, 45):
+        silent.sweep(now=at(minute), owner=f"at {minute}")
+    assert titles(silent) == [READY]
+    (message,) = silent.messages.sent
+    assert "4 KiB random reads take" in message["text"]
+    assert "7 min 30 s after the request arrived" in message["text"]
+    assert message["reportUrl"] is not None
+    assert running(silent) == []
+    assert silent.table.records[RESTORE_ID]["told0"] == {"at": "2026-11-21T03:30:00Z"}
+
+
+def test_it_is_sent_although_another_sweep_finds_the_restore_again(silent):
+    silent.sweep()
+    silent.holds.enter(RESTORE_ID, instance_id=INSTANCE_ID, now=at(30))
+    assert silent.sweep(now=at(60), owner="two") == []
+    assert titles(silent) == [READY]
+
+
+def test_what_no_channel_took_is_tried_again(silent):
+    silent.messages.channels = []
+    assert [(one.state, "no channel" in one.reason) for one in silent.sweep(owner="one")] == [
+        ("ending", True)
+    ]
+    assert running(silent) == [RESTORE_ID]
+    silent.messages.channels = ["eventbridge"]
+    silent.sweep(now=at(45), owner="two")
+    assert titles(silent)[-1] == READY
+    assert running(silent) == []
+
+
+def test_of_two_sweepers_at_once_one_sends_it(silent):
+    silent.table.claim_event(f"sweep {RESTORE_ID}/0 {int(at(30).timestamp()) // 600}", "the other")
+    assert [one.reason for one in silent.sweep()] == ["another sweep sends the message"]
+    assert (titles(silent), running(silent)) == ([], [RESTORE_ID])
+
+
+def test_without_the_result_it_says_less(silent):
+    """`Keep Result` could not run either."""
+    silent.artifacts.objects.pop(result_key(RESTORE_ID, 0))
+    silent.sweep()
+    (message,) = silent.messages.sent
+    assert message["title"] == READY
+    assert "Known because: its execution had verified it." in message["text"]
+    assert "20 min 00 s after the request arrived" in message["text"]
+    assert "Read latency was not measured: the figures were lost." in message["text"]
+
+
+def test_without_the_volumes_item_it_is_named_by_its_mark(silent):
+    """Somebody has deleted the item; the mark that the volume can be used is on the restore's."""
+    silent.artifacts.objects.pop(result_key(RESTORE_ID, 0))
+    silent.table.records[RESTORE_ID] |= {"volume0": None, "attached0": {"volumeId": VOLUME_ID}}
+    silent.sweep()
+    assert (titles(silent), running(silent)) == ([READY], [])
+
+
+@pytest.mark.parametrize(
+    "changes", [{"told0": {"at": "2026-11-21T03:20:00Z"}}, {"request": {"dryRun": True}}]
+)
+def test_nothing_is_sent_where_nothing_is_owed(silent, changes):
+    silent.table.records[RESTORE_ID] |= changes
+    assert silent.sweep() == []
+    assert (titles(silent), running(silent)) == ([], [])
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_of_a_restore_that_was_stopped_the_volumes_at_full_speed_are_told(silent, settled):
+    record = silent.table.records[RESTORE_ID]
+    record["status"] = "initializing"
+    for name in ("reportKey", *([] if settled else ["settled0"])):
+        del record[name]
+    silent.ended("ABORTED")
+    silent.sweep()
+    assert (READY in titles(silent)) is settled
+    assert [title for title in titles(silent) if title.startswith("Restore failed")]
+    assert running(silent) == []

@@ -10,7 +10,7 @@ import pytest
 
 from rewarm.domain.errors import AccessDeniedError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.model import VolumeSettings
-from rewarm.domain.volume.performance import Performance
+from rewarm.domain.volume.performance import PerformanceSettings
 from rewarm.steps.clean_up import sweep as sweeping
 from rewarm.steps.clean_up.sweep import SweptResource
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
@@ -18,7 +18,7 @@ from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID
 from tests.support.performance import STACK
 from tests.support.sweeping import SweepWorld
 
-TARGET = Performance("gp3", 3_000, 125)
+TARGET = PerformanceSettings("gp3", 3_000, 125)
 BOOSTED = VolumeSettings(
     "gp3", 100, 4_000, 1_000,
     tags={

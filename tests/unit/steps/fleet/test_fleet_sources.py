@@ -17,7 +17,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, ImageVolume, Volume, VolumeSettings
 from rewarm.domain.snapshots import BinnedSnapshot
-from rewarm.steps.fleet.fleet_sources import FleetItem, FleetSourcePorts, resolve_fleet, spread_seconds_of
+from rewarm.steps.fleet.fleet_sources import FleetItem, FleetSourcePorts, resolve_fleet
 from tests.support.builders import INSTANCE_ID, NOW, ZONE, instance, snapshot
 from tests.support.fakes import FakeArtifacts, FakeInstances, FakeSnapshots, FakeVolumes
 
@@ -273,7 +273,6 @@ class TestItems:
             {"volumeType": "gp3", "sizeGib": 100},
             {"sizeGib": 200},
         ]
-        assert spread_seconds_of(items) == 4 * 3_600
 
     def test_an_item_may_name_its_own_time_or_tags(self, world):
         times = [world.take(VOLUMES[0], hours) for hours in (50, 30, 10)]

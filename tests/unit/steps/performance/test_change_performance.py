@@ -16,8 +16,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     VolumeNotFoundError,
 )
-from rewarm.domain.volume.performance import BOOST_TAG, Performance
-from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.domain.volume.performance import BOOST_TAG, ModificationRule, PerformanceSettings
 from rewarm.steps.performance.change_performance import (
     ChangePerformanceEvent,
     ChangePerformancePorts,
@@ -148,7 +147,7 @@ class TestStep:
     def test_asks_ec2_and_remembers_when(self, world: ChangeWorld) -> None:
         world.modifications.now = at(0.1)
         result = change(world)
-        assert world.modifications.started == [(VOLUME_ID, Performance("io2", 2_000))]
+        assert world.modifications.started == [(VOLUME_ID, PerformanceSettings("io2", 2_000))]
         assert result.started_at == at(0.1)
         assert world.log.starts(VOLUME_ID) == [at(0.1)]
         assert world.table.records[CHANGE_ID] == {"status": "changing", "startedAt": "2026-11-21T03:00:06Z"}
@@ -180,7 +179,7 @@ class TestStep:
     def test_a_lost_answer_whose_second_call_is_refused_is_ours(self, world: ChangeWorld) -> None:
         start = world.modifications.start
 
-        def lost(volume_id: str, target: Performance) -> None:
+        def lost(volume_id: str, target: PerformanceSettings) -> None:
             start(volume_id, target)
             raise ModificationPostponedError("IncorrectModificationState")
 

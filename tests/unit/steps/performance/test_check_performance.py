@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from rewarm.contracts.events import AnnounceEvent
-from rewarm.contracts.performance import CheckPerformanceResult, PerformanceSettings
+from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.domain.errors import ModificationFailedError, ThrottledError
-from rewarm.domain.volume.performance import Performance
-from rewarm.domain.volume.performance_change import ModificationRule
+from rewarm.domain.volume.performance import ModificationRule, PerformanceSettings
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.performance.check_performance import CheckPerformancePorts, check_performance
 from rewarm.steps.performance.routes import PerformancePorts, get_performance
@@ -60,7 +59,7 @@ class TestByEc2:
     def test_where_nothing_can_be_seen_ec2s_word_is_enough(self, world: ChangeWorld) -> None:
         same = {"iops": 3_000}
         io1, io2 = (PerformanceSettings(volume_type=name, **same) for name in ("io1", "io2"))
-        world.changed("optimizing", target=io1.values())
+        world.changed("optimizing", target=io1)
         result = look(world, 0.5, original=io2, target=io1, size_gib=100)
         assert result.finished
         assert "CloudWatch has nothing to show" in result.reason
@@ -76,11 +75,11 @@ class TestByEc2:
             look(world, 1_440)
 
     def test_a_later_change_means_that_ours_was_completed(self, world: ChangeWorld) -> None:
-        world.changed("modifying", at(5), target=Performance("io2", 3_000))
+        world.changed("modifying", at(5), target=PerformanceSettings("io2", 3_000))
         assert look(world, 6).state == "completed"
 
     def test_an_earlier_change_means_that_ec2_lags_behind(self, world: ChangeWorld) -> None:
-        world.changed("completed", at(-60), target=Performance("io2", 1_000))
+        world.changed("completed", at(-60), target=PerformanceSettings("io2", 1_000))
         assert look(world, 0.1).state == "modifying"
         world.modifications.changes.clear()
         assert look(world, 0.1).state == "modifying"
@@ -175,7 +174,7 @@ class TestGet:
 class TestMessages:
     def announce(self, world: ChangeWorld, event: str, **details: Any) -> dict[str, Any]:
         messages = FakeMessages()
-        common = {"volumeId": VOLUME_ID, "original": ORIGINAL.to_json(), "target": TARGET.to_json()}
+        common = {"volumeId": VOLUME_ID, "original": ORIGINAL, "target": TARGET}
         announce(
             AnnounceEvent(restore_id=CHANGE_ID, now=at(3), event=event, details={**common, **details}),
             table=world.table,

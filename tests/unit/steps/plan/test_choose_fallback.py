@@ -6,8 +6,9 @@ from datetime import timedelta
 from decimal import Decimal
 
 from rewarm.contracts.results import PrepareSnapshotResult
-from rewarm.contracts.values import CostPart, Failure
+from rewarm.contracts.values import Failure
 from rewarm.domain.model import Strategy
+from rewarm.domain.plan.cost import CostPart
 from rewarm.domain.plan.fallback import How
 from rewarm.steps.plan.choose_fallback import ChooseFallbackEvent, choose_fallback
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, assignment, at, plan, request

@@ -8,8 +8,10 @@ from decimal import Decimal
 
 import pytest
 
-from rewarm.contracts.values import Boost, Candidate, CostPart, NewVolume, PassedOverSnapshot
-from rewarm.domain.model import GIB, PriceFigure, Strategy
+from rewarm.contracts.values import Candidate, NewVolume
+from rewarm.domain.model import GIB, Boost, PriceFigure, Strategy
+from rewarm.domain.plan.cost import CostPart
+from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.volume.extents import Scope
 from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes

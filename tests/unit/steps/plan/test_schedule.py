@@ -10,7 +10,7 @@ import pytest
 
 from rewarm.domain.model import GIB, InstanceEbsLimits, Strategy, VolumeSettings
 from rewarm.domain.time.measured import Phase
-from rewarm.domain.volume.volume_types import VolumeSpeed
+from rewarm.domain.volume.volume_types import VolumeLimits
 from rewarm.steps.plan import schedule
 from tests.support.builders import NOW, assignment, facts, plan, volume_plan, zone_assignment
 
@@ -86,7 +86,7 @@ class TestByHand:
         assert written[0] == written[1]
 
     def test_the_volume_and_an_even_part_of_the_instance_are_limits(self):
-        slow = facts(speed=VolumeSpeed(1_000, 25.0, 250.0))
+        slow = facts(speed=VolumeLimits(1_000, 25.0, 250.0))
         assert schedule.by_hand([slow])[0].ready_seconds == 100 * 1_024 / 25 + 15
         small = replace(facts(), instance_limits=InstanceEbsLimits(40.0, 40.0, None, None))
         both = [replace(small, read_beside=(GIB,))] * 2
@@ -94,7 +94,7 @@ class TestByHand:
 
     def test_io2_is_read_at_the_least_that_was_published_for_it(self):
         fast = facts(
-            settings=VolumeSettings("io2", 100, 64_000), speed=VolumeSpeed(64_000, 4_000.0, 4_000.0),
+            settings=VolumeSettings("io2", 100, 64_000), speed=VolumeLimits(64_000, 4_000.0, 4_000.0),
             instance_limits=InstanceEbsLimits(2_500.0, 2_500.0, None, None),
         )  # fmt: skip
         assert schedule.by_hand([fast])[1].ready_seconds == 15 + 154  # 700 MB/s: 153.4 s

@@ -46,7 +46,8 @@ def ready(index=0, **changes):
 
 def failed(index=0, error="AgentFailedError", message="12 blocks unreadable"):
     inner = json.dumps({"errorMessage": message, "errorType": error})
-    nested = json.dumps({"Status": "FAILED", "Error": error, "Cause": f"At Poll Initialization: {inner}"})
+    failure = json.dumps({"state": "Poll Initialization", "error": error, "cause": inner})
+    nested = json.dumps({"Status": "FAILED", "Error": error, "Cause": failure})
     return {"verdict": "failed", "index": index, "error": "States.TaskFailed", "cause": nested}
 
 

@@ -16,6 +16,8 @@ ALARM_EVENT = {
     "id": "c4c1c1c9-6542-e61b-6ef0-8c4d36933a92",
     "detail-type": "CloudWatch Alarm State Change",
     "source": "aws.cloudwatch",
+    "account": "123456789012",
+    "region": "us-east-1",
     "time": "2026-11-21T03:00:00Z",
     "detail": {"alarmName": "database volume is gone", "state": {"value": "ALARM"}},
 }
@@ -32,8 +34,34 @@ def parse(event, table, holds=None, *, pace=None, cooldown_minutes=60, **limits)
             keeper=keeper(table, holds, **limits),
             pace=pace or FakePace(),
             cooldown=timedelta(minutes=cooldown_minutes),
+            alarm_accounts=frozenset({"123456789012", "210987654321"}),
+            region="us-east-1",
         ),
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "words"),
+    [
+        pytest.param(
+            "account", "999999999999", 'names "999999999999"; allowed is 123456789012 or', id="account"
+        ),
+        pytest.param("account", None, "names null; allowed is 123456789012 or 210987654321", id="no-account"),
+        pytest.param("region", "eu-west-1", 'names "eu-west-1"; allowed is us-east-1', id="region"),
+    ],
+)
+def test_an_alarm_of_another_account_or_region_starts_nothing(name, found, words):
+    world = World()
+    world.table.put_runbook("database volume is gone", TO_INSTANCE)
+    with pytest.raises(InvalidRequestError, match=words) as refused:
+        parse(event({**ALARM_EVENT, name: found}), world.table)
+    assert refused.value.field == name
+
+
+def test_an_alarm_of_an_account_that_may_starts_a_restore():
+    world = World()
+    world.table.put_runbook("database volume is gone", TO_INSTANCE)
+    assert parse(event({**ALARM_EVENT, "account": "210987654321"}), world.table).outcome == "accepted"
 
 
 class TestParseRequest:

@@ -12,7 +12,7 @@ from rewarm.domain.errors import (
     VolumeInUseError,
 )
 from rewarm.domain.model import MIB
-from rewarm.domain.ready.agent_exit import AgentExit
+from rewarm.domain.ready.agent_output import AgentExit
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.steps.record.bucket import rewound_key
 from tests.support.builders import RESTORE_ID, SNAPSHOT_ID

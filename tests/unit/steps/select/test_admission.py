@@ -16,7 +16,9 @@ from rewarm.domain.errors import (
     TooManyRestoresError,
 )
 from rewarm.domain.volume.holds import TargetHolds
-from rewarm.steps.select.admission import MOST_ROUNDS, HoldingPorts, assign_and_hold, enter_stack, give_back
+from rewarm.ports.restores import MOST_ROUNDS
+from rewarm.steps.select.admission import HoldingPorts, assign_and_hold, enter_stack
+from rewarm.steps.select.release_target import give_back
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, TO_INSTANCE, World, at, instance, request
 from tests.support.performance import FakeRestoreExecutions
 from tests.support.wired import wired

@@ -29,7 +29,7 @@ def test_gives_back_every_device_of_the_restore_and_no_other() -> None:
 
 def test_a_restore_whose_message_is_owed_stays_where_the_sweeper_finds_it() -> None:
     holds = holding()
-    owed = EVENT.model_copy(update={"untold": True})
+    owed = EVENT.model_copy(update={"has_unsent_messages": True})
     assert release_target(owed, holds=holds).released == []
     assert [one.restore_id for one in holds.running()] == [RESTORE_ID]
 

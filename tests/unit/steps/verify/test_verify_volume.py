@@ -225,7 +225,7 @@ class TestVerifyVolume:
         world.commands.finish("command-1", stdout=measurement())
         result = verify(world, phase, pending)
         assert result.expected is not None
-        assert result.expected.to_json() == {
+        assert result.to_json()["expected"] == {
             "p50Ms": 10.0,
             "p99Ms": 20.0,
             "iops": 100.0,

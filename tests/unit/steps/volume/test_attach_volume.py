@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from rewarm.contracts.events import AttachVolumeEvent
-from rewarm.domain.errors import DeviceInUseError, TargetNotUsableError, VolumeFailedError
+from rewarm.contracts.results import AttachVolumeResult
+from rewarm.contracts.values import ReplacedVolume
+from rewarm.domain.errors import (
+    DeviceInUseError,
+    RestoreCancelledError,
+    TargetNotUsableError,
+    VolumeFailedError,
+)
 from rewarm.domain.model import Attachment
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.volume.attach_volume import AttachVolumePorts, attach_volume
@@ -139,3 +147,125 @@ class TestOnAStoppedInstance:
     def test_an_instance_that_runs_by_now_is_refused(self, world):
         with pytest.raises(TargetNotUsableError, match=r"is running; allowed with target\.start"):
             attach(world, self.volume())
+
+
+OLD = ReplacedVolume(volume_id="vol-0fedcba9876543210", size_gib=100)
+
+
+@pytest.fixture
+def windows():
+    windows = World()
+    windows.instances.add(instance(platform="windows", architecture="x86_64"))
+    windows.artifacts.agents["windows", "x86_64"] = ("agents/warmer.exe", "a" * 64)
+    windows.volumes.create(
+        SNAPSHOT_ID, ZONE, assignment().volume.settings(), rate_mib_s=None, client_token="t"
+    )
+    place = Attachment(INSTANCE_ID, DEVICE, "attached")
+    windows.volumes.change(VOLUME_ID, state="in-use", attachments=(place,))
+    return windows
+
+
+def bring_online_by(windows, previous=None, *, minute=0.0, replaces=None, **target):
+    asked = request(target={"instanceId": INSTANCE_ID, **target})
+    event = AttachVolumeEvent(
+        restore_id=RESTORE_ID,
+        now=at(minute),
+        request=asked,
+        volume=assignment().model_copy(update={"replaces": replaces}),
+        volume_id=VOLUME_ID,
+        previous=previous,
+    )
+    look = LookPorts(windows.instances, windows.commands, windows.artifacts)
+    return attach_volume(event, wired(AttachVolumePorts, windows, look=look))
+
+
+def ends(windows, *mounts, stderr=""):
+    told = {"event": "use", "volumeId": VOLUME_ID, "mounts": list(mounts), "others": []}
+    windows.commands.finish(windows.commands.sent[-1][0], stdout=json.dumps(told), stderr=stderr)
+
+
+def online(windows, *mounts, stderr="", **target):
+    """What comes of it where the instance answers so."""
+    first = bring_online_by(windows, bringOnline=True, **target)
+    assert not first.attached
+    ends(windows, *mounts, stderr=stderr)
+    return bring_online_by(windows, first, minute=0.1, bringOnline=True, **target)
+
+
+def sent_parameters(windows):
+    return windows.commands.sent[-1][2]
+
+
+class TestBringOnline:
+    def test_without_consent_nothing_is_sent(self, windows):
+        assert bring_online_by(windows).attached
+        assert windows.commands.sent == []
+
+    def test_the_letter_that_windows_gives_is_in_the_result(self, windows):
+        result = online(windows, "E:\\")
+        assert result == AttachVolumeResult(
+            attached=True, wait_seconds=2, device=DEVICE, mount_points=["E:\\"]
+        )
+        assert len(windows.commands.sent) == 1
+
+    def test_the_wished_path_is_handed_on(self, windows):
+        assert online(windows, "E:\\", mountPath="e:").online_problem is None
+        assert (sent_parameters(windows)["action"], sent_parameters(windows)["mountPath"]) == ("online", "e:")
+
+    def test_a_wish_that_windows_refuses_is_said_and_the_restore_goes_on(self, windows):
+        why = "warmer: cannot mount the volume at E:\\: Directory not empty"
+        result = online(windows, "F:\\", stderr=why, mountPath="E:")
+        assert (result.attached, result.mount_points, result.online_problem) == (True, ["F:\\"], why)
+
+    def test_a_disk_without_a_letter_is_said(self, windows):
+        result = online(windows, "disk 3, which is online")
+        assert result.mount_points == []
+        assert result.online_problem == "the disk is online, but Windows has given it no drive letter"
+
+    def test_it_waits_for_the_answer_but_not_for_ever(self, windows):
+        first = bring_online_by(windows, bringOnline=True)
+        again = bring_online_by(windows, first, minute=1, bringOnline=True)
+        assert (again.attached, again.command_id) == (False, first.command_id)
+        last = bring_online_by(windows, again, minute=7, bringOnline=True)
+        assert (last.attached, last.online_problem) == (True, "no answer came")
+
+    def test_an_agent_that_fails_fails_no_restore(self, windows):
+        first = bring_online_by(windows, bringOnline=True)
+        windows.commands.finish(
+            windows.commands.sent[-1][0], status="Failed", stdout="", stderr="warmer: Permission denied"
+        )
+        result = bring_online_by(windows, first, bringOnline=True)
+        assert (result.attached, result.online_problem) == (True, "warmer: Permission denied")
+
+    def test_an_instance_out_of_reach_fails_no_restore(self, windows):
+        windows.instances.add(instance(platform="windows", ssm_online=False))
+        result = bring_online_by(windows, bringOnline=True)
+        assert result.attached
+        assert result.online_problem == f"{INSTANCE_ID} is not online in Systems Manager"
+
+    def test_a_cancelled_restore_brings_nothing_online(self, windows):
+        windows.table.update(RESTORE_ID, {"cancelRequested": True})
+        with pytest.raises(RestoreCancelledError):
+            bring_online_by(windows, bringOnline=True)
+        assert windows.commands.sent == []
+
+
+class TestReplacedDisks:
+    @pytest.mark.parametrize(
+        ("before", "wished"),
+        [
+            (["E:\\"], "E:\\"),
+            (["E:\\", "D:\\data\\"], ""),
+            (["disk 3, which is online"], ""),
+            ([], ""),
+        ],
+    )
+    def test_the_new_volume_gets_the_letter_of_the_old_one(self, windows, before, wished):
+        windows.table.update_volume(RESTORE_ID, 0, {"replaced": {"unmounted": before}})
+        bring_online_by(windows, bringOnline=True, replaces=OLD, mode="replace")
+        assert sent_parameters(windows)["mountPath"] == wished
+
+    def test_another_path_may_be_asked_for(self, windows):
+        windows.table.update_volume(RESTORE_ID, 0, {"replaced": {"unmounted": ["E:\\"]}})
+        bring_online_by(windows, bringOnline=True, replaces=OLD, mode="replace", mountPath="G:")
+        assert sent_parameters(windows)["mountPath"] == "G:"

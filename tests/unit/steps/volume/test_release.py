@@ -16,7 +16,7 @@ from rewarm.domain.errors import (
     ThrottledError,
 )
 from rewarm.domain.model import FastSnapshotRestore, Strategy
-from rewarm.domain.volume.performance import Performance, VolumeModification
+from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification
 from rewarm.steps.volume.create_volume import CreateVolumeEvent, CreateVolumePorts, create_volume
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from rewarm.steps.volume.release import ReleaseEvent, ReleasePorts, release
@@ -172,13 +172,13 @@ class TestBoost:
         world = boosted_world()
         world.volumes.untag(VOLUME_ID, "rewarm:boost")
         assert lower(world).boost.state == "lowering"
-        assert world.modifications.started == [(VOLUME_ID, Performance("gp3", 3_000, 125))]
+        assert world.modifications.started == [(VOLUME_ID, PerformanceSettings("gp3", 3_000, 125))]
 
     def test_is_taken_back_and_waited_for(self):
         world = boosted_world()
         first = lower(world)
         assert (first.finished, first.wait_seconds, first.boost.state) == (False, 10, "lowering")
-        assert world.modifications.started == [(VOLUME_ID, Performance("gp3", 3_000, 125))]
+        assert world.modifications.started == [(VOLUME_ID, PerformanceSettings("gp3", 3_000, 125))]
         assert "rewarm:boost" in world.volumes.volumes[VOLUME_ID].settings.tags
         world.modifications.become(VOLUME_ID, "optimizing")
         last = lower(world, minute=1, previous=first)
@@ -211,7 +211,7 @@ class TestBoost:
 
     def test_waits_for_somebody_elses_modification(self):
         world = boosted_world()
-        other = Performance("gp3", 5_000, 500)
+        other = PerformanceSettings("gp3", 5_000, 500)
         world.modifications.changes[VOLUME_ID] = VolumeModification("optimizing", other)
         first = lower(world)
         assert (first.finished, first.boost.reason) == (False, "IncorrectModificationState: optimizing")

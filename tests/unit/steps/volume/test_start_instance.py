@@ -73,6 +73,16 @@ def attached(world):
 
 
 class TestStart:
+    def test_a_look_reads_the_record_once(self, world, monkeypatch):
+        reads = []
+        for name in ("get", "standing"):
+            read = getattr(world.table, name)
+            monkeypatch.setattr(
+                world.table, name, lambda *found, own=read, called=name: reads.append(called) or own(*found)
+            )
+        ask(world)
+        assert reads == ["get"]
+
     def test_waits_until_every_volume_is_attached(self, world):
         attach(world, 0)
         result = ask(world)

@@ -1,25 +1,37 @@
-"""Ends what `rewarm calibrate` made and could not remove itself, because it was killed or its login ended.
+"""Ends what costs money and is in no record: of a killed calibration, and fast snapshot restores.
 
-Its lease in the table names what it has made. Only that is touched, if EC2 made it while the lease ran.
+`rewarm calibrate` could not remove what it made, because it was killed or its login ended. Its lease in the
+table names what it has made. Only that is touched, if EC2 made it while the lease ran.
+
+The item of a claim on a fast snapshot restore may be lost. Whoever enabled it noted EC2's time of it in the
+record of the volume, and the volume's execution ran at that time. So Step Functions names the records to look
+into.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from rewarm.contracts.benchmarks import KeptLease
-from rewarm.domain.model import Volume
+from rewarm.domain.model import Strategy, Volume
 from rewarm.domain.volume.leftovers import (
     CALIBRATION_TAG,
+    CLOCKS_AGREE,
     STACK_TAG,
     SweepState,
     SweptResource,
     failed_sweep,
 )
+from rewarm.ports import JsonObject
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from rewarm.steps.record.leases import covers, known_leases
+from rewarm.steps.record.volume import VolumeNotes
 
 CALIBRATIONS = "calibrations"
+SWEEP = "fast-snapshot-restores"
+LOOKED_FOR = timedelta(days=14)
+"""A fast snapshot restore that was enabled longer ago counts as somebody else's."""
 
 
 def sweep_calibrations(ports: SweepPorts) -> Iterator[SweptResource]:
@@ -72,7 +84,7 @@ def _fast_restores(snapshots: set[str], ports: SweepPorts) -> Iterator[SweptReso
 
 
 def _volume(volume: Volume, ports: SweepPorts) -> SweptResource:
-    """A volume that is attached is detached now, and deleted by the next sweep."""
+    """Deletes the volume; an attached one is detached now, and deleted by the next sweep."""
     state: SweepState = "ending" if volume.attachments else "ended"
     try:
         for attachment in volume.attachments:
@@ -82,3 +94,45 @@ def _volume(volume: Volume, ports: SweepPorts) -> SweptResource:
     except Exception as error:
         return failed_sweep(CALIBRATIONS, volume.volume_id, error)
     return SweptResource(CALIBRATIONS, volume.volume_id, state)
+
+
+Place = tuple[str, str]
+
+
+def holders(place: Place, ports: SweepPorts) -> Iterator[tuple[str, int] | SweptResource]:
+    """Yields the volumes, by restore and index, whose records show that this stack enabled it.
+
+    If a volume's record is lost, yields what somebody must look at instead.
+    """
+    since = ports.fast_restores.enabling_time(*place)
+    if since is None or ports.now - since > LOOKED_FOR:
+        return
+    for restore_id, index in ports.executions.volumes_at(since):
+        record = VolumeNotes(ports.table, restore_id, index).read()
+        noted = record.fast_restore
+        enabled_at = noted.enabling_time
+        if enabled_at is not None and noted.place == place and abs(enabled_at - since) < CLOCKS_AGREE:
+            yield restore_id, index
+        elif not record.is_known and _was_to_enable(place, restore_id, index, ports):
+            yield _unclear(place, restore_id)
+
+
+def _was_to_enable(place: Place, restore_id: str, index: int, ports: SweepPorts) -> bool:
+    begun = ports.executions.begun(restore_id, index)
+    if begun is None or begun.runs:
+        return False
+    strategy = (begun.input.get("plan") or {}).get("strategy")
+    return strategy == Strategy.FAST_SNAPSHOT_RESTORE and _place_of(begun.input.get("volume") or {}) == place
+
+
+def _place_of(known: JsonObject) -> tuple[object, object]:
+    return known.get("snapshotId"), known.get("availabilityZone")
+
+
+def _unclear(place: Place, restore_id: str) -> SweptResource:
+    reason = (
+        f"it was enabled while {restore_id} ran, whose records are lost, and costs money by the hour; if "
+        f"nobody needs it: aws ec2 disable-fast-snapshot-restores --availability-zones {place[1]} "
+        f"--source-snapshot-ids {place[0]}"
+    )
+    return SweptResource(SWEEP, ":".join(place), "left", reason)

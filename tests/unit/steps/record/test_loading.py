@@ -8,7 +8,7 @@ from rewarm.contracts.values import InitializationSignals
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.time.measured import MOST_SAMPLES, Sample
 from rewarm.steps.record.bucket import samples_key
-from rewarm.steps.record.samples import MOST_BYTES, note, read
+from rewarm.steps.record.loading import MOST_BYTES, note_sample, read_samples
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, World, assignment, at, plan, request
 from tests.support.fakes import FakeArtifacts
 
@@ -36,14 +36,14 @@ def look(world, minute, percent, **signals):
         first_polled_at=NOW,
         last_progress_at=NOW,
     )
-    note(event, result, world.artifacts)
+    note_sample(event, result, world.artifacts)
 
 
 def test_each_look_is_noted_with_what_was_seen():
     world = World()
     look(world, 1, 10.0)
     look(world, 2, 30.0, read_ops_per_minute=[7.0, 240.0], read_latency_ms=1.23456)
-    assert read(RESTORE_ID, 2, world.artifacts) == [
+    assert read_samples(RESTORE_ID, 2, world.artifacts) == [
         Sample(60.0, 10.0, 10_000, 118.0),
         Sample(120.0, 30.0, 30_000, 118.0, 240.0, 1.235),
     ]
@@ -53,7 +53,7 @@ def test_the_longest_series_can_be_read_again():
     world = World()
     for number in range(3 * MOST_SAMPLES):
         look(world, number * 15, 99.9, read_ops_per_minute=[123_456.0], read_latency_ms=1_234.567)
-    assert len(read(RESTORE_ID, 2, world.artifacts)) <= MOST_SAMPLES
+    assert len(read_samples(RESTORE_ID, 2, world.artifacts)) <= MOST_SAMPLES
     text = world.artifacts.get_text(samples_key(RESTORE_ID, 2), most_bytes=MOST_BYTES)
     assert text is not None
     assert len(text) < MOST_BYTES / 2
@@ -63,9 +63,9 @@ def test_what_is_no_series_is_begun_anew():
     world = World()
     for broken in ({}, {"samples": 7}, {"samples": [[1]]}, {"samples": [[1, 2, 3, 4, 5, 6, 7]]}):
         world.artifacts.put_json(samples_key(RESTORE_ID, 2), broken)
-        assert read(RESTORE_ID, 2, world.artifacts) == []
+        assert read_samples(RESTORE_ID, 2, world.artifacts) == []
     look(world, 1, 10.0)
-    assert len(read(RESTORE_ID, 2, world.artifacts)) == 1
+    assert len(read_samples(RESTORE_ID, 2, world.artifacts)) == 1
 
 
 def test_a_bucket_that_does_not_answer_stops_nothing():
@@ -78,4 +78,4 @@ def test_a_bucket_that_does_not_answer_stops_nothing():
 
     world = World(artifacts=Deaf())
     look(world, 1, 10.0)
-    assert read(RESTORE_ID, 2, world.artifacts) == []
+    assert read_samples(RESTORE_ID, 2, world.artifacts) == []

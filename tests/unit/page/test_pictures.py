@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.page import live, render, schedule
+from rewarm.contracts.values import Schedule
+from rewarm.page import live, pictures, render
 from tests.support import accounts
 from tests.unit.charts.test_schedule_picture import LINES
 
@@ -12,7 +13,7 @@ RATE = "provisioned-rate (100 MiB/s)"
 SUMMARY = {
     "readyP90At": "2026-11-21T04:00:00Z", "totalCostUsd": "6.60", "deadlineMissed": True,
     "deadlineSeconds": 1_800, "lateSeconds": 1_380, "priceSource": "somewhere", "priceBookAsOf": "2026-11-01",
-    "schedule": [line.to_json() for line in LINES],
+    "schedule": Schedule(lines=LINES).to_json()["lines"],
     "byHand": [{"program": "dd", "command": "sudo dd <x>", "readySeconds": 3_247, "costUsd": "0",
                 "effort": "a person"}],
 }  # fmt: skip
@@ -23,7 +24,7 @@ RUNNING = {
 
 
 def test_a_row_for_each_group_and_one_for_all_together():
-    found = schedule.view(SUMMARY)
+    found = pictures.schedule_view(SUMMARY)
     assert found["rows"] == [
         (
             "50 x 100 GiB of snap-1 to us-east-1a",
@@ -54,7 +55,7 @@ def test_a_row_for_each_group_and_one_for_all_together():
 
 @pytest.mark.parametrize("summary", [None, {}, {"schedule": []}])
 def test_before_there_is_a_plan_nothing_is_shown(summary):
-    assert schedule.view(summary) is None
+    assert pictures.schedule_view(summary) is None
 
 
 @pytest.mark.parametrize("kind", ["running", "report"])
