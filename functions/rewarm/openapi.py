@@ -29,6 +29,8 @@ from rewarm.contracts.benchmarks import (
     BenchmarkResult,
     Calibration,
     CalibrationAnswer,
+    CalibrationLease,
+    KeptLease,
     StoredCalibration,
 )
 from rewarm.contracts.fleets import (
@@ -97,6 +99,9 @@ _RESTORE = (_in_path("restoreId", "As POST /restores, messages and lists name it
 _FLEET = (_in_path("fleetId", "As POST /fleets, messages and lists name it.", maxLength=80),)
 _ALARM = (_in_path("alarmName", "The exact name of the CloudWatch alarm, percent-encoded.", maxLength=255),)
 _BENCHMARK = (_in_path("benchmarkId", "As POST /benchmarks answers it."),)
+_CALIBRATION = (
+    _in_path("calibrationId", "As `rewarm calibrate` names it.", pattern="^calibration-[0-9a-f]{16}$"),
+)
 _VOLUME = (_in_path("volumeId", "The EBS volume.", pattern="^vol-([0-9a-f]{8}|[0-9a-f]{17})$"),)
 _KEY: JsonObject = {
     "name": "Idempotency-Key",
@@ -221,9 +226,18 @@ OPERATIONS = (
         says="Show the calibration that estimates use, and what the next one needs to know.",
         answer=CalibrationAnswer,
     ),
+    Operation(
+        method="put", path="/calibrations/{calibrationId}", name="putCalibrationLease",
+        says="Say what a calibration that runs has made; after its end the sweeper removes that.",
+        answer=KeptLease, body=CalibrationLease, parameters=_CALIBRATION,
+    ),
 )  # fmt: skip
 
-EXAMPLES = {type(request): request for request in request_examples().values()}
+LEASE = CalibrationLease(volume_ids=["vol-0123456789abcdef0"], snapshot_ids=["snap-0123456789abcdef0"])
+EXAMPLES: dict[type[Contract], Contract] = {
+    CalibrationLease: LEASE,
+    **{type(request): request for request in request_examples().values()},
+}
 
 _UNSIGNED = "the request is not signed (Signature Version 4, service execute-api)"
 _SIGNED_WRONG = "the request's signature is wrong, or too old"

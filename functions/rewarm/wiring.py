@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from rewarm.ports.snapshots import (
         BlockLists,
         BlockReader,
-        CalibrationSnapshots,
         EvidenceSnapshots,
         FastSnapshotRestores,
         PackStore,
         SnapshotBlocks,
         SnapshotCatalog,
         SnapshotCopies,
+        TaggedSnapshots,
     )
     from rewarm.ports.volumes import CallTrail, Metrics, PerformanceLog, VolumeModifications, VolumeStore
     from rewarm.steps.select.admission import Keeper
@@ -134,8 +134,8 @@ def evidence() -> EvidenceSnapshots:
     return adapters.snapshots.Ec2EvidenceSnapshots(_client("ec2"), _client_that_tries_once("ec2"))
 
 
-def calibration_snapshots() -> CalibrationSnapshots:
-    return adapters.snapshots.Ec2CalibrationSnapshots(_client("ec2"))
+def tagged_snapshots() -> TaggedSnapshots:
+    return adapters.snapshots.Ec2TaggedSnapshots(_client("ec2"))
 
 
 def fast_restores() -> FastSnapshotRestores:

@@ -13,6 +13,7 @@ from local.soak.audit.auditor import Auditor
 from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import FLEET, LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
 from local.soak.lab.lab import FastLab
+from local.soak.trouble.attacker import Attacker, attacks
 from local.soak.trouble.fleet_paths import fleet_ended
 from local.soak.trouble.machine_rows import ACTS
 from local.soak.trouble.matrix import SWEPT_SECONDS
@@ -73,8 +74,11 @@ def soak(restores: int, first_seed: int, play: Callable[[int], Outcome]) -> Iter
         yield outcome
 
 
-def scenario(seed: int, *, rewinds: bool = False) -> Outcome:
-    """One scenario, alone in its lab; a rewind and what undoes it, where that is asked for."""
+def scenario(seed: int, *, rewinds: bool = False, taggings: int | None = None) -> Outcome:
+    """One scenario, alone in its lab; a rewind and what undoes it, where that is asked for.
+
+    `taggings` is how often an attacker tags things of others; by default that depends on the seed.
+    """
     writer = Writer(seed)
     faults = writer.plan.faults
     with FastLab(seed, Writer.settings(seed), interference=faults, mishaps=faults) as lab:
@@ -83,9 +87,11 @@ def scenario(seed: int, *, rewinds: bool = False) -> Outcome:
         lab.data_plane.troubles.extend(_bound(plan, lab))
         hands = outside_hands(seed)
         hands.arrange(lab, plan)
+        attacker = Attacker(lab, seed)
+        attacker.begin(attacks(seed) if taggings is None else taggings)
         endings = _fleet_endings(lab, plan) if plan.fleet is not None else _Play(lab, plan).endings()
         outcome = _judged(lab, plan, endings)
-        outcome.wrong += hands.wrong
+        outcome.wrong += hands.wrong + attacker.findings()
         return outcome
 
 

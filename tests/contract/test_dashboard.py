@@ -250,13 +250,15 @@ def poll_agent(patch: pytest.MonkeyPatch) -> None:
 def run_sweep(patch: pytest.MonkeyPatch) -> None:
     world = ChangeWorld()
     settings = assignment().volume.settings()
-    tags = {"rewarm:stack": STACK, "rewarm:boost": "gp3 iops=3000"}
+    tags = {"rewarm:stack": STACK, "rewarm:boost": "gp3 iops=3000", "rewarm:restore-id": RESTORE_ID}
+    boost = {"volumeId": VOLUME_ID, "state": "boosted", "targetSettings": "gp3 iops=3000"}
+    world.table.update_volume(RESTORE_ID, 0, {"volume": {"volumeId": VOLUME_ID}, "boost": boost})
     world.put(type(settings)("gp3", 100, 4_000, 1_000, tags=tags))
     enabled = RunningFastRestore(SNAPSHOT_ID, ZONE, NOW - timedelta(hours=2), frozenset())
     rest = SweepWorld()
     handle(
         patch, "sweep", {}, commands=rest.commands, fast_restores=rest.fast_restores,
-        holds=rest.holds, messages=rest.messages, waiters=rest.waiters,
+        holds=rest.holds, messages=rest.messages, waiters=rest.waiters, history=rest.history,
         tasks=rest.tasks, volumes=world.volumes, modifications=world.modifications, table=world.table,
         executions=FakeRestoreExecutions(), inventory=FakeInventory(running=[enabled]), prices=World().prices,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rewarm.adapters.snapshots import Ec2CalibrationSnapshots
+from rewarm.adapters.snapshots import Ec2TaggedSnapshots
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.model import VolumeSettings
@@ -203,21 +203,23 @@ class TestVolumes:
         assert store.initialization_status(VOLUME).state is None
 
 
-class TestCalibrationSnapshots:
+class TestTaggedSnapshots:
     def test_they_are_found_by_their_tags_and_deleted_once(self) -> None:
         tags = [{"Key": "rewarm:stack", "Value": "rewarm"}, {"Key": "rewarm:calibration", "Value": "c-1"}]
-        shown = {"Snapshots": [{"SnapshotId": "snap-0123456789abcdef0", "Tags": tags}]}
+        one = {"SnapshotId": SNAPSHOT, "Tags": tags, "State": "completed", "VolumeSize": 8, "StartTime": NOW}
         ec2 = (
             Aws("ec2")
-            .on("DescribeSnapshots", shown)
+            .on("DescribeSnapshots", {"Snapshots": [one]})
             .on("DeleteSnapshot", {}, ApiError("InvalidSnapshot.NotFound"))
         )
-        port = Ec2CalibrationSnapshots(ec2.client)
-        (found,) = port.of_stack("rewarm").items()
-        assert found == (
-            "snap-0123456789abcdef0", {"rewarm:stack": "rewarm", "rewarm:calibration": "c-1"},
-        )  # fmt: skip
+        port = Ec2TaggedSnapshots(ec2.client)
+        (found,) = port.of_stack("rewarm")
+        assert (found.snapshot_id, found.started_at) == (SNAPSHOT, NOW)
+        assert found.tags == {"rewarm:stack": "rewarm", "rewarm:calibration": "c-1"}
         (asked,) = ec2.params("DescribeSnapshots")
-        assert asked["Filters"][0] == {"Name": "tag:rewarm:stack", "Values": ["rewarm"]}
-        port.delete("snap-0123456789abcdef0")
-        port.delete("snap-0123456789abcdef0")
+        assert asked["Filters"] == [
+            {"Name": "tag:rewarm:stack", "Values": ["rewarm"]},
+            {"Name": "tag-key", "Values": ["rewarm:calibration", "rewarm:copy-of"]},
+        ]
+        port.delete(SNAPSHOT)
+        port.delete(SNAPSHOT)

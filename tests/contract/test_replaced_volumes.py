@@ -60,16 +60,12 @@ class TestReplacedVolumes:
         ec2 = Aws("ec2").on("DeleteTags", ApiError("InvalidVolume.NotFound"))
         Ec2VolumeStore(ec2.client).untag(VOLUME, "a")
 
-    def test_they_are_found_by_restore_and_by_stack(self) -> None:
+    def test_they_are_found_by_the_stack(self) -> None:
         ec2 = Aws("ec2").on("DescribeVolumes", {"Volumes": [described()]})
         replaced = Ec2VolumeStore(ec2.client)
-        assert [one.volume_id for one in replaced.replaced_by("restore-1")] == [VOLUME]
         assert [one.volume_id for one in replaced.replaced("rewarm")] == [VOLUME]
         asked = [params["Filters"] for params in ec2.params("DescribeVolumes")]
-        assert asked == [
-            [{"Name": "tag:rewarm:replaced-by-restore", "Values": ["restore-1"]}],
-            [{"Name": "tag:rewarm:replaced-by-stack", "Values": ["rewarm"]}],
-        ]
+        assert asked == [[{"Name": "tag:rewarm:replaced-by-stack", "Values": ["rewarm"]}]]
 
     @pytest.mark.parametrize(
         ("code", "error"),

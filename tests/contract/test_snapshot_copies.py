@@ -29,7 +29,7 @@ def foreign(lab: Lab, **fields: object) -> str:
 
 
 def order(snapshot_id: str, minutes: int = 30, key: str | None = None) -> CopyOrder:
-    return CopyOrder(snapshot_id, "eu-west-1", minutes, key, TAGS)
+    return CopyOrder(snapshot_id, "eu-west-1", minutes, key, TAGS, "A copy")
 
 
 def test_a_copy_takes_its_duration_and_has_the_data() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from fnmatch import fnmatch
+from fnmatch import fnmatch, fnmatchcase
 from itertools import pairwise
 from typing import Any
 
@@ -190,6 +190,37 @@ class TestPermissions:
                     )
                     assert STACK_TAG in condition or made or replacing or starting or rewinding
 
+    @pytest.mark.parametrize("name", sorted(functions()))
+    def test_what_is_changed_was_tagged_by_the_call_that_made_it(self, name: str) -> None:
+        """A tag that can be set later proves nothing; see SECURITY.md."""
+        changing = {"ec2:AttachVolume", "ec2:DeleteSnapshot", "ec2:DeleteVolume", "ec2:DetachVolume"}
+        if name != "ChangePerformanceFunction":  # a person names the volume there
+            changing.add("ec2:ModifyVolume")
+        for statement in statements(functions()[name]):
+            condition = statement.get("Condition", {})
+            is_of_stack = STACK_TAG in condition.get("StringEquals", {})
+            if is_of_stack and changing & set(actions(statement)):
+                assert condition["StringLike"]["aws:ResourceTag/rewarm:creation"] == "?*"
+
+    def test_no_role_may_set_that_tag_on_what_is_there(self) -> None:
+        for properties in functions().values():
+            for statement in statements(properties):
+                if "ec2:CreateTags" not in actions(statement) or "Condition" not in statement:
+                    continue
+                condition = statement["Condition"]
+                keys = condition.get("ForAllValues:StringEquals", {}).get("aws:TagKeys", [])
+                is_creating = "ec2:CreateAction" in condition["StringEquals"]
+                is_of_drill = "aws:ResourceTag/rewarm:drill" in condition["StringEquals"]
+                assert is_creating or is_of_drill or (keys and "rewarm:creation" not in keys)
+
+    def test_the_sample_policy_for_accounts_names_every_tag_that_is_no_consent(self) -> None:
+        text = (repository.ROOT / "docs/policies/tags-scp.json").read_text(encoding="utf-8")
+        patterns = json.loads(text)["Statement"][0]["Condition"]["ForAnyValue:StringLike"]["aws:TagKeys"]
+        sources = (path.read_text(encoding="utf-8") for path in (repository.ROOT / "functions").rglob("*.py"))
+        used = {tag for source in sources for tag in re.findall(r'"(rewarm:[a-z-]+)"', source)}
+        named = {tag for tag in used if any(fnmatchcase(tag, pattern) for pattern in patterns)}
+        assert used - named == {"rewarm:drills", "rewarm:managed"}
+
     def test_only_instances_with_our_tag_are_started_stopped_or_untagged(self) -> None:
         ours = {"aws:ResourceTag/rewarm:started-by-stack": {"Ref": "AWS::StackName"}}
         found = 0
@@ -330,7 +361,7 @@ class TestPermissions:
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
             "benchmark_commands": "ssm:SendCommand", "agent_commands": "ssm:SendCommand",
             "look_commands": "ssm:SendCommand",
-            "calibration_snapshots": "ec2:DeleteSnapshot", "fleets": "states:StopExecution",
+            "tagged_snapshots": "ec2:DeleteSnapshot", "fleets": "states:StopExecution",
             "states": "ec2:St", "copies": "ec2:DescribeSnapshots",
             "evidence": "ec2:CreateSnapshot", "roots": "ec2:CreateReplaceRootVolumeTask",
             "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
@@ -578,6 +609,7 @@ class TestApi:
             "alarm_name": "alarmName",
             "volume_id": "volumeId",
             "benchmark_id": "benchmarkId",
+            "calibration_id": "calibrationId",
         }
         answered = {
             (method.upper(), re.sub(r"<(\w+)>", lambda match: f"{{{names[match[1]]}}}", path))

@@ -14,10 +14,12 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_805, "statemachine": 2_100, "events": 7_730, "functions": 43_943}
+MOST_LINES = {"template.yaml": 2_805, "statemachine": 2_100, "events": 7_730, "functions": 44_415}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
-MOST_MODULES = 252
+MOST_MODULES = 255
 """In functions/."""
+MOST_IMPORTED = {"create_volume": 46}
+"""Function -> modules of this project that a cold start of it imports, packages not counted."""
 MOST_FILES = 14
 """In a folder, beside `__init__.py`."""
 MORE_FILES = {
@@ -30,7 +32,7 @@ MORE_FILES = {
     "local/aws/emulator/patches": (25, "A module for each thing in which the emulator is not like AWS."),
     "local/aws/first_touch/src": (29, "C has a header beside a source, so a module is two files."),
     "local/soak/lab": (24, "A module for each service of AWS that the fast lab plays."),
-    "local/soak/trouble": (19, "A module for each kind of trouble, and for the paths that meet it."),
+    "local/soak/trouble": (20, "A module for each kind of trouble, and for the paths that meet it."),
     "local/tools/bench": (21, "A module for each thing that `make bench` measures."),
     "local/tools/run": (17, "A module for each part of what `make run` shows."),
     "tests/cli": (18, "A module for each group of commands and for each promise of all."),

@@ -31,7 +31,7 @@ SIZE_GIB = 8
 TOLD = {
     "calibration": None, "storedAt": None, "stack": STACK,
     "fsrUsdPerHour": "0.75", "rateUsdPerGibMibS": "0.000012", "storageUsdPerGibMonth": "0.08",
-    "pricesAsOf": "2026-09-13T00:00:00Z",
+    "pricesAsOf": "2026-09-13T00:00:00Z", "leases": [],
 }  # fmt: skip
 """What GET /calibration answers at first."""
 
@@ -167,7 +167,7 @@ class CalibrationLab:
 
     def cloud(self, name: str = "calibration-1") -> Cloud:
         """For one calibration."""
-        return Cloud(self.clients, self.clock, self.where, name)
+        return Cloud(self.clients, self.clock, self.where, name, lambda *_: None)
 
     def calibrate(self, *ways: str) -> Measured:
         """All that it finds; what it made is removed."""

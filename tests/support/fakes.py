@@ -52,7 +52,8 @@ from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import ExecutionEnd, FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, PerformanceSettings, VolumeModification
-from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
+from rewarm.domain.volume.proof import evidence_description
+from rewarm.domain.volume.replacing import REPLACED_STACK_TAG
 from rewarm.ports.messages import LinkedPage
 from rewarm.ports.restores import OVER, RUNBOOK, VOLUME_COUNT, Listed, Standing
 
@@ -61,19 +62,19 @@ CANCELLING = timedelta(seconds=20)
 
 
 @dataclass
-class FakeCalibrationSnapshots:
-    """Port CalibrationSnapshots."""
+class FakeTaggedSnapshots:
+    """Port TaggedSnapshots."""
 
-    tags: dict[str, dict[str, str]] = field(default_factory=dict)
+    there: dict[str, Snapshot] = field(default_factory=dict)
     failure: Exception | None = None
 
-    def of_stack(self, stack_name: str) -> dict[str, dict[str, str]]:
-        return {name: tags for name, tags in self.tags.items() if tags["rewarm:stack"] == stack_name}
+    def of_stack(self, stack_name: str) -> list[Snapshot]:
+        return [one for one in self.there.values() if one.tags.get("rewarm:stack") == stack_name]
 
     def delete(self, snapshot_id: str) -> None:
         if self.failure is not None:
             raise self.failure
-        self.tags.pop(snapshot_id, None)
+        self.there.pop(snapshot_id, None)
 
 
 @dataclass
@@ -156,6 +157,7 @@ class FakeEvidence:
         self.made[name] = Snapshot(
             name, "pending", None, "standard", volume_id, 100, None, started_at, None, encrypted=False,
             kms_key_id=None, owner_id="123456789012", progress_percent=0, tags=dict(tags),
+            description=evidence_description(volume_id, tags),
         )  # fmt: skip
         if self.lost_answers:
             self.lost_answers -= 1
@@ -188,7 +190,7 @@ class FakeSnapshotCopies:
         self.made[name] = Snapshot(
             name, "pending", None, "standard", None, 100, None, datetime(2026, 11, 21, 3, tzinfo=UTC), None,
             encrypted=False, kms_key_id=None, owner_id="123456789012", progress_percent=0,
-            tags=dict(order.tags),
+            tags=dict(order.tags), description=order.description,
         )  # fmt: skip
         return name
 
@@ -398,9 +400,6 @@ class FakeVolumes:
 
     def boosted(self, stack_name: str) -> list[Volume]:
         return [volume for volume in self.of_stack(stack_name) if BOOST_TAG in volume.settings.tags]
-
-    def replaced_by(self, restore_id: str) -> list[Volume]:
-        return self._tagged(REPLACED_TAG, restore_id)
 
     def replaced(self, stack_name: str) -> list[Volume]:
         return self._tagged(REPLACED_STACK_TAG, stack_name)
@@ -804,6 +803,12 @@ class FakeTable:
         record = self.records[restore_id]
         self.records[restore_id] = {name: one for name, one in record.items() if _volume_of(name) is not None}
 
+    def begin_creation(self, restore_id: str, index: int, attempt: int, creation: JsonObject) -> JsonObject:
+        creations = self.get_volume(restore_id, index).get("creations", {})
+        first = {**creation, "key": f"key of {restore_id}/{index}/{attempt}"}
+        self.update_volume(restore_id, index, {"creations": {str(attempt): first, **creations}})
+        return self.get_volume(restore_id, index)
+
     def standing(self, restore_id: str) -> Standing:
         record = self.records.get(restore_id, {})
         swept = record.get("cancelAsked") is False
@@ -967,6 +972,16 @@ class FakeHistory:
     calibrated: JsonObject | None = None
     failure: Exception | None = None
     drilled: dict[str, list[JsonObject]] = field(default_factory=dict)
+    leased: JsonObject = field(default_factory=dict)
+
+    def leases(self) -> JsonObject:
+        return _copy(self.leased)
+
+    def keep_lease(self, calibration_id: str, lease: JsonObject) -> None:
+        self.leased[calibration_id] = _copy(lease)
+
+    def end_lease(self, calibration_id: str) -> None:
+        self.leased.pop(calibration_id, None)
 
     def drills(self, runbook: str) -> list[JsonObject]:
         if self.failure is not None:

@@ -12,11 +12,24 @@ from rewarm.domain.model import Attachment, Instance, Volume
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.replace.put_back import PutBackPorts
 from rewarm.steps.replace.replace import ReplacePorts
-from tests.support.builders import DEVICE, INSTANCE_ID, NOW, ZONE, World, assignment, instance
-from tests.support.fakes import FakeInstances, FakeVolumes
+from tests.support.builders import DEVICE, INSTANCE_ID, NOW, RESTORE_ID, ZONE, World, assignment, instance
+from tests.support.fakes import FakeInstances, FakeTable, FakeVolumes
 
 OLD = "vol-00000000000000000"
 STACK = "rewarm"
+
+
+def note_out(table: FakeTable, *, delete_on_termination: bool = True) -> None:
+    """What the restore's record says of OLD before it leaves its place."""
+    noted = {
+        "volumeId": OLD,
+        "instanceId": INSTANCE_ID,
+        "device": DEVICE,
+        "deleteOnTermination": delete_on_termination,
+        "detachedAt": "2026-11-21T03:05:00Z",
+        "state": "out",
+    }
+    table.update_volume(RESTORE_ID, 0, {"replaced": noted})
 
 
 @dataclass

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -65,6 +67,9 @@ class StackApi:
     runbooks: dict[str, Json] = field(default_factory=dict)
     fleets: dict[str, Json] = field(default_factory=dict)
     answers: dict[tuple[str, str], Any] = field(default_factory=dict)
+    leases: list[Json] = field(default_factory=list)
+    """Of calibrations; `now` is the time of this side's clock."""
+    now: Callable[[], float] = time.time
     calls: list[Call] = field(default_factory=list)
     before: Callable[[Call], None] = lambda _call: None
     changed: threading.Condition = field(default_factory=threading.Condition)
@@ -87,6 +92,16 @@ class StackApi:
         if route is None:
             raise RefusedError(404, "RouteNotFoundError", f"there is no {call.method} {call.path}")
         return route(call, unquote(name))
+
+    def _put_calibrations(self, call: Call, name: str) -> tuple[int, Json]:
+        before = next((one for one in self.leases if one["calibrationId"] == name), None)
+        times = {"startedAt": self._stamp(0) if before is None else before["startedAt"]}
+        lease = {"calibrationId": name, **(call.body or {}), **times, "expiresAt": self._stamp(1_200)}
+        self.leases[:] = [lease, *(one for one in self.leases if one is not before)]
+        return 200, lease
+
+    def _stamp(self, seconds: float) -> str:
+        return datetime.fromtimestamp(self.now() + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _get_restores(self, call: Call, name: str) -> tuple[int, Json]:
         if not name:

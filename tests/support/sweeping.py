@@ -28,7 +28,6 @@ from tests.support.builders import (
 )
 from tests.support.fakes import (
     FakeArtifacts,
-    FakeCalibrationSnapshots,
     FakeCommands,
     FakeFastRestores,
     FakeFleets,
@@ -38,6 +37,7 @@ from tests.support.fakes import (
     FakePageLinks,
     FakeSnapshotCopies,
     FakeTable,
+    FakeTaggedSnapshots,
     FakeVolumes,
 )
 from tests.support.holds import FakeHolds
@@ -65,7 +65,7 @@ class SweepWorld:
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
     fleets: FakeFleets = field(default_factory=FakeFleets)
     copies: FakeSnapshotCopies = field(default_factory=FakeSnapshotCopies)
-    calibration_snapshots: FakeCalibrationSnapshots = field(default_factory=FakeCalibrationSnapshots)
+    tagged_snapshots: FakeTaggedSnapshots = field(default_factory=FakeTaggedSnapshots)
     table: FakeTable = field(default_factory=FakeTable)
     executions: FakeRestoreExecutions = field(default_factory=FakeRestoreExecutions)
     holds: FakeHolds = field(default_factory=FakeHolds)

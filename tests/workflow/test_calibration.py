@@ -8,13 +8,13 @@ import os
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from local.soak.lab.lab import FastLab
+from local.soak.trouble.attacker import YEAR_SECONDS
 from rewarm.contracts.base import parsed
 from rewarm.contracts.benchmarks import Calibration
 from rewarm_cli.calibrate import cloud as accounts
@@ -81,9 +81,9 @@ class Desk:
 
     def __init__(self, lab: CalibrationLab) -> None:
         self.lab = lab
-        self.api = StackApi(
-            answers={("GET", "/calibration"): (200, TOLD), ("PUT", "/calibration"): (200, TOLD)}
-        )
+        self.api = StackApi(now=lab.clock.now)
+        told = {**TOLD, "leases": self.api.leases}
+        self.api.answers = {("GET", "/calibration"): (200, told), ("PUT", "/calibration"): (200, TOLD)}
 
     def calibrate(self, *words: str) -> int:
         return run(["calibrate", "--instance", INSTANCE, "--size-gib", "2", *words])
@@ -120,7 +120,7 @@ def test_it_says_what_it_costs_keeps_what_it_found_and_leaves_nothing(
     said = capsys.readouterr()
     assert "fsr: left out: 0.76 USD would be more than the limit of 0.10 USD" in said.err
     assert "share of a provisioned rate" in said.out
-    (put,) = (call.body for call in desk.api.calls if call.method == "PUT")
+    (put,) = (call.body for call in desk.api.calls if (call.method, call.path) == ("PUT", "/calibration"))
     assert put == json.loads(file.read_text())
     assert parsed(Calibration, put).figures
     text = file.read_text()
@@ -152,7 +152,10 @@ def test_a_signal_ends_it_and_all_that_it_made(
     assert said.count("deleting vol-") == 2
     assert said.count("deleting snap-") == 1
     assert desk.things == []
-    assert not [call for call in desk.api.calls if call.method == "PUT"]
+    assert not [call for call in desk.api.calls if (call.method, call.path) == ("PUT", "/calibration")]
+
+
+LEASED = "calibration-0123456789abcdef"
 
 
 class KilledError(BaseException):
@@ -178,16 +181,60 @@ def _kill(*_: Any) -> None:
     raise KilledError
 
 
+def theirs(lab: Any, name: str, *, size_gib: int = 100) -> tuple[str, str]:
+    """A volume of others, and a backup of it, to which somebody has given the tags of a calibration."""
+    since = lab.region.now() - YEAR_SECONDS
+    volume = lab.region.add_volume(size_gib=size_gib, create_time=since)
+    snapshot = lab.region.add_snapshot(
+        size_gib=size_gib, volume_id=volume, extents=((0, 8),), start_time=since
+    )
+    tags = {
+        "rewarm:stack": STACK,
+        "rewarm:calibration": name,
+        "rewarm:expires-at": "2020-01-01T00:00:00Z",
+    }
+    marks = [{"Key": key, "Value": value} for key, value in tags.items()]
+    lab.region.call("ec2", "CreateTags", {"Resources": [volume, snapshot], "Tags": marks})
+    return volume, snapshot
+
+
+def test_what_no_lease_names_is_shown_and_not_removed(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not even with --yes, and not at the end of a calibration whose name it has got."""
+    things = theirs(desk.lab, "calibration-1")
+    assert run(["calibrate", "--clean-up", "--yes"]) == 0
+    said = capsys.readouterr().err
+    assert f"aws ec2 delete-volume --volume-id {things[0]}" in said
+    assert f"aws ec2 delete-snapshot --snapshot-id {things[1]}" in said
+    assert desk.lab.cloud("calibration-1").remove_all(print) == []
+    assert {one.name for one in desk.things} == set(things)
+
+
+def test_a_volume_whose_answer_was_lost_is_removed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same token leads to it."""
+    cloud, make = desk.lab.cloud(), desk.lab.clients.ec2.create_volume
+
+    def lost(**params: Any) -> Any:
+        make(**params)
+        raise KilledError
+
+    with monkeypatch.context() as killed:
+        killed.setattr(desk.lab.clients.ec2, "create_volume", lost)
+        with pytest.raises(KilledError):
+            cloud.create_volume(Size=2)
+    assert len(desk.things) == 1
+    assert cloud.remove_all(print) == []
+    assert desk.things == []
+
+
 def test_the_sweeper_ends_what_a_killed_one_left() -> None:
     """With the permissions of its role."""
     with FastLab(seed=1) as lab:
         call = lab.region.call
         lab.region.add_instance(instance_id=INSTANCE, zone=ZONE)
-        tags = {
-            "rewarm:stack": lab.stack.names.get("AWS::StackName", STACK),
-            "rewarm:calibration": "calibration-1",
-            "rewarm:expires-at": _later(lab, 1_200),
-        }
+        others = theirs(lab, LEASED)
+        path = f"/calibrations/{LEASED}"
+        assert lab.api("PUT", path, {})[0] == 200
+        tags = {"rewarm:stack": STACK, "rewarm:calibration": LEASED, "rewarm:creation": LEASED}
         marks = [{"Key": key, "Value": value} for key, value in tags.items()]
 
         def tagged(kind: str) -> list[Any]:
@@ -203,6 +250,9 @@ def test_the_sweeper_ends_what_a_killed_one_left() -> None:
             "ec2", "CreateSnapshot", {"VolumeId": volume, "TagSpecifications": tagged("snapshot")}
         )["SnapshotId"]
         lab.pass_time(60)
+        # Whoever may keep a lease can name what is not a calibration's, but not when EC2 made it.
+        body = {"volumeIds": [volume, others[0]], "snapshotIds": [snapshot, others[1]]}
+        assert lab.api("PUT", path, body)[0] == 200
         place = {"SourceSnapshotIds": [snapshot], "AvailabilityZones": [ZONE]}
         call("ec2", "EnableFastSnapshotRestores", place)
         lab.pass_time(1_000)
@@ -211,8 +261,7 @@ def test_the_sweeper_ends_what_a_killed_one_left() -> None:
         lab.pass_time(2_400)
         assert volume not in lab.region.inventory()["volumes"]
         assert lab.region.inventory()["fastRestores"] == []
-        assert call("ec2", "DescribeSnapshots", {"OwnerIds": ["self"]})["Snapshots"] == []
-
-
-def _later(lab: FastLab, seconds: float) -> str:
-    return datetime.fromtimestamp(lab.scheduler.now + seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        (left,) = call("ec2", "DescribeSnapshots", {"OwnerIds": ["self"]})["Snapshots"]
+        assert left["SnapshotId"] == others[1]
+        assert others[0] in lab.region.inventory()["volumes"]
+        assert lab.api("GET", "/calibration")[1]["leases"] == []

@@ -1,12 +1,14 @@
 """What a calibration makes in the account, how it is tagged, and how everything is removed.
 
-Each thing is tagged by the call that makes it, so the sweeper finds it even if this program is killed at that
-moment.
+The stack keeps a lease with the ids of all that is made, so that the sweeper can end it if this program is
+killed. Tags prove nothing, because anybody may set them: only what the lease or this program names is
+removed.
 """
 
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,15 +21,17 @@ from rewarm_cli.calibrate.figures import Seen
 
 Json = dict[str, Any]
 
-STACK_TAG, CALIBRATION_TAG, EXPIRES_TAG = "rewarm:stack", "rewarm:calibration", "rewarm:expires-at"
-LEASE = timedelta(minutes=20)
-"""The sweeper ends what was not renewed for so long, so a killed calibration costs little."""
+STACK_TAG, CALIBRATION_TAG, CREATION_TAG = "rewarm:stack", "rewarm:calibration", "rewarm:creation"
+CLOCKS_APART = timedelta(minutes=1)
+"""Between the stack's clock and EC2's."""
 RENEW_SECONDS = 300.0
 DEVICES = [f"/dev/sd{letter}" for letter in "pomnlkjihgf"]
 POLL_SECONDS = 0.5
 WRONG_SECONDS = 3.0
 """The header `Date` has whole seconds, and answers take time."""
 REMOVAL_SECONDS = 300.0
+SERVER_ERROR = 500
+"""From this HTTP status on, the call may have been carried out."""
 GONE = ("InvalidVolume.NotFound", "InvalidSnapshot.NotFound")
 
 
@@ -75,29 +79,36 @@ class Where:
 
 @dataclass(slots=True)
 class Cloud:
-    """The account, for one calibration."""
+    """The account, for one calibration. `keep` tells the stack what is there to be removed."""
 
     clients: Clients
     clock: Clock
     where: Where
     calibration: str
+    keep: Callable[[list[str], list[str]], object]
     volumes: list[str] = field(default_factory=list)
     snapshots: list[str] = field(default_factory=list)
     fast_restores: list[str] = field(default_factory=list)
     renewed: float = 0.0
+    asked: Json = field(default_factory=dict)
+    """The latest CreateVolume. The same token gives the same volume, so its id is never lost."""
 
     # ------------------------------------------------------------------------------------------ making
     def create_volume(self, **settings: Any) -> tuple[str, Seen, float]:
         """Makes a volume; returns it, how long it took to be available, and when it was."""
         began = self.clock.now()
-        made = self.clients.ec2.create_volume(
-            AvailabilityZone=self.where.zone,
-            VolumeType="gp3",
-            TagSpecifications=self.tags("volume"),
-            **settings,
-        )
-        name = str(made["VolumeId"])
+        place = {"AvailabilityZone": self.where.zone, "VolumeType": "gp3"}
+        tags = self.tags("volume")
+        self.asked = {**place, **settings, "TagSpecifications": tags, "ClientToken": uuid.uuid4().hex}
+        try:
+            name = str(self.clients.ec2.create_volume(**self.asked)["VolumeId"])
+        except ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] < SERVER_ERROR:
+                self.asked = {}
+            raise
         self.volumes.append(name)
+        self.asked = {}
+        self.tell()
         seen = self.until(lambda: self._volume_state(name) == "available", began, f"{name} to be available")
         return name, seen, began + seen.middle
 
@@ -105,10 +116,11 @@ class Cloud:
         """Makes a snapshot; returns it and how long it took to be completed."""
         began = self.clock.now()
         made = self.clients.ec2.create_snapshot(
-            VolumeId=volume_id, TagSpecifications=self.tags("snapshot"), Description="rewarm calibrate"
+            VolumeId=volume_id, TagSpecifications=self.tags("snapshot"), Description=self.description
         )
         name = str(made["SnapshotId"])
         self.snapshots.append(name)
+        self.tell()
         return name, self.until(
             lambda: self._snapshot_state(name) == "completed",
             began,
@@ -252,14 +264,19 @@ class Cloud:
             self.clock.sleep(poll)
 
     def renew(self) -> None:
-        """Renews the tags' time, so that the sweeper leaves this calibration alone."""
-        things = [*self.volumes, *self.snapshots]
-        if not self.renewed:
-            self.renewed = self.clock.now()
-        if not things or self.clock.now() - self.renewed < RENEW_SECONDS:
-            return
+        """Tells the stack from time to time that this calibration lives."""
+        if self.clock.now() - self.renewed >= RENEW_SECONDS:
+            self.tell()
+
+    def tell(self) -> None:
+        """Tells the stack what there is to be removed."""
         self.renewed = self.clock.now()
-        self.clients.ec2.create_tags(Resources=things, Tags=[{"Key": EXPIRES_TAG, "Value": self._lease()}])
+        self.keep(self.volumes, self.snapshots)
+
+    @property
+    def description(self) -> str:
+        """Of its snapshots. Only the call that makes a snapshot sets it, so it proves what a tag does not."""
+        return f"rewarm calibrate: {self.calibration}"
 
     def _volume(self, volume_id: str) -> Json:
         (found,) = self.clients.ec2.describe_volumes(VolumeIds=[volume_id])["Volumes"]
@@ -300,39 +317,55 @@ class Cloud:
         tags = {
             STACK_TAG: self.where.stack,
             CALIBRATION_TAG: self.calibration,
-            EXPIRES_TAG: self._lease(),
+            CREATION_TAG: self.calibration,
             "Name": "rewarm calibrate",
         }
         return [{"ResourceType": kind, "Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}]
 
-    def _lease(self) -> str:
-        ends = datetime.fromtimestamp(self.clock.now(), UTC) + LEASE
-        return ends.strftime("%Y-%m-%dT%H:%M:%SZ")
-
     # ------------------------------------------------------------------------------------------ removing
     def remove_all(self, say: Callable[[str], None]) -> list[str]:
         """Removes what this calibration made, and returns what could not be removed."""
-        volumes, snapshots = list(self.volumes), list(self.snapshots)
-        for leftover in leftovers(self.clients, self.where.stack):
-            if leftover.calibration == self.calibration:
-                known = volumes if leftover.name.startswith("vol-") else snapshots
-                known += [leftover.name] if leftover.name not in known else []
-        left = remove(self.clients, self.clock, volumes, snapshots, say)
+        volumes = [*self.volumes, *self._asked_for()]
+        described = {
+            one.name
+            for one in leftovers(self.clients, self.where.stack)
+            if one.description == self.description
+        }
+        left = remove(self.clients, self.clock, volumes, sorted({*self.snapshots, *described}), say)
         self.volumes, self.snapshots, self.fast_restores = [], [], []
         return left
+
+    def _asked_for(self) -> list[str]:
+        """The volume whose call was interrupted. EC2 answers the same token with the same volume."""
+        if not self.asked:
+            return []
+        try:
+            name = str(self.clients.ec2.create_volume(**self.asked)["VolumeId"])
+        except (BotoCoreError, ClientError):
+            return []  # whatever there is has the tags, and the sweeper names it
+        return [] if name in self.volumes else [name]
 
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A thing of a calibration that still exists."""
+    """Something with the tags of a calibration; whether one made it a lease says, or the description."""
 
     name: str
     calibration: str
-    expires_at: str
+    made_at: datetime
+    description: str = ""
+
+    def is_of(self, leases: list[Json]) -> bool:
+        """Whether a lease names it, and it was made since that began."""
+        return any(
+            self.name in (*lease["volumeIds"], *lease["snapshotIds"])
+            and self.made_at >= datetime.fromisoformat(lease["startedAt"]) - CLOCKS_APART
+            for lease in leases
+        )
 
 
 def leftovers(clients: Clients, stack: str) -> list[Leftover]:
-    """What calibrations of this stack have left, or a running one has made."""
+    """What has the tags of calibrations of this stack, whoever has set them."""
     filters = [
         {"Name": f"tag:{STACK_TAG}", "Values": [stack]},
         {"Name": "tag-key", "Values": [CALIBRATION_TAG]},
@@ -346,9 +379,10 @@ def leftovers(clients: Clients, stack: str) -> list[Leftover]:
     return [_leftover(name, described) for name, described in found]
 
 
-def _leftover(name: str, described: Json) -> Leftover:
-    tags = {tag["Key"]: tag["Value"] for tag in described.get("Tags", [])}
-    return Leftover(str(name), tags[CALIBRATION_TAG], tags.get(EXPIRES_TAG, ""))
+def _leftover(name: str, one: Json) -> Leftover:
+    tags = {tag["Key"]: tag["Value"] for tag in one.get("Tags", [])}
+    made_at = one["CreateTime"] if "CreateTime" in one else one["StartTime"]
+    return Leftover(str(name), tags[CALIBRATION_TAG], made_at, one.get("Description", ""))
 
 
 def remove(

@@ -19,6 +19,7 @@ from rewarm_cli.settings import Settings, examples, takes_settings
 from rewarm_cli.words import duration
 
 if TYPE_CHECKING:
+    from rewarm_cli.api import Api
     from rewarm_cli.calibrate.cloud import Clients, Cloud, Leftover, Where
     from rewarm_cli.calibrate.measuring import Measured
     from rewarm_cli.calibrate.ways import Way
@@ -91,14 +92,14 @@ def calibrate(settings: Settings, **given: Any) -> None:
     known = api.insist(200, "GET", "/calibration")
     clients, document = _account(settings, api.region)
     if old := leftovers(clients, known["stack"]):
-        _offer(clients, old, yes=given["yes"], wanted=given["clean_up"])
+        _offer(clients, old, known["leases"], yes=given["yes"], wanted=given["clean_up"])
     if given["clean_up"]:
         return
     if given["instance"] is None:
         raise click.UsageError("Missing option '--instance'.")
     where = _where(clients, given["instance"], api.region, known["stack"], document)
     ways = _agreed_ways(known, where, given)
-    found = _measure(clients, where, given["size_gib"], ways)
+    found = _measure(api, clients, where, given["size_gib"], ways)
     if given["save"] is not None:
         given["save"].write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     api.insist(200, "PUT", "/calibration", found)
@@ -138,16 +139,18 @@ def _where(clients: Clients, instance_id: str, region: str, stack: str, document
 
 
 # ----------------------------------------------------------------------------------------- before it begins
-def _offer(clients: Clients, old: Sequence[Leftover], *, yes: bool, wanted: bool) -> None:
-    """Removes what earlier calibrations have left, unless one may be running."""
+def _offer(clients: Clients, old: Sequence[Leftover], leases: list[Json], *, yes: bool, wanted: bool) -> None:
+    """Removes what earlier calibrations have left, unless one may be running. What no lease names may be
+    anybody's: it is only shown.
+    """
     from rewarm_cli.calibrate.cloud import clock_of, remove
 
     clock = clock_of(clients)
-    now = datetime.fromtimestamp(clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    over = [leftover for leftover in old if leftover.expires_at <= now or wanted]
-    for leftover in old:
-        state = "is left" if leftover in over else f"is in use, or left until {leftover.expires_at}"
-        click.echo(f"{leftover.name} of {leftover.calibration} {state}", err=True)
+    now = datetime.fromtimestamp(clock.now(), UTC)
+    ended = [lease for lease in leases if datetime.fromisoformat(lease["expiresAt"]) <= now or wanted]
+    over = [one for one in old if one.is_of(ended)]
+    for one in old:
+        click.echo(f"{one.name} of {one.calibration} {_state(one, over, leases)}", err=True)
     if over and (yes or click.confirm("Remove what is left?", err=True)):
         volumes = [leftover.name for leftover in over if leftover.name.startswith("vol-")]
         snapshots = [leftover.name for leftover in over if leftover.name.startswith("snap-")]
@@ -156,8 +159,22 @@ def _offer(clients: Clients, old: Sequence[Leftover], *, yes: bool, wanted: bool
             raise CommandFailedError(f"could not remove {', '.join(left)}", FAILED)
 
 
+def _state(one: Leftover, over: Sequence[Leftover], leases: list[Json]) -> str:
+    if one in over:
+        return "is left"
+    if one.is_of(leases):
+        until = next(lease["expiresAt"] for lease in leases if one.is_of([lease]))
+        return f"is in use, or left until {until}"
+    kind = "volume" if one.name.startswith("vol-") else "snapshot"
+    made = f"{one.made_at:%Y-%m-%dT%H:%M:%SZ}"
+    return (
+        f"has such tags, and no lease names it: it may be somebody else's (made at {made}); if nobody needs "
+        f"it: aws ec2 delete-{kind} --{kind}-id {one.name}"
+    )
+
+
 def _agreed_ways(known: Json, where: Where, given: Json) -> list[str]:
-    """Shows what will be done, its duration and its highest cost, and asks."""
+    """Shows what will be done, for how long and at what cost at most, and asks."""
     from rewarm_cli.calibrate.ways import Prices, considered
 
     prices = Prices(*(Decimal(known[name]) for name in _PRICES))
@@ -185,13 +202,20 @@ def _line(way: Way) -> str:
 
 
 # -------------------------------------------------------------------------------------------- the measuring
-def _measure(clients: Clients, where: Where, size_gib: int, ways: Sequence[str]) -> Json:
-    """The findings; however this ends, what was made is removed."""
+def _measure(api: Api, clients: Clients, where: Where, size_gib: int, ways: Sequence[str]) -> Json:
+    """The findings; what was made is removed, however this ends."""
     from rewarm_cli.calibrate.cloud import Cloud, clock_of
     from rewarm_cli.calibrate.findings import document
 
-    clock = clock_of(clients)
-    cloud = Cloud(clients, clock, where, f"calibration-{uuid.uuid4().hex[:16]}")
+    clock, name = clock_of(clients), f"calibration-{uuid.uuid4().hex[:16]}"
+
+    def keep(volumes: list[str], snapshots: list[str]) -> Json:
+        body = {"volumeIds": volumes, "snapshotIds": snapshots}
+        kept: Json = api.insist(200, "PUT", f"/calibrations/{name}", body)
+        return kept
+
+    cloud = Cloud(clients, clock, where, name, keep)
+    cloud.tell()
     _say(f"{cloud.calibration} begins")
     measured = _measured(cloud, size_gib, ways)
     if (usage_type := _usage_type(clients, where.region)) is not None:

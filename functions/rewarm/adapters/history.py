@@ -31,6 +31,8 @@ LOG = logging.getLogger(__name__)
 MOST_RECORDS = 60
 """Three times what an estimate takes; with all its points a record has about a kilobyte, an item up to 400
 (DynamoDB developer guide, "Constraints")."""
+LEASES_KEY = "calibrations"
+"""One item, with an attribute for each calibration that has not removed all that it made."""
 CALIBRATION_KEY = "history#calibration"
 """Nothing expires it: the next calibration takes its place."""
 MOST_ATTEMPTS = 5
@@ -64,12 +66,8 @@ class DynamoHistory:
                 pass
 
     def drills(self, runbook: str) -> list[JsonObject]:
-        with naming_errors():
-            answer = self._dynamodb.get_item(
-                TableName=self._table, Key=key_of(_drills_key(runbook)), ConsistentRead=True
-            )
-        written = from_item(answer.get("Item") or {}).get("records", [])
-        # A report may be written twice, and must add its drill once.
+        written = self._read(_drills_key(runbook)).get("records", [])
+        # A report that is written again adds its drill again.
         latest = {drill["restoreId"]: drill for drill in written}
         return sorted(latest.values(), key=lambda drill: (drill["at"], drill["restoreId"]))
 
@@ -94,6 +92,32 @@ class DynamoHistory:
                 UpdateExpression="SET calibration = :new",
                 ExpressionAttributeValues={":new": to_attribute(calibration)},
             )
+
+    def leases(self) -> JsonObject:
+        found = self._read(LEASES_KEY)
+        return {name: lease for name, lease in found.items() if name != "pk"}
+
+    def keep_lease(self, calibration_id: str, lease: JsonObject) -> None:
+        self._change_lease("SET #lease = :new", calibration_id, {":new": to_attribute(lease)})
+
+    def end_lease(self, calibration_id: str) -> None:
+        self._change_lease("REMOVE #lease", calibration_id, {})
+
+    def _change_lease(self, expression: str, calibration_id: str, values: dict[str, Any]) -> None:
+        given: Any = {"ExpressionAttributeValues": values} if values else {}
+        with naming_errors():
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=key_of(LEASES_KEY),
+                UpdateExpression=expression,
+                ExpressionAttributeNames={"#lease": calibration_id},
+                **given,
+            )
+
+    def _read(self, key: str) -> JsonObject:
+        with naming_errors():
+            answer = self._dynamodb.get_item(TableName=self._table, Key=key_of(key), ConsistentRead=True)
+        return from_item(answer.get("Item") or {})
 
     def _append(self, key: dict[str, Any], records: list[JsonObject]) -> None:
         with naming_errors():

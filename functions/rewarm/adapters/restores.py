@@ -20,6 +20,7 @@ index to a table in one update (AWS::DynamoDB::Table), so both lists share it.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -109,6 +110,31 @@ class DynamoRestoreTable(TableItems):
 
     def update_volume(self, restore_id: str, index: int, changes: JsonObject) -> None:
         self._set(_volume(restore_id, index), changes)
+
+    def begin_creation(self, restore_id: str, index: int, attempt: int, creation: JsonObject) -> JsonObject:
+        """Of a function that runs twice at once, both hear the key of the one that writes first."""
+        key, name = _volume(restore_id, index), str(attempt)
+        while True:
+            found = self._get(key) or {}
+            before = found.get("creations")
+            known = before if isinstance(before, dict) else {}
+            if name in known:
+                return found
+            # 122 bits of os.urandom.
+            after = {**known, name: {**creation, "key": uuid.uuid4().hex}}
+            written = self._update(
+                key,
+                "SET creations = :after, expiresAt = if_not_exists(expiresAt, :expires)",
+                condition="attribute_not_exists(creations)" if before is None else "creations = :before",
+                values={
+                    ":after": after,
+                    ":expires": self._expiry(RESTORE_SECONDS),
+                    **({} if before is None else {":before": before}),
+                },
+                returning="ALL_NEW",
+            )
+            if written is not None:
+                return written
 
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
         self._append(_volume(restore_id, index), event)

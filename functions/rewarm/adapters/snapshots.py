@@ -34,6 +34,7 @@ from rewarm.domain.volume.leftovers import (
     RESTORE_TAG,
     STACK_TAG,
 )
+from rewarm.domain.volume.proof import evidence_description
 from rewarm.ports.snapshots import SnapshotCatalog
 
 if TYPE_CHECKING:
@@ -57,24 +58,15 @@ _KEY_ACTIONS = "kms:DescribeKey, kms:Decrypt, kms:GenerateDataKey*, kms:ReEncryp
 _USABLE_KEY_STATES = frozenset({"Enabled", "Updating"})
 
 
-class Ec2CalibrationSnapshots:
-    """The port CalibrationSnapshots."""
+class Ec2TaggedSnapshots:
+    """The port TaggedSnapshots."""
 
     def __init__(self, ec2: EC2Client) -> None:
         self._ec2 = ec2
 
-    def of_stack(self, stack_name: str) -> dict[str, dict[str, str]]:
-        filters: list[FilterTypeDef] = [
-            {"Name": f"tag:{STACK_TAG}", "Values": [stack_name]},
-            {"Name": "tag-key", "Values": [CALIBRATION_TAG]},
-        ]
-        paginator = self._ec2.get_paginator("describe_snapshots")
-        with naming_errors():
-            pages = list(
-                paginator.paginate(OwnerIds=["self"], Filters=filters, PaginationConfig={"PageSize": _PAGE})
-            )
-        found = (snapshot for page in pages for snapshot in page["Snapshots"])
-        return {snapshot["SnapshotId"]: tags_of(snapshot.get("Tags")) for snapshot in found}
+    def of_stack(self, stack_name: str) -> list[Snapshot]:
+        kinds: FilterTypeDef = {"Name": "tag-key", "Values": [CALIBRATION_TAG, COPY_TAG]}
+        return list(_pages(self._ec2, *tag_filters({STACK_TAG: stack_name}), kinds, OwnerIds=["self"]))
 
     def delete(self, snapshot_id: str) -> None:
         with suppress(SnapshotNotFoundError), naming_errors():
@@ -97,7 +89,7 @@ class Ec2SnapshotCopies:
                 SourceRegion=order.region,
                 SourceSnapshotId=order.snapshot_id,
                 CompletionDurationMinutes=order.minutes,
-                Description=f"Copy of {order.snapshot_id} in {order.region} for a restore",
+                Description=order.description,
                 TagSpecifications=[
                     {
                         "ResourceType": "snapshot",
@@ -127,7 +119,7 @@ class Ec2EvidenceSnapshots:
         with naming_errors():
             answer = self._creating.create_snapshot(
                 VolumeId=volume_id,
-                Description=f"{volume_id} before it goes back to {tags[EVIDENCE_TAG]}",
+                Description=evidence_description(volume_id, tags),
                 TagSpecifications=[
                     {
                         "ResourceType": "snapshot",

@@ -21,7 +21,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, InitializationStatus, Volume, VolumeSettings
 from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG
-from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG
+from rewarm.domain.volume.replacing import REPLACED_STACK_TAG
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
@@ -96,9 +96,6 @@ class Ec2VolumeStore:
 
     def boosted(self, stack_name: str) -> list[Volume]:
         return self._matching(_with_tag(STACK_TAG, stack_name), {"Name": "tag-key", "Values": [BOOST_TAG]})
-
-    def replaced_by(self, restore_id: str) -> list[Volume]:
-        return self._matching(_with_tag(REPLACED_TAG, restore_id))
 
     def replaced(self, stack_name: str) -> list[Volume]:
         return self._matching(_with_tag(REPLACED_STACK_TAG, stack_name))

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from rewarm.contracts.base import CONTRACT, Contract, Instant, Usd
-from rewarm.contracts.request import InstanceId, VolumeId, given
+from rewarm.contracts.request import InstanceId, SnapshotId, VolumeId, given
 from rewarm.domain.benchmark.benchmarks import (
     LEAST_RUNTIME_SECONDS,
     MOST_RUNTIME_SECONDS,
@@ -213,6 +213,24 @@ class Calibration(Contract):
         return {name: CalibratedFigure(own.value, own.low, own.high) for name, own in self.figures.items()}
 
 
+CalibrationId = Annotated[StrictStr, Field(pattern=r"^calibration-[0-9a-f]{16}$")]
+
+
+class CalibrationLease(Contract):
+    """PUT /calibrations/{calibrationId}: what a calibration that runs has made and not removed yet."""
+
+    volume_ids: Annotated[list[VolumeId], Field(max_length=100)] = Field(default_factory=list)
+    snapshot_ids: Annotated[list[SnapshotId], Field(max_length=100)] = Field(default_factory=list)
+
+
+class KeptLease(CalibrationLease):
+    """Until it is over the calibration lives; then the sweeper removes these, if they were made meanwhile."""
+
+    calibration_id: CalibrationId
+    started_at: Instant
+    expires_at: Instant
+
+
 class StoredCalibration(Contract):
     """PUT /calibration: what estimates use; null before anybody has calibrated."""
 
@@ -228,3 +246,6 @@ class CalibrationAnswer(StoredCalibration):
     rate_usd_per_gib_mib_s: Usd
     storage_usd_per_gib_month: Usd = Field(description="Of gp3.")
     prices_as_of: Instant
+    leases: list[KeptLease] = Field(
+        default_factory=list, description="Of calibrations that run, or that have left something."
+    )

@@ -318,6 +318,7 @@ class CopyOrder:
     kms_key_id: str | None
     """Of the copy. None: that of an encrypted snapshot has the Region's default key."""
     tags: Mapping[str, str]
+    description: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ from rewarm.steps.fleet.plan_fleet import PlanFleetPorts, plan_fleet
 from rewarm.steps.fleet.routes import fleet_id_of, start_fleet
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
 from rewarm.steps.record.learned_times import get_calibration, put_calibration
+from rewarm.steps.record.leases import put_lease
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
 from rewarm.steps.request.listing import list_restores, list_runbooks
 from rewarm.steps.request.routes import (
@@ -315,6 +316,11 @@ def _put_calibration() -> JsonObject:
 def _get_calibration() -> JsonObject:
     book = _prices().book(now=now())
     return get_calibration(_HISTORY, book, stack=wiring.settings.stack_name).to_json()
+
+
+@app.put("/calibrations/<calibration_id>")
+def _put_lease(calibration_id: str) -> JsonObject:
+    return put_lease(calibration_id, _body(), _HISTORY, now=now()).to_json()
 
 
 @app.exception_handler(errors.RestoreError)  # type: ignore[untyped-decorator]

@@ -39,7 +39,7 @@ _EXECUTIONS = wiring.witness()
 _INVENTORY = wiring.inventory()
 _PRICES = wiring.prices()
 _HOLDS = wiring.holds()
-_CALIBRATION_SNAPSHOTS = wiring.calibration_snapshots()
+_TAGGED_SNAPSHOTS = wiring.tagged_snapshots()
 _MESSAGES = wiring.messages()
 _FLEETS = wiring.fleets()
 _WAITERS = wiring.waiters()
@@ -154,7 +154,7 @@ def _ports(context: LambdaContext, executions: RestoreExecutions) -> SweepPorts:
         owner=context.aws_request_id,
         executions=executions,
         fleets=_FLEETS,
-        calibration_snapshots=_CALIBRATION_SNAPSHOTS,
+        tagged_snapshots=_TAGGED_SNAPSHOTS,
         holds=_HOLDS,
         messages=_MESSAGES,
         waiters=_WAITERS,

@@ -101,6 +101,12 @@ class RestoreTable(Protocol):
     def update_volume(self, restore_id: str, index: int, changes: JsonObject) -> None:
         """Sets the given attributes of one volume, and creates its record if it is missing."""
 
+    def begin_creation(self, restore_id: str, index: int, attempt: int, creation: JsonObject) -> JsonObject:
+        """Adds to the volume's `creations` what the attempt asks EC2 for, with a chance value as its `key`.
+
+        An attempt that is there already stays as it is. Returns the volume's record.
+        """
+
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
         """Adds to the list `events` of one volume."""
 
@@ -204,6 +210,15 @@ class History(Protocol):
 
     def keep_calibration(self, calibration: JsonObject) -> None:
         """Keeps a calibration in the place of the one before."""
+
+    def leases(self) -> JsonObject:
+        """Returns the leases of calibrations, by their ids."""
+
+    def keep_lease(self, calibration_id: str, lease: JsonObject) -> None:
+        """Keeps the lease of a calibration in the place of its earlier one."""
+
+    def end_lease(self, calibration_id: str) -> None:
+        """Drops the lease. Does nothing where there is none."""
 
 
 class Holds(Protocol):

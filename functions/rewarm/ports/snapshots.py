@@ -94,11 +94,11 @@ class EvidenceSnapshots(Protocol):
         """Returns those that carry the tags of this volume of the restore, in any state, the oldest first."""
 
 
-class CalibrationSnapshots(Protocol):
-    """Snapshots that `rewarm calibrate` has made."""
+class TaggedSnapshots(Protocol):
+    """Snapshots with the tags of calibrations, and of copies for restores."""
 
-    def of_stack(self, stack_name: str) -> dict[str, dict[str, str]]:
-        """Returns the tags of each calibration's snapshot, by its id."""
+    def of_stack(self, stack_name: str) -> list[Snapshot]:
+        """Returns those with the stack's tag, in any state."""
 
     def delete(self, snapshot_id: str) -> None:
         """Deletes the snapshot. Does nothing if it is gone."""

@@ -88,9 +88,6 @@ class VolumeStore(Protocol):
     def set_delete_on_termination(self, instance_id: str, device: str, *, delete: bool) -> None:
         """Sets whether the volume that is attached there is deleted with the instance."""
 
-    def replaced_by(self, restore_id: str) -> list[Volume]:
-        """Returns the volumes that this restore has taken out of their place."""
-
     def replaced(self, stack_name: str) -> list[Volume]:
         """Returns the volumes out of their place for any restore of the stack, which may have to go back."""
 

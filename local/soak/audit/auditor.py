@@ -121,7 +121,8 @@ class Auditor:
         """Instances on their way up: none is, once the restore is over."""
         filters = [{"Name": "tag-key", "Values": [STARTED_TAG]}]
         shown = self._lab.region.call("ec2", "DescribeInstances", {"Filters": filters})["Reservations"]
-        return [f"{one['Instances'][0]['InstanceId']} has the tag {STARTED_TAG}" for one in shown]
+        names = [one["Instances"][0]["InstanceId"] for one in shown]
+        return [f"{name} has the tag {STARTED_TAG}" for name in names if not self._outside.is_copy(name)]
 
     def _fast_restores(self) -> list[str]:
         return [

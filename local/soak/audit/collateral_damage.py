@@ -66,6 +66,8 @@ class CollateralDamage:
             place = place_of(volume.tags)
             if REPLACED_STACK_TAG not in volume.tags or place is None:
                 continue
+            if self._outside.is_copy(volume.volume_id):
+                continue
             record = self._records.get(volume.tags.get(REPLACED_TAG, ""), {})
             if self._outside.is_lost(volume.tags.get(REPLACED_TAG, "")):
                 continue

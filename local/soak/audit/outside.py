@@ -30,7 +30,7 @@ class OutsideHandsAudit:
 
     def is_copy(self, volume_id: str) -> bool:
         """Whether the volume is somebody else's, with our tags."""
-        return volume_id in self._outside.copies
+        return volume_id in self._outside.copies or volume_id in self._outside.others
 
     def is_untagged(self, volume_id: str) -> bool:
         """Whether somebody has taken tags of ours off the volume."""

@@ -43,7 +43,8 @@ class RewindAudit:
             if volume.befores and volume.reader is not None:
                 yield f"{volume.volume_id} is still held"
         for snapshot in self._lab.region._tables.snapshots.values():
-            if EVIDENCE_TAG in snapshot.tags and snapshot.snapshot_id not in self._told:
+            is_ours = EVIDENCE_TAG in snapshot.tags and snapshot.snapshot_id not in self._lab.outside.others
+            if is_ours and snapshot.snapshot_id not in self._told:
                 yield f"nobody was told of {snapshot.snapshot_id}"
 
     def _of_volume(

@@ -71,6 +71,8 @@ class Outside:
     """Snapshots that somebody deleted once no rewind needed them any more."""
     copies: dict[str, dict[str, str]] = field(default_factory=dict)
     """Volumes of others, with the tags of ours that they have got."""
+    others: set[str] = field(default_factory=set)
+    """Volumes, snapshots and instances of others, which somebody tags."""
     lost: set[str] = field(default_factory=set)
     """Keys of items that were deleted from the table."""
 

@@ -81,7 +81,7 @@ def _volumes(lab: FastLab) -> list[Json]:
         for one in shown
         if any(tag["Key"] == "rewarm:restore-id" for tag in one.get("Tags", []))
         and one["State"] in ("available", "in-use")
-        and one["VolumeId"] not in lab.outside.copies
+        and one["VolumeId"] not in {*lab.outside.copies, *lab.outside.others}
     ]
 
 

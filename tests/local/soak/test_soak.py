@@ -24,6 +24,7 @@ from rewarm.adapters.holds import DynamoHolds
 from rewarm.adapters.messages import MessageFanOut
 from rewarm.adapters.restores import DynamoRestoreTable
 from rewarm.domain.volume.performance import BOOST_TAG
+from rewarm.domain.volume.replacing import REPLACED_TAG
 from rewarm.steps.volume.extras import Lowering
 
 SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 41))]
@@ -92,7 +93,8 @@ def failing_too(send):
 
 
 def delete_replaced(remains, ports, _account, _now):
-    for volume in ports.volumes.replaced_by(remains.restore_id) if ports else ():
+    tags = {REPLACED_TAG: remains.restore_id}
+    for volume in ports.volumes.with_tags(tags) if ports else ():
         if not any(one.state != "detached" for one in volume.attachments):
             ports.volumes.delete(volume.volume_id)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from rewarm.domain.errors import TEMPORARY, RestoreError
-from rewarm.domain.model import Strategy, Volume
+from rewarm.domain.model import Volume
 
 STACK_TAG, RESTORE_TAG, INDEX_TAG = "rewarm:stack", "rewarm:restore-id", "rewarm:volume-index"
 FAILED_TAG = "rewarm:failed"
@@ -17,12 +17,12 @@ INCOMPLETE_TAG = "rewarm:incomplete"
 """On such a volume where not all blocks of the snapshot in its value were written to it."""
 REPLACED_TAG = "rewarm:replaced-by-restore"
 """On a volume whose place a restored one has taken; it is somebody's data, and never deleted."""
-SNAPSHOT_TAG, SOURCE_TAG = "rewarm:snapshot-id", "rewarm:source-volume-id"
+SNAPSHOT_TAG = "rewarm:snapshot-id"
 """What we made the volume of."""
 STRATEGY_TAG = "rewarm:strategy"
 """The strategy that made it; the volume of a direct write is made of nothing."""
-CALIBRATION_TAG, EXPIRES_TAG = "rewarm:calibration", "rewarm:expires-at"
-"""On what `rewarm calibrate` makes: which calibration, and from when on the sweeper ends it."""
+CALIBRATION_TAG = "rewarm:calibration"
+"""On what `rewarm calibrate` makes: which calibration. Its lease says what the sweeper may end."""
 COPY_TAG = "rewarm:copy-of"
 """On the copy of another Region's snapshot. No volume has it, so no backup of a volume has it either."""
 ATTEMPT_TAG = "rewarm:attempt"
@@ -159,56 +159,12 @@ def untouchable(tags: Mapping[str, str]) -> str | None:
     return None
 
 
-def is_made_by_us(volume: Volume) -> bool:
-    """Whether we made the volume, by its origin; False if our tags were only copied to it.
-
-    Backups and policies copy a volume's tags to its snapshots, and from there to new volumes (EBS user guide,
-    "Amazon Data Lifecycle Manager"; AWS Backup restores tags). An empty volume is no such copy.
-    """
-    tags = volume.settings.tags
-    if tags.get(STRATEGY_TAG) == Strategy.DIRECT_WRITE:
-        return _is_made_of_nothing(volume)
-    if SOURCE_TAG in tags:
-        return volume.source_volume_id == tags[SOURCE_TAG]
-    return volume.snapshot_id is not None and volume.snapshot_id == tags.get(SNAPSHOT_TAG)
-
-
 def is_written_in_part(volume: Volume, *, announced: bool) -> bool:
     """Whether it is the empty volume of a direct write, whose blocks were not all written and read back.
 
     EC2 made it of nothing, and it is announced when it has all of them.
     """
-    return not announced and _is_made_of_nothing(volume)
-
-
-def _is_made_of_nothing(volume: Volume) -> bool:
-    return volume.snapshot_id is None and volume.source_volume_id is None
-
-
-def own_volumes(tagged: Iterable[Volume], made: Mapping[str, str]) -> list[Volume]:
-    """Returns those that the restore made, of all volumes that carry its tags and one index.
-
-    `made` is the record's: the volume's id for each attempt. Somebody may copy all tags to another volume of
-    the same snapshot. For an attempt that the record knows, only the volume with that id is ours. Where the
-    answer of CreateVolume was lost, it is the one that EC2 created first, because a copy comes later.
-    """
-    known = set(made.values())
-    open_attempts: dict[str, list[Volume]] = {}
-    own = []
-    for volume in tagged:
-        attempt = volume.settings.tags.get(ATTEMPT_TAG, "0")
-        if volume.volume_id in known:
-            own.append(volume)
-        elif attempt not in made and is_made_by_us(volume):
-            open_attempts.setdefault(attempt, []).append(volume)
-    return own + [first for volumes in open_attempts.values() for first in _first_created(volumes)]
-
-
-def _first_created(volumes: list[Volume]) -> list[Volume]:
-    """Empty where EC2 created two at the same time: nothing tells which of them is the copy."""
-    earliest = min(volume.created_at for volume in volumes)
-    first = [volume for volume in volumes if volume.created_at == earliest]
-    return first if len(first) == 1 else []
+    return not announced and volume.snapshot_id is None and volume.source_volume_id is None
 
 
 def restore_and_index(user: str) -> tuple[str, int] | None:

@@ -7,7 +7,7 @@ calls the same functions for a restore that was stopped.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -35,10 +35,10 @@ from rewarm.domain.volume.leftovers import (
     SNAPSHOT_TAG,
     STACK_TAG,
     is_written_in_part,
-    own_volumes,
     untouchable,
 )
-from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
+from rewarm.domain.volume.performance import parse_performance, performance_of
+from rewarm.domain.volume.proof import CLOCKS_APART, unproven_volume
 from rewarm.domain.words.failures import explain
 from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
@@ -46,6 +46,7 @@ from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeModifications, VolumeStore
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains
 from rewarm.steps.record.leftovers import left_by_rewind
+from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.record.volume import CleanedUp, KnownVolume, Sending, VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
@@ -175,7 +176,7 @@ def _exchange(
     """Removes the volumes that were made, and puts the replaced volume back into its place."""
     for volume in _volumes_made(remains, noted, ports, account):
         if not _remove_volume(remains, volume, ports.volumes, account):
-            _lower_boost(volume, _boost_target(volume, noted or KnownVolume()), ports, account)
+            _lower_boost(volume, (noted or KnownVolume()).boost_target(volume), ports, account)
     _put_back(remains, ports.put_back, account, now)
 
 
@@ -247,49 +248,62 @@ def _cancel_unnoted(sending: Sending, ports: CleanUpPorts, account: CleanUpAccou
 def _volumes_made(
     event: Remains, noted: KnownVolume | None, ports: CleanUpPorts, account: CleanUpAccount
 ) -> list[Volume]:
-    """The volumes that the record names, and those with our tags whose creation was never recorded.
+    """The volumes that the record or the execution names, and those of which EC2's answer was lost.
 
-    IAM allows changes only to volumes with the stack's tag, and without the record no tag proves that a
-    volume is ours. Such volumes are kept, and named in the account.
+    Without the stack's tag nobody here may change a volume. Without a proof no tag says that a volume is
+    ours. Such volumes are kept, and named.
     """
     record = noted or KnownVolume()
-    made = record.made_volumes
-    known = {*made.values()} | ({event.volume_id} if event.volume_id is not None else set())
+    known = {*record.made_volumes.values()} | ({event.volume_id} if event.volume_id is not None else set())
     found: dict[str, Volume] = {}
+    unproven: list[Volume] = []
     try:
         tagged = [] if noted is None else ports.volumes.created_by(event.restore_id)
-        of_index = [volume for volume in tagged if volume.settings.tags.get(INDEX_TAG) == str(event.index)]
-        found = {volume.volume_id: volume for volume in own_volumes(of_index, made)}
+        of_index = [one for one in tagged if one.settings.tags.get(INDEX_TAG) == str(event.index)]
+        found = {volume.volume_id: volume for volume in record.own_volumes(of_index)}
         for volume_id in sorted(known - found.keys()):
-            found |= _existing(volume_id, ports.volumes)
+            found |= _existing(volume_id, record, ports.volumes)
+        others = [volume for volume in of_index if volume.volume_id not in found]
+        unproven = _plausible(others, event.restore_id, ports) if others else []
     except TEMPORARY as error:
         account.busy.append(str(error))
     except RestoreError as error:
         account.left.append(f"volumes of this restore could not be listed: {error}")
-    ours = []
-    for volume in found.values():
-        is_tagged = volume.settings.tags.get(STACK_TAG) == ports.stack_name
-        is_known = volume.volume_id in known
-        if volume.state in GONE or not (is_tagged or is_known):
-            continue
-        if is_tagged and (is_known or record.was_never_lost):
-            ours.append(volume)
-        else:
-            why = _out_of_reach(volume, record) if is_known else UNPROVEN
-            account.keep(volume, why, tagged=True)
+    for volume in unproven:
+        account.keep(volume, unproven_volume(volume, UNPROVEN), tagged=True)
+    there = [volume for volume in found.values() if volume.state not in GONE]
+    ours = [volume for volume in there if volume.settings.tags.get(STACK_TAG) == ports.stack_name]
+    for volume in there:
+        if volume not in ours:
+            account.keep(volume, _out_of_reach(volume, record), tagged=True)
     return ours
 
 
-def _existing(volume_id: str, volumes: VolumeStore) -> dict[str, Volume]:
+def _plausible(others: Sequence[Volume], restore_id: str, ports: CleanUpPorts) -> list[Volume]:
+    """Those with the stack's tag that could be the restore's by their time."""
+    since = RestoreNotes(ports.table, restore_id).read().started_at
+    return [
+        volume
+        for volume in others
+        if volume.settings.tags.get(STACK_TAG) == ports.stack_name
+        and volume.state not in GONE
+        and (since is None or volume.created_at >= since - CLOCKS_APART)
+    ]
+
+
+def _existing(volume_id: str, record: KnownVolume, volumes: VolumeStore) -> dict[str, Volume]:
+    """Without one that was there before the restore asked EC2 for it."""
     try:
-        return {volume_id: volumes.get(volume_id)}
+        volume = volumes.get(volume_id)
     except VolumeNotFoundError:
         return {}
+    is_recorded = volume_id in record.made_volumes.values()
+    return {} if is_recorded and not record.own_volumes([volume]) else {volume_id: volume}
 
 
 def _out_of_reach(volume: Volume, record: KnownVolume) -> str:
-    """Why a volume without the stack's tag stays, and whether it is still boosted."""
-    target = _boost_target(volume, record)
+    """Why a volume without the stack's tag stays, and what it still costs."""
+    target = record.boost_target(volume)
     is_lowered = target is None or parse_performance(target).fits(volume.settings)
     boost = "" if is_lowered else f", and it has its boost: {performance_of(volume.settings).in_words}"
     return f"its tag {STACK_TAG} is gone, without which Rewarm may not change it{boost}"
@@ -349,12 +363,6 @@ def _delete_volume(volume: Volume, volumes: VolumeStore, account: CleanUpAccount
         return
     volumes.delete(name)
     account.removed.append(f"volume {name}")
-
-
-def _boost_target(volume: Volume, record: KnownVolume) -> str | None:
-    """The settings to lower the volume to: from its tag, or from the record if the tag was removed."""
-    is_noted = record.boost.volume_id == volume.volume_id and record.boost.state == "boosted"
-    return volume.settings.tags.get(BOOST_TAG) or (record.boost.target_settings if is_noted else None)
 
 
 def _lower_boost(volume: Volume, target: str | None, ports: CleanUpPorts, account: CleanUpAccount) -> None:

@@ -8,8 +8,8 @@ from rewarm.domain.model import Attachment, OnFailure, Volume
 from rewarm.domain.volume.leftovers import REPLACED_TAG
 from rewarm.ports import JsonObject
 
-UNPROVEN = "it has this restore's tags, but the record that names the restore's volumes is lost"
-"""Why a volume stays that only its tags connect with the restore."""
+UNPROVEN = "it has this restore's tags, but the restore's record does not say that it is its own"
+"""Why a volume stays that only its tags name."""
 
 
 @dataclass(frozen=True, slots=True)

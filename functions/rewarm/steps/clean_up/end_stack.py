@@ -15,6 +15,7 @@ from rewarm.ports.executions import StackExecutions
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep import SweepPorts, sweep, sweep_these
 from rewarm.steps.clean_up.sweep_fleets import stop_fleets
+from rewarm.steps.clean_up.sweep_unproven import UNPROVEN_THINGS
 from rewarm.steps.volume.extras import UNDER_WAY
 
 CAUSE = "The stack that runs the restore is being deleted."
@@ -50,7 +51,7 @@ def end_stack(ports: SweepPorts, end: EndOfStack) -> int:
         left += [
             f"{resource.resource} ({resource.sweep}): {resource.reason}"
             for resource in found
-            if _is_open(resource)
+            if is_open(resource)
         ]
         seconds_left = end.seconds_left()
         if not left and seconds_left <= quiet_at:
@@ -77,7 +78,9 @@ def _stop(work: StackExecutions) -> tuple[dict[str, str], list[str]]:
     return stopped, troubles
 
 
-def _is_open(found: SweptResource) -> bool:
-    """EC2 finishes a modification that it has accepted; a missing report costs nothing."""
-    finishes = found.sweep == "boosts" and found.reason == UNDER_WAY
-    return found.state != "ended" and not finishes and found.sweep != LATE_REPORTS
+def is_open(one: SweptResource) -> bool:
+    """EC2 finishes by itself a modification that it has taken; a missing report costs nobody anything; and
+    what is not proven to be ours keeps no stack, as anybody may have put our tags on it.
+    """
+    finishes = one.sweep == "boosts" and one.reason == UNDER_WAY
+    return one.state != "ended" and not finishes and one.sweep not in {LATE_REPORTS, UNPROVEN_THINGS}

@@ -23,8 +23,6 @@ from rewarm.domain.volume.leftovers import (
     SweepState,
     SweptResource,
     failed_sweep,
-    is_made_by_us,
-    own_volumes,
     restore_and_index,
     restore_of,
     untouchable,
@@ -32,13 +30,19 @@ from rewarm.domain.volume.leftovers import (
 from rewarm.domain.volume.performance import BOOST_TAG, parse_performance, performance_of
 from rewarm.domain.volume.replacing import REPLACED_TAG, place_of
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.steps.clean_up.clean_up_account import UNPROVEN
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from rewarm.steps.clean_up.sweep_fleets import FLEETS, sweep_fleets
 from rewarm.steps.clean_up.sweep_restores import SweepPorts, end_restore
+from rewarm.steps.clean_up.sweep_unproven import (
+    UNPROVEN_THINGS,
+    name_boost,
+    name_replaced,
+    name_volumes,
+    sweep_unproven,
+)
 from rewarm.steps.clean_up.sweep_unrecorded import CALIBRATIONS, holders, sweep_calibrations
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
-from rewarm.steps.record.volume import CleanedUp, KnownVolume, VolumeNotes
+from rewarm.steps.record.volume import CleanedUp, VolumeNotes
 from rewarm.steps.volume.extras import Lowering, lower, release_fast_restore
 
 __all__ = ["SWEEPS", "SweepPorts", "SweptResource", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
@@ -112,15 +116,15 @@ def sweep_volumes(ports: SweepPorts) -> Iterator[SweptResource]:
         try:
             if _has_leftover(volumes, index, records[restore_id]):
                 found.setdefault(restore_id, set()).add(index)
+            else:
+                yield from name_volumes(volumes, restore_id, index, records[restore_id], ports)
         except Exception as error:
             yield failed_sweep("volumes", restore_id, error)
     yield from _end(found, ports)
 
 
 def _has_leftover(volumes: Iterable[Volume], index: int, record: KnownRestore) -> bool:
-    if record.status is None:
-        return False
-    own = own_volumes(volumes, record.volume(index).made_volumes)
+    own = record.volume(index).own_volumes(volumes) if record.status is not None else []
     return any(_is_leftover(volume, index, record) for volume in own)
 
 
@@ -156,10 +160,14 @@ def sweep_replaced(ports: SweepPorts) -> Iterator[SweptResource]:
         restore_id, place = old.settings.tags.get(REPLACED_TAG), place_of(old.settings.tags)
         if restore_id is None or place is None:
             continue
-        record = RestoreNotes(ports.table, restore_id).read()
-        if record.status != Status.READY and not record.settled(place.index):
+        record = RestoreNotes(ports.table, restore_id).read_with(place.index)
+        known = record.volume(place.index)
+        if not known.is_known:
+            yield from name_replaced(old, ports)
+        is_out = known.replaced.volume_id == old.volume_id
+        if is_out and record.status != Status.READY and not record.settled(place.index):
             found.setdefault(restore_id, set()).add(place.index)
-    return _end(found, ports)
+    yield from _end(found, ports)
 
 
 def sweep_fast_restores(ports: SweepPorts) -> Iterator[SweptResource]:
@@ -254,39 +262,39 @@ def _end_one(
 def sweep_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
     """Lowers volumes whose restore has ended without doing it."""
     boosted = ports.volumes.boosted(ports.stack_name)
-    alike = _by_restore(boosted)
-    for volume in sorted(boosted, key=lambda volume: _turn(volume.volume_id, ports.now)):
+    for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
         if not ports.has_time():
             yield SweptResource("boosts", "some", "ending", NO_TIME)
             return
         try:
             if _is_over(volume, ports.executions):
-                yield from _lower_own(volume, alike, ports)
+                yield from _lower_own(volume, ports)
         except Exception as error:
             yield failed_sweep("boosts", volume.volume_id, error)
 
 
-def _lower_own(
-    volume: Volume, alike: Mapping[tuple[str, int], list[Volume]], ports: SweepPorts
-) -> Iterator[SweptResource]:
-    """Lowers the volume unless somebody has only copied our tags to it."""
+def _lower_own(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
+    """Nothing for a volume that no record calls boosted, whatever its tags say."""
     restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
-    known = KnownVolume()
     if restore_id is None:
-        own = [volume] if is_made_by_us(volume) else []
-    else:
-        known = VolumeNotes(ports.table, restore_id, index).read()
-        own = own_volumes(alike[restore_id, index], known.made_volumes)
-    if volume not in own:
+        yield from name_boost(volume, ports)
         return
-    if restore_id is None or known.was_never_lost:
-        yield _lower(volume, ports)
-    elif not _is_lowered(volume):
-        yield SweptResource("boosts", volume.volume_id, "left", UNPROVEN)
+    known = VolumeNotes(ports.table, restore_id, index).read()
+    target = known.boost_target(volume)
+    if target is not None:
+        outcome = lower(volume.volume_id, target, volumes=ports.volumes, modifications=ports.modifications)
+        _tell(volume, target, outcome, ports)
+        yield SweptResource("boosts", volume.volume_id, _STATES[outcome.state], outcome.reason)
+    elif (known.boost.volume_id, known.boost.state) == (volume.volume_id, "lowered"):
+        # It has gone back, and only the tag could not be removed then.
+        ports.volumes.untag(volume.volume_id, BOOST_TAG)
+        yield SweptResource("boosts", volume.volume_id, "ended")
+    elif not known.made.is_known and not _is_lowered(volume):
+        yield from name_boost(volume, ports)
 
 
 def _is_lowered(volume: Volume) -> bool:
-    """Whether it costs no more than it should, so that nothing needs to be done."""
+    """Then nothing costs more than its tag says, whosever the volume is."""
     try:
         return parse_performance(volume.settings.tags[BOOST_TAG]).fits(volume.settings)
     except ValueError:
@@ -298,26 +306,18 @@ def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:
     return restore_id is None or executions.is_over(restore_id, _index(volume))
 
 
-def _lower(volume: Volume, ports: SweepPorts) -> SweptResource:
-    outcome = lower(volume.volume_id, volumes=ports.volumes, modifications=ports.modifications)
-    _note(volume, outcome, ports)
-    return SweptResource("boosts", volume.volume_id, _STATES[outcome.state], outcome.reason)
-
-
-def _note(volume: Volume, outcome: Lowering, ports: SweepPorts) -> None:
-    tags = volume.settings.tags
-    restore_id = tags.get(RESTORE_TAG)
-    if restore_id is None:
-        return
-    noted = {
+def _tell(volume: Volume, target: str, outcome: Lowering, ports: SweepPorts) -> None:
+    told = {
         "volumeId": volume.volume_id,
         "state": outcome.state,
         "boosted": performance_of(volume.settings).in_words,
-        "target": _in_words(tags[BOOST_TAG]),
+        "target": _in_words(target),
+        "targetSettings": target,
         "reason": outcome.reason or "by the sweeper: the restore ended without doing it",
         "at": iso(ports.now),
     }
-    VolumeNotes(ports.table, restore_id, _index(volume)).note_boost(noted)
+    tags = volume.settings.tags
+    VolumeNotes(ports.table, tags[RESTORE_TAG], _index(volume)).note_boost(told)
 
 
 def _in_words(target: str) -> str:
@@ -341,6 +341,7 @@ SWEEPS = MappingProxyType[str, Sweep](
         "restores": sweep_restores,
         "volumes": sweep_volumes,
         "replaced-volumes": sweep_replaced,
+        UNPROVEN_THINGS: sweep_unproven,
         FLEETS: sweep_fleets,
     }
 )

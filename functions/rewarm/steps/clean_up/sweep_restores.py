@@ -24,7 +24,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.executions import FleetExecutions, RestoreExecutions, Tasks, Waiters
 from rewarm.ports.messages import Messages
 from rewarm.ports.restores import Holds
-from rewarm.ports.snapshots import CalibrationSnapshots
+from rewarm.ports.snapshots import TaggedSnapshots
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
 from rewarm.steps.clean_up.clean_up_account import Remains
@@ -61,7 +61,7 @@ class SweepPorts(CleanUpPorts):
     """The id of this run of the sweeper."""
     executions: RestoreExecutions
     fleets: FleetExecutions
-    calibration_snapshots: CalibrationSnapshots
+    tagged_snapshots: TaggedSnapshots
     holds: Holds
     messages: Messages
     waiters: Waiters

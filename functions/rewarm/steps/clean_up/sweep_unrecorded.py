@@ -1,8 +1,7 @@
 """Ends what costs money and is in no record: of a killed calibration, and fast snapshot restores.
 
-`rewarm calibrate` could not remove what it made, because it was killed or its login ended. Everything that it
-makes carries the stack's tag, the calibration's id and the time from which nobody needs it any more. Nothing
-without all three is touched, and nothing that a restore made.
+`rewarm calibrate` could not remove what it made, because it was killed or its login ended. Its lease in the
+table names what it has made. Only that is touched, if EC2 made it while the lease ran.
 
 The item of a claim on a fast snapshot restore may be lost. Whoever enabled it noted EC2's time of it in the
 record of the volume, and the volume's execution ran at that time. So Step Functions names the records to look
@@ -11,21 +10,22 @@ into.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from datetime import timedelta
 
+from rewarm.contracts.benchmarks import KeptLease
 from rewarm.domain.model import Strategy, Volume
 from rewarm.domain.volume.leftovers import (
     CALIBRATION_TAG,
     CLOCKS_AGREE,
-    EXPIRES_TAG,
-    RESTORE_TAG,
+    STACK_TAG,
     SweepState,
     SweptResource,
     failed_sweep,
 )
 from rewarm.ports import JsonObject
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
+from rewarm.steps.record.leases import covers, known_leases
 from rewarm.steps.record.volume import VolumeNotes
 
 CALIBRATIONS = "calibrations"
@@ -35,31 +35,40 @@ LOOKED_FOR = timedelta(days=14)
 
 
 def sweep_calibrations(ports: SweepPorts) -> Iterator[SweptResource]:
-    """Fast snapshot restores first, because they cost most."""
-    owned = ports.calibration_snapshots.of_stack(ports.stack_name)
-    snapshots = [snapshot_id for snapshot_id, tags in owned.items() if has_expired(tags, ports.now)]
+    """Those whose lease is over."""
+    for lease in known_leases(ports.pages.history).values():
+        if lease.expires_at <= ports.now:
+            yield from _end(lease, ports)
+
+
+def _end(lease: KeptLease, ports: SweepPorts) -> Iterator[SweptResource]:
+    """Fast snapshot restores first, because they cost most. A lease that has nothing left is dropped."""
+    tags = {STACK_TAG: ports.stack_name, CALIBRATION_TAG: lease.calibration_id}
+    snapshots = {
+        snapshot.snapshot_id
+        for snapshot in ports.tagged_snapshots.of_stack(ports.stack_name)
+        if snapshot.snapshot_id in lease.snapshot_ids
+        and tags.items() <= snapshot.tags.items()
+        and covers(lease, snapshot.started_at)
+    }
+    volumes = [
+        volume
+        for volume in ports.volumes.existing(lease.volume_ids)
+        if tags.items() <= volume.settings.tags.items() and covers(lease, volume.created_at)
+    ]
     if snapshots:
-        yield from _fast_restores(set(snapshots), ports)
-    for volume in ports.volumes.of_stack(ports.stack_name):
-        if has_expired(volume.settings.tags, ports.now):
-            yield _volume(volume, ports)
-    for snapshot_id in snapshots:
+        yield from _fast_restores(snapshots, ports)
+    for volume in volumes:
+        yield _volume(volume, ports)
+    for snapshot_id in sorted(snapshots):
         try:
-            ports.calibration_snapshots.delete(snapshot_id)
+            ports.tagged_snapshots.delete(snapshot_id)
         except Exception as error:
             yield failed_sweep(CALIBRATIONS, snapshot_id, error)
         else:
             yield SweptResource(CALIBRATIONS, snapshot_id, "ended")
-
-
-def has_expired(tags: Mapping[str, str], now: datetime) -> bool:
-    """Whether these are the tags of a calibration that is over."""
-    if CALIBRATION_TAG not in tags or RESTORE_TAG in tags:
-        return False
-    try:
-        return datetime.fromisoformat(tags.get(EXPIRES_TAG, "")) <= now
-    except (TypeError, ValueError):
-        return False
+    if not volumes and not snapshots:
+        ports.pages.history.end_lease(lease.calibration_id)
 
 
 def _fast_restores(snapshots: set[str], ports: SweepPorts) -> Iterator[SweptResource]:

@@ -16,6 +16,7 @@ from rewarm.domain.time.measured import Likeness, Measured
 from rewarm.domain.time.timings import PRIORS, Timings
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import History
+from rewarm.steps.record.leases import known_leases
 
 
 def known_records(history: History) -> list[Measured]:
@@ -65,6 +66,7 @@ def get_calibration(history: History, book: PriceBook, *, stack: str) -> Calibra
         rate_usd_per_gib_mib_s=book.rate_usd_per_gib_mib_s,
         storage_usd_per_gib_month=book.storage_usd_per_gib_month["gp3"],
         prices_as_of=book.as_of,
+        leases=list(known_leases(history).values()),
     )
 
 

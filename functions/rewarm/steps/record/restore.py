@@ -300,7 +300,7 @@ class KnownRestore(Item):
             elif isinstance(value, dict):
                 found[index] = {concern: value}
         for at, volume in self.volumes.items():
-            known = {name: part for name, part in volume.raw.items() if name != "plan"}
+            known = {name: part for name, part in volume.raw.items() if name not in {"plan", "creations"}}
             parts = {name: part for name, part in known.items() if isinstance(part, dict)}
             if parts:
                 found[at] = {**found.get(at, {}), **parts}

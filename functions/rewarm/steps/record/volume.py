@@ -6,7 +6,7 @@ restore's item, where a cancel meets them (restore.py).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
@@ -16,8 +16,9 @@ from pydantic.alias_generators import to_camel
 
 from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult
 from rewarm.contracts.values import Plan, VolumeAssignment
-from rewarm.domain.model import Strategy
+from rewarm.domain.model import Strategy, Volume
 from rewarm.domain.units import iso
+from rewarm.domain.volume.proof import Creation, proven
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 
@@ -69,6 +70,23 @@ class MadeVolume(Item):
     created_at: datetime | None = None
 
 
+class KnownCreation(Item):
+    """That EC2 is asked for a volume, before it is."""
+
+    asked_at: datetime | None = None
+    key: str = ""
+    origin: str | None = None
+    zone: str = ""
+    boost_target: str | None = None
+
+    @property
+    def proof(self) -> Creation | None:
+        """None where somebody has changed it."""
+        if self.asked_at is None or not self.key:
+            return None
+        return Creation(self.asked_at, self.key, self.origin, self.zone, self.boost_target)
+
+
 class Dispatch(Item):
     """A command that was sent to the agent, and where the agent reports its progress."""
 
@@ -113,6 +131,8 @@ class SnapshotCopy(Item):
     """The copy of another Region's snapshot."""
 
     asked_at: datetime | None = None
+    of: str = ""
+    region: str = ""
     snapshot_id: str | None = None
     """None until EC2 has answered."""
 
@@ -155,7 +175,10 @@ class KnownReplaced(Item):
     reason: str | None = None
     unmounted: list[str] = []
     detached_at: datetime | None = None
-    look: PendingLook = Field(default_factory=PendingLook)
+    instance_id: str | None = None
+    device: str | None = None
+    delete_on_termination: bool | None = None
+    look: PendingLook = PendingLook()
     started_at: datetime | None = None
     """For a root volume only, as the three below: when EC2 was about to be asked to swap it."""
     tasks_before: list[str] = []
@@ -242,11 +265,12 @@ class KnownVolume(Item):
     """The record of one volume; each part is empty if it is missing."""
 
     plan: JsonObject | None = None
-    made: MadeVolume = Field(default_factory=MadeVolume, alias="volume")
-    command: KnownCommand = Field(default_factory=KnownCommand)
-    fast_restore: KnownFastRestore = Field(default_factory=KnownFastRestore, alias="fastSnapshotRestore")
-    snapshot_copy: SnapshotCopy = Field(default_factory=SnapshotCopy)
-    boost: BoostedVolume = Field(default_factory=BoostedVolume)
+    made: MadeVolume = Field(MadeVolume(), alias="volume")
+    noted_creations: dict[str, KnownCreation] = Field({}, alias="creations")
+    command: KnownCommand = KnownCommand()
+    fast_restore: KnownFastRestore = Field(KnownFastRestore(), alias="fastSnapshotRestore")
+    snapshot_copy: SnapshotCopy = SnapshotCopy()
+    boost: BoostedVolume = BoostedVolume()
     initialization: Initialization | None = None
     measurement: MeasuringCommand = Field(default_factory=MeasuringCommand)
     replaced: KnownReplaced = Field(default_factory=KnownReplaced)
@@ -267,9 +291,26 @@ class KnownVolume(Item):
         return self.made.volume_ids or first
 
     @property
-    def was_never_lost(self) -> bool:
-        """Whether it still has the plan or the volume."""
-        return not self.model_fields_set.isdisjoint({"plan", "made"})
+    def creations(self) -> dict[str, Creation]:
+        """What is known of each volume since before it was made, by the attempt that makes it."""
+        proofs = {attempt: noted.proof for attempt, noted in self.noted_creations.items()}
+        return {attempt: proof for attempt, proof in proofs.items() if proof is not None}
+
+    def own_volumes(self, volumes: Iterable[Volume]) -> list[Volume]:
+        """Those of the volumes that were made for this index."""
+        return list(proven(volumes, self.made_volumes, self.creations).values())
+
+    def boost_target(self, volume: Volume) -> str | None:
+        """What a volume of this index goes back to; None where it has no boost, or has gone back."""
+        is_noted = self.boost.volume_id == volume.volume_id
+        if is_noted and self.boost.state == "lowered":
+            return None
+        targets = [
+            (self.boost.target_settings if is_noted else None)
+            or (self.creations[attempt].boost_target if attempt in self.creations else None)
+            for attempt in proven([volume], self.made_volumes, self.creations)
+        ]
+        return next(iter(targets), None)
 
     @property
     def story_of_failure(self) -> JsonObject:
@@ -313,6 +354,11 @@ class VolumeNotes:
     def note_planned(self, volume: VolumeAssignment, plan: Plan) -> None:
         """How it is to be restored."""
         self._set(plan=planned(volume, plan))
+
+    def begin_creation(self, attempt: int, creation: JsonObject) -> KnownVolume:
+        """EC2 is about to be asked for the volume of this attempt. The first note of an attempt counts."""
+        noted = self.table.begin_creation(self.restore_id, self.index, attempt, creation)
+        return KnownVolume.model_validate(noted)
 
     def note_made(self, made: JsonObject, boost: JsonObject | None) -> None:
         """The volume, and the performance above its own with which it was made."""

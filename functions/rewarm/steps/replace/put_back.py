@@ -1,12 +1,12 @@
 """Puts a replaced volume back into its place, one step per call; for clean-up and for the sweeper.
 
-The volume's tags say where it belongs, so the restore's record is not needed. The new volume leaves the place
-first, once nothing uses it: nothing is ever detached by force, or while it is mounted.
+The record says which volume it is and where it belongs. Its tag can only stop that: whoever takes it off
+leaves the volume where it is. The new volume leaves the place first, once nothing uses it: nothing is ever
+detached by force, or while it is mounted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -20,7 +20,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, Instance, OnFailure, Volume
 from rewarm.domain.units import iso
-from rewarm.domain.volume.leftovers import INDEX_TAG, STACK_TAG, own_volumes
+from rewarm.domain.volume.leftovers import STACK_TAG
 from rewarm.domain.volume.replacing import (
     LEAVING,
     REPLACED_STACK_TAG,
@@ -29,13 +29,12 @@ from rewarm.domain.volume.replacing import (
     Place,
     holder_of,
     living,
-    place_of,
 )
 from rewarm.domain.volume.targets import device_slot
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes
-from rewarm.steps.record.volume import VolumeNotes
+from rewarm.steps.record.volume import KnownReplaced, VolumeNotes
 from rewarm.steps.replace.device_look import Look, LookPorts, answer, ask
 
 State = Literal["back", "stays-out", "pending", "left"]
@@ -65,47 +64,53 @@ def put_back(restore_id: str, index: int, ports: PutBackPorts, *, now: datetime)
 
     Idempotent. Returns nothing if no volume was replaced. Raises no error of AWS.
     """
+    replaced = VolumeNotes(ports.table, restore_id, index).read().replaced
+    place = _place(replaced, index)
+    if place is None or replaced.volume_id is None:
+        return []
     try:
-        found = ports.volumes.replaced_by(restore_id)
+        old = next(ports.volumes.existing([replaced.volume_id]), None)
     except RETRIED as error:
         return [PutBack("replaced volume", "pending", str(error))]
     except RestoreError as error:
         return [PutBack("replaced volume", "left", f"it could not be looked for: {error}")]
-    return list(_all(restore_id, index, found, ports, now)) or _done_before(restore_id, index, ports)
+    if old is None or old.settings.tags.get(REPLACED_TAG) != restore_id:
+        return _told_before(replaced)
+    return [_next_step(restore_id, old, place, ports, now)]
 
 
-def _done_before(restore_id: str, index: int, ports: PutBackPorts) -> list[PutBack]:
-    """What the record says of a volume that has none of our tags any more."""
-    replaced = VolumeNotes(ports.table, restore_id, index).read().replaced
+def _place(noted: KnownReplaced, index: int) -> Place | None:
+    """Where it belongs; None where it was not detached, as a root volume that EC2 swaps."""
+    if noted.instance_id is None or noted.device is None or noted.delete_on_termination is None:
+        return None
+    return Place(noted.instance_id, noted.device, index, delete_on_termination=noted.delete_on_termination)
+
+
+def _told_before(replaced: KnownReplaced) -> list[PutBack]:
+    """A volume that is back has no tags of ours any more."""
     states: dict[object, State] = {"back": "back", "stays-out": "stays-out"}
     state = states.get(replaced.state)
     return [] if state is None else [PutBack(str(replaced.volume_id), state, str(replaced.reason))]
 
 
-def _all(
-    restore_id: str, index: int, found: list[Volume], ports: PutBackPorts, now: datetime
-) -> Iterator[PutBack]:
-    for old in found:
-        place = place_of(old.settings.tags)
-        if place is None or place.index != index:
-            continue
-        record = RestoreNotes(ports.table, restore_id).read()
-        case = _Case(restore_id, old, place, _Wishes.of(record, index), ports, now)
-        try:
-            done = case.next_step()
-        except RETRIED as error:
-            done = PutBack(old.volume_id, "pending", str(error))
-        except RestoreError as error:
-            done = PutBack(old.volume_id, "left", str(error))
-        case.record.note_place(
-            done.state,
-            volumeId=done.volume_id,
-            instanceId=place.instance_id,
-            device=place.device,
-            reason=done.reason,
-            at=iso(now),
-        )
-        yield done
+def _next_step(restore_id: str, old: Volume, place: Place, ports: PutBackPorts, now: datetime) -> PutBack:
+    record = RestoreNotes(ports.table, restore_id).read()
+    case = _Case(restore_id, old, place, _Wishes.of(record, place.index), ports, now)
+    try:
+        done = case.next_step()
+    except RETRIED as error:
+        done = PutBack(old.volume_id, "pending", str(error))
+    except RestoreError as error:
+        done = PutBack(old.volume_id, "left", str(error))
+    case.record.note_place(
+        done.state,
+        volumeId=done.volume_id,
+        instanceId=place.instance_id,
+        device=place.device,
+        reason=done.reason,
+        at=iso(now),
+    )
+    return done
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +200,9 @@ class _Case:
         return None
 
     def _made(self) -> list[Volume]:
-        """The volumes that the restore made for this place."""
+        """The volumes that the restore made for this place; none is attached before its id is noted."""
         known = self.record.read()
-        tagged = self.ports.volumes.created_by(self.restore_id)
-        index = str(self.place.index)
-        of_index = [volume for volume in tagged if volume.settings.tags.get(INDEX_TAG) == index]
-        return own_volumes(of_index, known.made_volumes)
+        return known.own_volumes(self.ports.volumes.existing([*known.made_volumes.values()]))
 
     def _is_place(self, attachment: Attachment) -> bool:
         """/dev/sdf and xvdf are one place."""

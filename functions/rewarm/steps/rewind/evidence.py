@@ -1,7 +1,8 @@
 """The snapshot of a volume as it is before a rewind: made once, kept, and compared with the good snapshot.
 
 CreateSnapshot has no idempotency token (botocore). So the record says that we are about to ask, and a
-snapshot whose id was lost is found by its tags. Only if none appears within two minutes, another one is made.
+snapshot whose id was lost is found by its tags. Its volume and its description, which no tag changes, prove
+that it is ours. Only if none appears for two minutes a second one is made.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import datetime, timedelta
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError, SnapshotNotUsableError
 from rewarm.domain.model import Snapshot
 from rewarm.domain.volume.leftovers import ATTEMPT_TAG, EVIDENCE_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG
+from rewarm.domain.volume.proof import evidence_description
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import EvidenceSnapshots
 from rewarm.steps.record.volume import Rewinding, VolumeNotes
@@ -53,7 +55,7 @@ def evidence(
     record = VolumeNotes(table, wanted.restore_id, wanted.index)
     known = record.read().rewind or Rewinding()
     asked_at = known.asked_at.get(str(wanted.attempt))
-    made = _made(wanted, snapshots) if asked_at else []
+    made = _made(wanted, snapshots, stack_name) if asked_at else []
     found = _of_attempt(wanted, made)
     is_late = asked_at is None or now - asked_at > APPEARANCE_PATIENCE
     if found is None and is_late and wanted.known_id is not None:
@@ -64,7 +66,7 @@ def evidence(
     if found is None and is_late:
         known = record.note_evidence_asked(known, wanted.attempt, now)
         _create(wanted, known, snapshots, record, stack_name)
-        made = _made(wanted, snapshots)
+        made = _made(wanted, snapshots, stack_name)
         found = _of_attempt(wanted, made)
     _note_forgotten(wanted, known, made, record)
     if found is not None:
@@ -77,10 +79,15 @@ def evidence(
     return found
 
 
-def _made(wanted: Wanted, snapshots: EvidenceSnapshots) -> list[Snapshot]:
-    """The snapshots of this volume: somebody may have put the tags on a snapshot of another volume."""
-    found = snapshots.of_restore(wanted.restore_id, wanted.index)
-    return [snapshot for snapshot in found if snapshot.volume_id == wanted.volume_id]
+def _made(wanted: Wanted, snapshots: EvidenceSnapshots, stack_name: str) -> list[Snapshot]:
+    """By this rewind, of this volume: somebody may have put the tags on another snapshot."""
+    tags = wanted.tags(stack_name)
+    return [
+        one
+        for one in snapshots.of_restore(wanted.restore_id, wanted.index)
+        if one.volume_id == wanted.volume_id
+        and one.description == evidence_description(wanted.volume_id, {**tags, **one.tags})
+    ]
 
 
 def _of_attempt(wanted: Wanted, made: Sequence[Snapshot]) -> Snapshot | None:

@@ -22,6 +22,7 @@ from rewarm.domain.model import Boost, Strategy, VolumeSettings
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ATTEMPT_TAG, DRILL_TAG, STRATEGY_TAG
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
+from rewarm.domain.volume.proof import CREATION_TAG
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
@@ -76,7 +77,7 @@ def create_volume(
     record = VolumeNotes(ports.table, event.restore_id, volume.index)
     known = _known(event, record)
     token = client_token(event.restore_id, volume.index, event.attempt)
-    settings = _encrypted(event, volume.volume.settings(_tags(event, ports.stack_name)))
+    settings = _encrypted(event, volume.volume.settings(_tags(event, known, ports.stack_name)))
     if event.plan.strategy is Strategy.VOLUME_CLONE:
         volume_id = _copy(event, settings, ports.volumes, token)
     else:
@@ -109,12 +110,23 @@ def _encrypted(event: CreateVolumeEvent, settings: VolumeSettings) -> VolumeSett
 
 
 def _known(event: CreateVolumeEvent, record: VolumeNotes) -> KnownVolume:
-    """The volume's record, which proves that a volume with our tags is ours.
+    """The volume's record, with what EC2 is about to be asked for: where its answer is lost, nothing else
+    proves that the volume is ours.
 
-    `Announce Plan` writes the plan to it; if that failed, it is written here.
+    `Announce Plan` writes the plan, and a restore goes on where that failed.
     """
-    known = record.read()
-    if not known.was_never_lost:
+    strategy, boost = event.plan.strategy, event.plan.boost
+    origins = {Strategy.DIRECT_WRITE: None, Strategy.VOLUME_CLONE: event.volume.source_volume_id}
+    known = record.begin_creation(
+        event.attempt,
+        {
+            "askedAt": iso(event.now),
+            "origin": origins.get(strategy, event.volume.snapshot_id),
+            "zone": event.volume.availability_zone,
+            "boostTarget": boost and performance_of(event.volume.volume.settings()).as_text,
+        },
+    )
+    if known.plan is None:
         record.note_planned(event.volume, event.plan)
     return known
 
@@ -187,17 +199,19 @@ def client_token(restore_id: str, index: int, attempt: int) -> str:
     return hashlib.sha256(f"{restore_id}/{index}/{attempt}".encode()).hexdigest()[:TOKEN_LENGTH]
 
 
-def _tags(event: CreateVolumeEvent, stack_name: str) -> dict[str, str]:
+def _tags(event: CreateVolumeEvent, known: KnownVolume, stack_name: str) -> dict[str, str]:
     origin = {"rewarm:snapshot-id": event.volume.snapshot_id}
     if event.plan.strategy is Strategy.VOLUME_CLONE:
         origin = {"rewarm:source-volume-id": event.volume.source_volume_id or ""}
     drill = {DRILL_TAG: "true"} if event.request.is_drill else {}
+    creation = known.creations[str(event.attempt)]
     return {
         "rewarm:restore-id": event.restore_id,
         "rewarm:volume-index": str(event.volume.index),
         "rewarm:stack": stack_name,
         STRATEGY_TAG: event.plan.strategy.value,
         ATTEMPT_TAG: str(event.attempt),
+        CREATION_TAG: creation.key,
         **origin,
         **drill,
     }

@@ -2,7 +2,8 @@
 
 The copy of another Region's snapshot is made once, waited for, and given back; for `Prepare Snapshot`.
 CopySnapshot has no idempotency token (botocore). So the record says that we are about to ask, and a copy
-whose id was lost is found by its tags. Only if none appears for two minutes a second one is asked for.
+whose id was lost is found by its tags and proven by its description, which only the call that makes it sets.
+Only if none appears for two minutes a second one is asked for.
 
 A boost ends when the volume is lowered to the ordered settings. EC2 accepts four modifications of a volume in
 24 hours, and ModifyVolume has no client token. So EC2's description of the volume decides what is left to do:
@@ -14,6 +15,7 @@ Fast snapshot restore costs by the hour until it is disabled.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -37,6 +39,7 @@ from rewarm.domain.volume.performance import (
     VolumeModification,
     parse_performance,
 )
+from rewarm.domain.volume.proof import CREATION_TAG, copy_description, own_copies
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
@@ -68,16 +71,18 @@ def copy_snapshot(
     table: RestoreTable,
     stack_name: str,
 ) -> Copying:
-    """Starts the copy, or returns its state. Raises SnapshotNotUsableError."""
+    """Starts the copy, or looks how far it is. Raises SnapshotNotUsableError."""
     index, record = event.volume.index, VolumeNotes(table, event.restore_id, event.volume.index)
     noted = record.read().snapshot_copy
-    found = _found(noted, copies.of_restore(event.restore_id, index) if noted.asked_at else [])
+    found_copies = copies.of_restore(event.restore_id, index) if noted.asked_at else []
+    made = list(own(found_copies, event.restore_id, index, noted))
+    found = _found(noted, made)
     minutes = event.plan.copy_minutes or 0
     if found is None and _is_due(noted, event.now):
         asked: JsonObject = {"askedAt": iso(event.now), "of": source.snapshot_id, "region": source.region}
         record.note_snapshot_copy(asked)
-        made = copies.start(_order(event, source, minutes, stack_name))
-        record.note_snapshot_copy({**asked, "snapshotId": made})
+        started = copies.start(_order(event, source, minutes, stack_name))
+        record.note_snapshot_copy({**asked, "snapshotId": started})
     if found is None:
         return Copying(None, WAIT_SECONDS[0], "copying")
     if found.state == "error":
@@ -94,17 +99,26 @@ def copy_snapshot(
 
 
 def delete_copies(restore_id: str, index: int, *, copies: SnapshotCopies, table: RestoreTable) -> list[str]:
-    """Deletes the snapshots that were copied for the volume, and returns them in words."""
-    if VolumeNotes(table, restore_id, index).read().snapshot_copy.asked_at is None:
+    """Deletes what was copied for the volume, and returns it in words. Does nothing where nothing was."""
+    noted = VolumeNotes(table, restore_id, index).read().snapshot_copy
+    if noted.asked_at is None:
         return []
-    found = copies.of_restore(restore_id, index)
+    found = list(own(copies.of_restore(restore_id, index), restore_id, index, noted))
     for snapshot in found:
         copies.delete(snapshot.snapshot_id)
     return [f"snapshot copy {snapshot.snapshot_id}" for snapshot in found]
 
 
+def own(tagged: Sequence[Snapshot], restore_id: str, index: int, noted: SnapshotCopy) -> Iterator[Snapshot]:
+    """The copies that were made for the volume."""
+    if noted.asked_at is None:
+        return iter(())
+    description = copy_description(noted.of, noted.region, restore_id, index)
+    return own_copies(tagged, noted.snapshot_id, description, noted.asked_at)
+
+
 def _found(noted: SnapshotCopy, made: list[Snapshot]) -> Snapshot | None:
-    """The copy that the record names, else the first one with our tags."""
+    """The one that the record names, else the first of them."""
     ordered = sorted(made, key=lambda snapshot: (snapshot.started_at, snapshot.snapshot_id))
     named = [snapshot for snapshot in ordered if snapshot.snapshot_id == noted.snapshot_id]
     return next(iter([*named, *ordered]), None)
@@ -125,7 +139,9 @@ def _order(event: PrepareSnapshotEvent, source: CopiedSnapshot, minutes: int, st
             STACK_TAG: stack_name,
             RESTORE_TAG: event.restore_id,
             INDEX_TAG: str(event.volume.index),
+            CREATION_TAG: event.restore_id,
         },
+        description=copy_description(source.snapshot_id, source.region, event.restore_id, event.volume.index),
     )
 
 
@@ -141,21 +157,17 @@ class Lowering:
 
 def lower(
     volume_id: str,
-    target: str | None = None,
+    target: str,
     *,
     volumes: VolumeStore,
     modifications: VolumeModifications,
 ) -> Lowering:
     """Lowers the volume. Never raises, because a volume at full speed must not fail for what it costs.
 
-    `target` has the settings to go back to if somebody has removed the volume's tag.
+    `target` is what to go back to, by the plan or the record; the volume's tag may say anything.
     """
     try:
-        volume = volumes.get(volume_id)
-        text = volume.settings.tags.get(BOOST_TAG) or target
-        if text is None:
-            return Lowering("lowered")
-        return _lower(volume, parse_performance(text), volumes, modifications)
+        return _lower(volumes.get(volume_id), parse_performance(target), volumes, modifications)
     except VolumeNotFoundError:
         return Lowering("lowered", f"{volume_id} is gone")
     except LATER as error:

@@ -206,20 +206,56 @@ class TestCleanUp:
         assert world.commands.cancelled == ["command-1"]
         assert world.volumes.deleted == [VOLUME_ID]
 
-    @pytest.mark.parametrize("is_noted", [True, False])
-    def test_leaves_a_volume_alone_to_which_somebody_copied_our_tags(self, world, is_noted):
-        """Of the same snapshot, while the restore ran; also where CreateVolume's answer was lost."""
+    def test_leaves_a_volume_alone_to_which_somebody_copied_our_tags(self, world):
+        """Of the same snapshot, while the restore ran."""
         copy = copied(world)
-        if not is_noted:
-            world.table.update_volume(RESTORE_ID, 0, {"volume": None})
-        assert clean(world, volume_id=VOLUME_ID if is_noted else None).removed == [f"volume {VOLUME_ID}"]
+        assert clean(world).removed == [f"volume {VOLUME_ID}"]
         assert list(world.volumes.volumes) == [copy]
 
-    def test_of_two_volumes_that_nothing_tells_apart_none_is_deleted(self, world):
-        copy = copied(world, minutes=0)
+    @pytest.mark.parametrize("minutes", [-0.5, 0, 5])
+    def test_of_two_volumes_that_nothing_tells_apart_none_is_deleted(self, world, minutes):
+        """CreateVolume's answer was lost, and somebody has copied the tags to a volume of that time."""
+        copy = copied(world, minutes=minutes)
+        world.table.update_volume(RESTORE_ID, 0, {"volume": None})
+        result = clean(world, volume_id=None)
+        assert result.removed == []
+        assert list(world.volumes.volumes) == [VOLUME_ID, copy]
+        for kept, name in zip(result.kept, (VOLUME_ID, copy), strict=True):
+            assert "it may be somebody else's" in kept
+            assert f"aws ec2 delete-volume --volume-id {name}" in kept
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"created_at": NOW - timedelta(days=365)},
+            {"created_at": NOW + timedelta(hours=3)},
+            {"snapshot_id": "snap-0ffffffffffffffff"},
+            {"availability_zone": "us-east-1b"},
+            {"attachments": (Attachment(INSTANCE_ID, DEVICE, "attached"),), "state": "in-use"},
+        ],
+    )
+    def test_a_lost_answer_is_no_licence_for_a_volume_that_ec2_made_otherwise(self, world, change):
+        """The tags alone say that it is ours, with the key of an attempt whose volume the record lacks."""
+        world.volumes.change(VOLUME_ID, **change)
         world.table.update_volume(RESTORE_ID, 0, {"volume": None})
         assert clean(world, volume_id=None).removed == []
-        assert list(world.volumes.volumes) == [VOLUME_ID, copy]
+        assert (world.volumes.deleted, list(world.volumes.volumes)) == ([], [VOLUME_ID])
+
+    def test_an_attempt_that_the_record_does_not_know_makes_no_volume_ours(self, world):
+        """A year-old volume, attached to its instance, with the tags of a restore that has failed."""
+        theirs = replace(
+            world.volumes.volumes[VOLUME_ID],
+            volume_id="vol-theirs",
+            created_at=NOW - timedelta(days=365),
+            attachments=(Attachment("i-theirs", DEVICE, "attached"),),
+        )
+        world.volumes.volumes["vol-theirs"] = theirs
+        world.volumes.tag("vol-theirs", {"rewarm:attempt": "7", "rewarm:creation": "key of an attempt"})
+        world.table.put(RESTORE_ID, {"startedAt": NOW.isoformat()})
+        before = world.volumes.volumes["vol-theirs"]
+        result = clean(world)
+        assert (result.removed, result.kept) == ([f"volume {VOLUME_ID}"], [])
+        assert world.volumes.volumes == {"vol-theirs": before}
 
     def test_without_the_record_no_tag_proves_that_a_volume_is_ours(self, world):
         """The restore's own may be gone by now, and this one somebody's copy."""

@@ -32,9 +32,14 @@ BOOSTED = VolumeSettings(
 def world() -> SweepWorld:
     made = SweepWorld()
     made.put(BOOSTED)
-    for index in (3, 4):
-        made.table.update_volume(RESTORE_ID, index, {"plan": {}})
+    noted(made, 3, VOLUME_ID)
     return made
+
+
+def noted(world: SweepWorld, index: int, volume_id: str, target: str = TARGET.as_text) -> None:
+    """That the volume was made with more than it is to have."""
+    boost = {"volumeId": volume_id, "state": "boosted", "targetSettings": target}
+    world.table.update_volume(RESTORE_ID, index, {"volume": {"volumeId": volume_id}, "boost": boost})
 
 
 def swept(world: SweepWorld) -> list[SweptResource]:
@@ -68,8 +73,8 @@ def test_leaves_other_stacks_alone(world: SweepWorld) -> None:
 def test_a_boost_without_a_restore_is_nobodys(world: SweepWorld) -> None:
     tags = {name: one for name, one in BOOSTED.tags.items() if name != "rewarm:restore-id"}
     world.put(replace(BOOSTED, tags=tags))
-    assert [one.state for one in swept(world)] == ["ending"]
-    assert "boost3" not in world.table.records[RESTORE_ID]
+    swept(world)
+    assert world.modifications.started == []
 
 
 @pytest.mark.parametrize(
@@ -83,8 +88,9 @@ def test_tells_what_it_could_not_do(world: SweepWorld, failure: Exception, state
 
 def test_one_volume_keeps_no_other_from_being_swept(world: SweepWorld) -> None:
     other = "vol-00000000000000002"
-    tags = {**BOOSTED.tags, "rewarm:volume-index": "4", "rewarm:boost": "very fast"}
+    tags = {**BOOSTED.tags, "rewarm:volume-index": "4"}
     world.put(replace(BOOSTED, tags=tags), other)
+    noted(world, 4, other, "very fast")
     found = {one.resource: one for one in swept(world)}
     assert (found[VOLUME_ID].state, found[other].state) == ("ending", "left")
     world.executions.failure = ServiceUnavailableError("busy")
@@ -102,23 +108,32 @@ def test_one_sweep_keeps_no_other_from_running(world: SweepWorld, monkeypatch: p
     assert [(one.sweep, one.state) for one in swept(world)] == [("broken", "left"), ("boosts", "ending")]
 
 
-def test_a_boost_whose_record_is_lost_is_told(world: SweepWorld) -> None:
+def test_a_volume_that_no_record_calls_boosted_keeps_its_performance(world: SweepWorld) -> None:
+    """Somebody has put our tags on a volume of production, which has what its owner pays for."""
+    theirs = "vol-0fffffffffffffff0"
+    world.put(replace(BOOSTED, iops=16_000), theirs)
+    before = world.volumes.volumes[theirs]
+    swept(world)
+    assert [name for name, _ in world.modifications.started] == [VOLUME_ID]
+    assert world.volumes.volumes[theirs] == before
+
+
+def test_a_boost_that_was_given_back_is_not_taken_once_more(world: SweepWorld) -> None:
+    """Its owner has made it faster since, and the tag stayed or was put back."""
+    boost = {"volumeId": VOLUME_ID, "state": "lowered", "target": TARGET.in_words}
+    world.table.update_volume(RESTORE_ID, 3, {"boost": boost})
+    assert [one.state for one in swept(world)] == ["ended"]
+    assert (world.modifications.started, swept(world)) == ([], [])
+
+
+def test_the_target_is_the_records_and_not_the_tags(world: SweepWorld) -> None:
+    world.put(replace(BOOSTED, tags={**BOOSTED.tags, "rewarm:boost": "gp3 iops=16000"}))
+    swept(world)
+    assert world.modifications.started == [(VOLUME_ID, TARGET)]
+
+
+def test_a_boost_whose_record_is_lost_stays(world: SweepWorld) -> None:
     """The volume may be somebody's, with copied tags."""
     world.table.records.clear()
-    (found,) = swept(world)
-    assert (found.state, found.resource) == ("left", VOLUME_ID)
-    assert world.modifications.started == []
-
-
-def test_a_boost_that_is_lowered_is_not_told_again(world: SweepWorld) -> None:
-    """The clean-up did it; only the tag stays, because nothing proves any more that the volume is ours."""
-    world.table.records.clear()
-    world.put(replace(BOOSTED, iops=TARGET.iops, throughput_mib_s=TARGET.throughput_mib_s))
-    assert swept(world) == []
-
-
-def test_a_volume_with_copied_tags_keeps_its_performance(world: SweepWorld) -> None:
-    """It was made of a snapshot of our volume, to which its tags had been copied."""
-    world.volumes.change(VOLUME_ID, snapshot_id="snap-0ffffffffffffffff")
-    assert swept(world) == []
+    swept(world)
     assert world.modifications.started == []

@@ -75,9 +75,10 @@ def test_it_stops_in_time_and_all_get_their_turn():
 def test_boosts_stop_in_time_and_go_on_with_others():
     world = SweepWorld()
     for number in range(100):
-        world.made(
-            f"vol-{number:017x}", boost="gp3 iops=3000 throughputMibS=125", restore_id=f"restore-{number}"
-        )
+        name, target = f"vol-{number:017x}", "gp3 iops=3000 throughputMibS=125"
+        world.made(name, boost=target, restore_id=f"restore-{number}")
+        boost = {"volumeId": name, "state": "boosted", "targetSettings": target}
+        world.table.update_volume(f"restore-{number}", 0, {"volume": {"volumeId": name}, "boost": boost})
     firsts = set()
     for number in range(8):
         world.seconds_left = 1

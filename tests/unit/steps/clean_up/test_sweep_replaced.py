@@ -12,7 +12,7 @@ from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.replace.put_back import PutBackPorts
 from tests.support.builders import DEVICE, INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, instance
 from tests.support.performance import STACK
-from tests.support.replacing import OLD, LiveInstances
+from tests.support.replacing import OLD, LiveInstances, note_out
 from tests.support.sweeping import SweepWorld
 
 
@@ -26,6 +26,7 @@ def world():
     world.volumes.change(OLD, settings=bare)
     place = Place(INSTANCE_ID, DEVICE, 0, delete_on_termination=True)
     world.volumes.tag(OLD, place.tags(RESTORE_ID, STACK))
+    note_out(world.table)
     return world
 
 

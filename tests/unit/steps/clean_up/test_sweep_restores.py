@@ -328,7 +328,7 @@ class TestRacesAndBystanders:
 
     def test_a_volume_of_an_earlier_plan_goes_the_one_that_was_ordered_stays(self, world):
         told = {"finishedAt": "2026-11-21T03:20:00Z", "reportKey": "report.json"}
-        made = {**MADE, "volumeIds": {"1": VOLUME_ID}}
+        made = {**MADE, "volumeIds": {"0": OTHER, "1": VOLUME_ID}}
         world.begun(status="ready", settled0=True, volume0=made, **told)
         world.ended("SUCCEEDED")
         world.made(attached=INSTANCE_ID, attempt="1")

@@ -23,7 +23,7 @@ from tests.support.builders import (
     plan,
     request,
 )
-from tests.support.replacing import OLD, STACK, ReplacingWorld
+from tests.support.replacing import OLD, STACK, ReplacingWorld, note_out
 from tests.support.wired import wired
 
 
@@ -32,6 +32,7 @@ def out(world):
     place = Place(INSTANCE_ID, DEVICE, 0, delete_on_termination=world.delete_on_termination)
     world.volumes.change(OLD, attachments=(), state="available")
     world.volumes.tag(OLD, place.tags(RESTORE_ID, STACK))
+    note_out(world.table, delete_on_termination=world.delete_on_termination)
 
 
 def make_new(world, *, attached=True):
@@ -82,10 +83,24 @@ class TestPutBack:
         assert put_back(RESTORE_ID, 1, world.put_back_ports, now=world.time) == []
         assert world.place_of(OLD) is None
 
-    def test_it_needs_nothing_but_the_tags(self, world):
-        assert world.table.records == {}
+    def test_tags_alone_move_no_volume(self, world):
+        """Whoever may tag could else have any volume attached to an instance, and deleted with it."""
+        world.table.records.clear()
+        assert put_back(RESTORE_ID, 0, world.put_back_ports, now=world.time) == []
+        assert world.place_of(OLD) is None
+
+    def test_a_volume_that_the_record_does_not_name_is_not_moved(self, world):
+        theirs = make_new(world, attached=False)
+        world.volumes.tag(theirs, world.volumes.volumes[OLD].settings.tags)
+        step(world), step(world)
+        assert world.place_of(theirs) is None
+        assert set(TAGS) <= world.volumes.volumes[theirs].settings.tags.keys()
+
+    def test_the_place_is_the_records_and_not_the_tags(self, world):
+        elsewhere = Place("i-0fedcba9876543210", DEVICE, 0, delete_on_termination=True)
+        world.volumes.tag(OLD, elsewhere.tags(RESTORE_ID, STACK))
         step(world)
-        assert step(world).state == "back"
+        assert world.place_of(OLD) == (INSTANCE_ID, DEVICE)
 
     def test_it_waits_while_it_attaches(self, world):
         world.volumes.attaching_state = "attaching"

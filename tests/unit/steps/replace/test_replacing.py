@@ -40,7 +40,7 @@ from tests.support.builders import (
     snapshot,
 )
 from tests.support.fakes import tokyo_prices
-from tests.support.replacing import OLD, STACK, ReplacingWorld
+from tests.support.replacing import OLD, STACK, ReplacingWorld, note_out
 from tests.support.wired import wired
 
 TARGET = {"instanceId": INSTANCE_ID, "device": DEVICE, "mode": "replace"}
@@ -55,6 +55,7 @@ def take_out(world):
     place = Place(INSTANCE_ID, DEVICE, 0, delete_on_termination=True)
     world.volumes.change(OLD, attachments=(), state="available")
     world.volumes.tag(OLD, place.tags(RESTORE_ID, STACK))
+    note_out(world.table)
 
 
 def make_new(world):
@@ -66,7 +67,9 @@ def make_new(world):
             "rewarm:snapshot-id": SNAPSHOT_ID,
         }
     )
-    return world.volumes.create(SNAPSHOT_ID, ZONE, settings, rate_mib_s=None, client_token="t")
+    made = world.volumes.create(SNAPSHOT_ID, ZONE, settings, rate_mib_s=None, client_token="t")
+    world.table.update_volume(RESTORE_ID, 0, {"volume": {"volumeId": made, "volumeIds": {"0": made}}})
+    return made
 
 
 class TestSelectSnapshot:

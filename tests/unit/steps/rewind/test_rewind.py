@@ -171,12 +171,24 @@ def test_an_evidence_is_noted_before_ec2_shows_it(world: Rewinding, monkeypatch:
 def test_a_snapshot_of_an_earlier_attempt_is_noted_again_where_its_item_was_deleted(world: Rewinding) -> None:
     world.armed()
     name = completed(world)
-    others = {"rewarm:restore-id": RESTORE_ID, "rewarm:volume-index": "0", "rewarm:attempt": "7"}
+    others = {**world.evidence.made[name].tags, "rewarm:attempt": "7"}
     ours = world.evidence.create(OLD, others)
     world.evidence.create("vol-of-another", others)
     world.go()
     noted = world.table.get_volume(RESTORE_ID, 0)["rewind"]
     assert (noted["evidence"], noted["others"]) == (name, [ours])
+
+
+def test_a_backup_to_which_somebody_has_given_our_tags_is_no_way_back(world: Rewinding) -> None:
+    """Of the same volume, and older: what was written since would be lost."""
+    world.armed()
+    (ours,) = world.evidence.made
+    backup = world.evidence.create(OLD, world.evidence.made[ours].tags)
+    world.evidence.change(backup, description="nightly", state="completed")
+    world.evidence.made = {backup: world.evidence.made[backup], ours: world.evidence.made[ours]}
+    world.table.update_volume(RESTORE_ID, 0, {"rewind": {"askedAt": {"0": at(0).isoformat()}}})
+    world.go()
+    assert world.table.get_volume(RESTORE_ID, 0)["rewind"]["evidence"] == ours
 
 
 def test_an_agent_that_fails_for_good_before_any_write_names_its_reason(world: Rewinding) -> None:

@@ -80,7 +80,10 @@ class TestCreateVolume:
         world.volumes.failure = RequestRefusedError("CreateVolume: refused")
         with pytest.raises(RequestRefusedError):
             create(world)
-        assert VolumeNotes(world.table, RESTORE_ID, 0).read().was_never_lost
+        known = VolumeNotes(world.table, RESTORE_ID, 0).read()
+        (creation,) = known.creations.values()
+        assert (creation.asked_at, creation.origin, creation.zone) == (NOW, SNAPSHOT_ID, ZONE)
+        assert known.plan is not None
 
     def test_the_next_plan_has_a_token_of_its_own(self):
         world = World()
@@ -104,6 +107,7 @@ class TestCreateVolume:
             "rewarm:stack": "rewarm",
             "rewarm:strategy": "warm-up-agent",
             "rewarm:attempt": "0",
+            "rewarm:creation": f"key of {RESTORE_ID}/3/0",
             "rewarm:snapshot-id": SNAPSHOT_ID,
         }
 

@@ -26,6 +26,9 @@ from tests.support.wired import wired
 
 FOREIGN = assignment(copy_of=CopiedSnapshot(snapshot_id=SNAPSHOT_ID, region="eu-west-1"))
 
+ASKED = {"askedAt": NOW.isoformat(), "of": SNAPSHOT_ID, "region": "eu-west-1"}
+"""EC2's answer was lost."""
+
 
 def prepare(world, minute=0.0, *, strategy=Strategy.WARM_UP_AGENT, volume=FOREIGN):
     event = PrepareSnapshotEvent(
@@ -45,6 +48,7 @@ class TestCopying:
             "rewarm:stack": "rewarm",
             "rewarm:restore-id": RESTORE_ID,
             "rewarm:volume-index": "0",
+            "rewarm:creation": RESTORE_ID,
         }
         assert (first.ready, first.snapshot_id) == (False, None)
         (copy,) = world.copies.made
@@ -62,14 +66,14 @@ class TestCopying:
     def test_a_lost_answer_makes_no_second_copy(self):
         world = World()
         prepare(world)
-        world.table.update_volume(RESTORE_ID, 0, {"snapshotCopy": {"askedAt": NOW.isoformat()}})
+        world.table.update_volume(RESTORE_ID, 0, {"snapshotCopy": ASKED})
         world.copies.change(next(iter(world.copies.made)), state="completed")
         assert prepare(world, 1).ready
         assert len(world.copies.orders) == 1
 
     def test_a_copy_that_never_appears_is_ordered_again(self):
         world = World()
-        world.table.update_volume(RESTORE_ID, 0, {"snapshotCopy": {"askedAt": NOW.isoformat()}})
+        world.table.update_volume(RESTORE_ID, 0, {"snapshotCopy": ASKED})
         assert not prepare(world, 1).ready
         assert world.copies.orders == []
         prepare(world, 3)

@@ -248,12 +248,11 @@ class TestBoost:
         )
         assert world.table.records[RESTORE_ID]["boost0"]["reason"] == "ec2:ModifyVolume"
 
-    def test_a_tag_that_was_tampered_with_is_told(self):
+    def test_a_tag_that_somebody_has_changed_changes_nothing(self):
         world = boosted_world()
-        world.volumes.tag(VOLUME_ID, {"rewarm:boost": "as fast as it can"})
-        told = lower(world)
-        assert (told.finished, told.boost.state) == (True, "not-lowered")
-        assert told.boost.reason.startswith('"as fast as it can" is not written as')
+        world.volumes.tag(VOLUME_ID, {"rewarm:boost": "gp3 iops=16000"})
+        assert lower(world).boost.state == "lowering"
+        assert [target.iops for _, target in world.modifications.started] == [3_000]
 
     def test_keeps_what_an_earlier_call_gave_back(self):
         world = boosted_world()

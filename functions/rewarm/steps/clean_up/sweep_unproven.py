@@ -1,0 +1,133 @@
+"""Names to people what carries our tags and no record proves: it costs money, and nobody here may remove it.
+
+Its record may be lost, or somebody has put our tags on a thing of others. So it is left as it is. The sweep
+that finds it fails once a day, which raises the alarm `sweep-errors`, and its log has the command for each.
+What EC2 made at another time than the restore whose tags it has cannot be left over, and is not named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from rewarm.domain.model import Snapshot, Volume
+from rewarm.domain.volume.leftovers import (
+    CALIBRATION_TAG,
+    COPY_TAG,
+    INDEX_TAG,
+    RESTORE_TAG,
+    SweptResource,
+    restore_and_index,
+    untouchable,
+)
+from rewarm.domain.volume.performance import BOOST_TAG, performance_of
+from rewarm.domain.volume.proof import (
+    RECORDS_LAST,
+    could_be_of,
+    to_hear_no_more,
+    unproven_snapshot,
+    unproven_volume,
+)
+from rewarm.domain.volume.replacing import REPLACED_FROM_TAG, REPLACED_TAG, living, place_of
+from rewarm.steps.clean_up.clean_up_account import UNPROVEN
+from rewarm.steps.clean_up.sweep_restores import SweepPorts
+from rewarm.steps.record.leases import known_leases
+from rewarm.steps.record.restore import KnownRestore
+from rewarm.steps.record.volume import CleanedUp, VolumeNotes
+from rewarm.steps.volume.extras import own
+
+UNPROVEN_THINGS = "unproven"
+OF_NO_LEASE = "it has the tags of a calibration, and no calibration's lease names it"
+
+
+def named(resource: str, reason: str, ports: SweepPorts) -> Iterator[SweptResource]:
+    """Once a day, by the first sweep that finds it."""
+    claim = f"sweep unproven {resource} {ports.now:%Y-%m-%d}"
+    if ports.table.claim_event(claim, ports.owner) == ports.owner:
+        yield SweptResource(UNPROVEN_THINGS, resource, "left", reason + to_hear_no_more(resource))
+
+
+def name_volumes(
+    volumes: Iterable[Volume], restore_id: str, index: int, record: KnownRestore, ports: SweepPorts
+) -> Iterator[SweptResource]:
+    """Those that have the tags of one volume of a restore that is over."""
+    known = record.volume(index)
+    kept = (known.clean_up or CleanedUp()).kept_volumes
+    own_ids = {volume.volume_id for volume in known.own_volumes(volumes)}
+    others = [
+        volume
+        for volume in volumes
+        if volume.volume_id not in {*own_ids, *kept} and untouchable(volume.settings.tags) is None
+    ]
+    if not others or not ports.executions.is_over(restore_id, index):
+        return
+    since = _failed_since(restore_id, index, ports) if record.status is None else record.started_at
+    for volume in others:
+        if since is not None and could_be_of(volume.created_at, since, record.finished_at or ports.now):
+            yield from named(volume.volume_id, unproven_volume(volume, UNPROVEN), ports)
+
+
+def name_boost(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
+    """Of a volume whose record is lost, or that has lost the tag that leads there."""
+    if ports.now - volume.created_at < RECORDS_LAST:
+        reason = (
+            f"it has the tag {BOOST_TAG}, and no record says that it was boosted; it is "
+            f"{performance_of(volume.settings).in_words}, which is billed; it may be somebody else's; if it "
+            f"needs less: aws ec2 modify-volume --volume-id {volume.volume_id} --iops … --throughput …"
+        )
+        yield from named(volume.volume_id, reason, ports)
+
+
+def name_replaced(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
+    """A volume that is out of its place, of which no record says so; its tags may name any place."""
+    name, tags = volume.volume_id, volume.settings.tags
+    place = place_of(tags)
+    if living(volume) or place is None or _failed_since(tags[REPLACED_TAG], place.index, ports) is None:
+        return
+    reason = (
+        f"it is detached, and its tags say that the restore {tags[REPLACED_TAG]} has replaced it at "
+        f"{tags[REPLACED_FROM_TAG]}, of which no record says anything; look whether that is true, and where "
+        f"it belongs: aws ec2 attach-volume --volume-id {name} --instance-id … --device …; to keep it and "
+        f"hear no more of it: aws ec2 delete-tags --resources {name} --tags Key=rewarm:replaced-by-stack"
+    )
+    claim = f"sweep unproven {name} {ports.now:%Y-%m-%d}"
+    if ports.table.claim_event(claim, ports.owner) == ports.owner:
+        yield SweptResource(UNPROVEN_THINGS, name, "left", reason)
+
+
+def sweep_unproven(ports: SweepPorts) -> Iterator[SweptResource]:
+    """Things of calibrations, and copies of snapshots. Volumes of restores are named where they are swept."""
+    leases = known_leases(ports.pages.history).values()
+    leased = {name for lease in leases for name in (*lease.volume_ids, *lease.snapshot_ids)}
+    oldest = ports.now - RECORDS_LAST
+    for volume in ports.volumes.of_stack(ports.stack_name):
+        tags = volume.settings.tags
+        is_leased = RESTORE_TAG in tags or volume.volume_id in leased
+        if CALIBRATION_TAG in tags and not is_leased and volume.created_at > oldest:
+            yield from named(volume.volume_id, unproven_volume(volume, OF_NO_LEASE), ports)
+    for snapshot in ports.tagged_snapshots.of_stack(ports.stack_name):
+        if COPY_TAG in snapshot.tags:
+            yield from _copy(snapshot, ports)
+        elif snapshot.snapshot_id not in leased and snapshot.started_at > oldest:
+            yield from named(snapshot.snapshot_id, unproven_snapshot(snapshot, OF_NO_LEASE), ports)
+
+
+def _copy(snapshot: Snapshot, ports: SweepPorts) -> Iterator[SweptResource]:
+    """Nothing of one that is a restore's own, or that was there before the restore."""
+    place = restore_and_index(f"{snapshot.tags.get(RESTORE_TAG, '')}/{snapshot.tags.get(INDEX_TAG, '')}")
+    if place is None or not ports.executions.is_over(*place):
+        return
+    noted = VolumeNotes(ports.table, *place).read().snapshot_copy
+    since = noted.asked_at or _failed_since(*place, ports)
+    is_own = next(own([snapshot], *place, noted), None) is not None
+    if not is_own and since is not None and could_be_of(snapshot.started_at, since, ports.now):
+        yield from named(snapshot.snapshot_id, unproven_snapshot(snapshot, UNPROVEN), ports)
+
+
+def _failed_since(restore_id: str, index: int, ports: SweepPorts) -> datetime | None:
+    """When the execution of a volume began whose record is lost; None where it runs or was ready, or where
+    Step Functions knows nothing of it.
+    """
+    begun = ports.executions.begun(restore_id, index)
+    is_unknown = begun is None or begun.runs or begun.status == "SUCCEEDED"
+    return None if begun is None or is_unknown else begun.started_at

@@ -1,0 +1,53 @@
+"""Leases of calibrations: what `rewarm calibrate` has made and will remove, by its own account.
+
+The sweeper ends what a lease names once it is over. The time at which a lease began is this side's, so that
+nobody can have a thing removed that was there before.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from rewarm.contracts.base import parsed
+from rewarm.contracts.benchmarks import CalibrationLease, KeptLease
+from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.units import iso
+from rewarm.domain.volume.proof import CLOCKS_APART
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import History
+
+LEASE = timedelta(minutes=20)
+"""`rewarm calibrate` renews it every 5 minutes. So a killed one costs little more."""
+LONGEST = timedelta(hours=12)
+"""A calibration takes an hour. What is made later is none of this one's."""
+
+
+def put_lease(calibration_id: str, body: JsonObject, history: History, *, now: datetime) -> KeptLease:
+    """PUT /calibrations/{calibrationId}. Raises InvalidRequestError."""
+    asked = parsed(CalibrationLease, body)
+    before = known_leases(history).get(calibration_id)
+    if before is not None and now >= before.started_at + LONGEST:
+        raise InvalidRequestError(
+            f"{calibration_id} began {LONGEST} ago; begin another one", field="calibrationId"
+        )
+    started_at = before.started_at if before else now
+    times = {"startedAt": iso(started_at), "expiresAt": iso(now + LEASE)}
+    lease = parsed(KeptLease, {**asked.to_json(), "calibrationId": calibration_id, **times})
+    history.keep_lease(calibration_id, lease.to_json())
+    return lease
+
+
+def known_leases(history: History) -> dict[str, KeptLease]:
+    """By calibration. One that somebody has changed to something else counts as missing."""
+    found = {}
+    for name, kept in history.leases().items():
+        try:
+            found[name] = parsed(KeptLease, kept)
+        except InvalidRequestError:
+            continue
+    return found
+
+
+def covers(lease: KeptLease, made_at: datetime) -> bool:
+    """Whether a thing was made while the calibration ran."""
+    return lease.started_at - CLOCKS_APART <= made_at <= lease.expires_at + CLOCKS_APART
