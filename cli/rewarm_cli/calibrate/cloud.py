@@ -327,9 +327,9 @@ class Cloud:
         """Removes what this calibration made, and returns what could not be removed."""
         volumes = [*self.volumes, *self._asked_for()]
         described = {
-            one.name
-            for one in leftovers(self.clients, self.where.stack)
-            if one.description == self.description
+            leftover.name
+            for leftover in leftovers(self.clients, self.where.stack)
+            if leftover.description == self.description
         }
         left = remove(self.clients, self.clock, volumes, sorted({*self.snapshots, *described}), say)
         self.volumes, self.snapshots, self.fast_restores = [], [], []

@@ -148,9 +148,9 @@ def _offer(clients: Clients, old: Sequence[Leftover], leases: list[Json], *, yes
     clock = clock_of(clients)
     now = datetime.fromtimestamp(clock.now(), UTC)
     ended = [lease for lease in leases if datetime.fromisoformat(lease["expiresAt"]) <= now or wanted]
-    over = [one for one in old if one.is_of(ended)]
-    for one in old:
-        click.echo(f"{one.name} of {one.calibration} {_state(one, over, leases)}", err=True)
+    over = [leftover for leftover in old if leftover.is_of(ended)]
+    for leftover in old:
+        click.echo(f"{leftover.name} of {leftover.calibration} {_state(leftover, over, leases)}", err=True)
     if over and (yes or click.confirm("Remove what is left?", err=True)):
         volumes = [leftover.name for leftover in over if leftover.name.startswith("vol-")]
         snapshots = [leftover.name for leftover in over if leftover.name.startswith("snap-")]

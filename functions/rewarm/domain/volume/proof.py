@@ -109,7 +109,7 @@ def could_be_of(made_at: datetime, since: datetime, until: datetime) -> bool:
 
 def unproven_volume(volume: Volume, why: str) -> str:
     """For people, who decide: what it is, what it costs and how it is removed."""
-    places = "".join(f", attached to {one.instance_id}" for one in volume.attachments)
+    places = "".join(f", attached to {attachment.instance_id}" for attachment in volume.attachments)
     return (
         f"{why}; {volume.settings.size_gib} GiB of {performance_of(volume.settings).in_words}, made at "
         f"{iso(volume.created_at)}{places}, are billed until it is deleted; it may be somebody else's; if "

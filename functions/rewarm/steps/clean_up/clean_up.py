@@ -259,7 +259,7 @@ def _volumes_made(
     unproven: list[Volume] = []
     try:
         tagged = [] if noted is None else ports.volumes.created_by(event.restore_id)
-        of_index = [one for one in tagged if one.settings.tags.get(INDEX_TAG) == str(event.index)]
+        of_index = [volume for volume in tagged if volume.settings.tags.get(INDEX_TAG) == str(event.index)]
         found = {volume.volume_id: volume for volume in record.own_volumes(of_index)}
         for volume_id in sorted(known - found.keys()):
             found |= _existing(volume_id, record, ports.volumes)

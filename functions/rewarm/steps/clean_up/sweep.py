@@ -307,7 +307,7 @@ def _is_over(volume: Volume, executions: RestoreExecutions) -> bool:
 
 
 def _tell(volume: Volume, target: str, outcome: Lowering, ports: SweepPorts) -> None:
-    told = {
+    lowered = {
         "volumeId": volume.volume_id,
         "state": outcome.state,
         "boosted": performance_of(volume.settings).in_words,
@@ -317,7 +317,7 @@ def _tell(volume: Volume, target: str, outcome: Lowering, ports: SweepPorts) -> 
         "at": iso(ports.now),
     }
     tags = volume.settings.tags
-    VolumeNotes(ports.table, tags[RESTORE_TAG], _index(volume)).note_boost(told)
+    VolumeNotes(ports.table, tags[RESTORE_TAG], _index(volume)).note_boost(lowered)
 
 
 def _in_words(target: str) -> str:

@@ -83,10 +83,10 @@ def _made(wanted: Wanted, snapshots: EvidenceSnapshots, stack_name: str) -> list
     """By this rewind, of this volume: somebody may have put the tags on another snapshot."""
     tags = wanted.tags(stack_name)
     return [
-        one
-        for one in snapshots.of_restore(wanted.restore_id, wanted.index)
-        if one.volume_id == wanted.volume_id
-        and one.description == evidence_description(wanted.volume_id, {**tags, **one.tags})
+        snapshot
+        for snapshot in snapshots.of_restore(wanted.restore_id, wanted.index)
+        if snapshot.volume_id == wanted.volume_id
+        and snapshot.description == evidence_description(wanted.volume_id, {**tags, **snapshot.tags})
     ]
 
 
