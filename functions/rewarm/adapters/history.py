@@ -67,7 +67,7 @@ class DynamoHistory:
 
     def drills(self, runbook: str) -> list[JsonObject]:
         written = self._read(_drills_key(runbook)).get("records", [])
-        # A report that is written again adds its drill again.
+        # A report may be written twice, and must add its drill once.
         latest = {drill["restoreId"]: drill for drill in written}
         return sorted(latest.values(), key=lambda drill: (drill["at"], drill["restoreId"]))
 

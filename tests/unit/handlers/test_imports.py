@@ -24,11 +24,11 @@ ONLY_FOR = {
 MADE_LATER = {"cloudformation", "kms", "pricing", "service-quotas"}
 """Services that few cold starts ask, by botocore's names: their clients are made at their first call."""
 MOST_IMPORTED = {
-    "sweep": 128, "api": 114, "prepare_fleet": 95, "choose_strategy": 93, "announce": 86, "public": 80,
-    "rewind": 68, "create_volume": 45, "release_target": 30,
+    "sweep": 128, "api": 116, "prepare_fleet": 95, "choose_strategy": 93, "announce": 86, "public": 80,
+    "rewind": 68, "create_volume": 46, "release_target": 30,
 }  # fmt: skip
 """Function -> modules of this project that its cold start imports, packages not counted."""
-MOST_OF_OTHERS = 69
+MOST_OF_OTHERS = 70
 EACH = """
 import gc, importlib, json, os, sys
 import aws_lambda_powertools, boto3, botocore.client, pydantic

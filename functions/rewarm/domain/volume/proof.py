@@ -52,7 +52,7 @@ class Creation:
             volume.settings.tags.get(CREATION_TAG) == self.key
             and self.is_before(volume)
             and volume.created_at <= self.asked_at + LONGEST_CREATION
-            and (volume.snapshot_id or volume.source_volume_id) == self.origin
+            and (volume.source_volume_id or volume.snapshot_id) == self.origin
             and volume.availability_zone == self.zone
             and not volume.attachments
         )

@@ -270,7 +270,7 @@ def _volumes_made(
     except RestoreError as error:
         account.left.append(f"volumes of this restore could not be listed: {error}")
     for volume in unproven:
-        account.keep(volume, unproven_volume(volume, UNPROVEN), tagged=True)
+        account.kept.append(f"volume {volume.volume_id} ({unproven_volume(volume, UNPROVEN)})")
     there = [volume for volume in found.values() if volume.state not in GONE]
     ours = [volume for volume in there if volume.settings.tags.get(STACK_TAG) == ports.stack_name]
     for volume in there:

@@ -78,9 +78,9 @@ def _stop(work: StackExecutions) -> tuple[dict[str, str], list[str]]:
     return stopped, troubles
 
 
-def is_open(one: SweptResource) -> bool:
+def is_open(swept: SweptResource) -> bool:
     """EC2 finishes by itself a modification that it has taken; a missing report costs nobody anything; and
     what is not proven to be ours keeps no stack, as anybody may have put our tags on it.
     """
-    finishes = one.sweep == "boosts" and one.reason == UNDER_WAY
-    return one.state != "ended" and not finishes and one.sweep not in {LATE_REPORTS, UNPROVEN_THINGS}
+    finishes = swept.sweep == "boosts" and swept.reason == UNDER_WAY
+    return swept.state != "ended" and not finishes and swept.sweep not in {LATE_REPORTS, UNPROVEN_THINGS}

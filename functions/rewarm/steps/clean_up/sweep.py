@@ -262,7 +262,7 @@ def _end_one(
 def sweep_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
     """Lowers volumes whose restore has ended without doing it."""
     boosted = ports.volumes.boosted(ports.stack_name)
-    for volume in sorted(boosted, key=lambda one: _turn(one.volume_id, ports.now)):
+    for volume in sorted(boosted, key=lambda volume: _turn(volume.volume_id, ports.now)):
         if not ports.has_time():
             yield SweptResource("boosts", "some", "ending", NO_TIME)
             return
@@ -289,8 +289,9 @@ def _lower_own(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
         # It has gone back, and only the tag could not be removed then.
         ports.volumes.untag(volume.volume_id, BOOST_TAG)
         yield SweptResource("boosts", volume.volume_id, "ended")
-    elif not known.made.is_known and not _is_lowered(volume):
-        yield from name_boost(volume, ports)
+    elif not _is_lowered(volume):
+        if not known.made.is_known or volume.volume_id in known.made_volumes.values():
+            yield from name_boost(volume, ports)
 
 
 def _is_lowered(volume: Volume) -> bool:

@@ -178,7 +178,7 @@ class KnownReplaced(Item):
     instance_id: str | None = None
     device: str | None = None
     delete_on_termination: bool | None = None
-    look: PendingLook = PendingLook()
+    look: PendingLook = Field(default_factory=PendingLook)
     started_at: datetime | None = None
     """For a root volume only, as the three below: when EC2 was about to be asked to swap it."""
     tasks_before: list[str] = []
@@ -265,12 +265,12 @@ class KnownVolume(Item):
     """The record of one volume; each part is empty if it is missing."""
 
     plan: JsonObject | None = None
-    made: MadeVolume = Field(MadeVolume(), alias="volume")
-    noted_creations: dict[str, KnownCreation] = Field({}, alias="creations")
-    command: KnownCommand = KnownCommand()
-    fast_restore: KnownFastRestore = Field(KnownFastRestore(), alias="fastSnapshotRestore")
-    snapshot_copy: SnapshotCopy = SnapshotCopy()
-    boost: BoostedVolume = BoostedVolume()
+    made: MadeVolume = Field(default_factory=MadeVolume, alias="volume")
+    noted_creations: dict[str, KnownCreation] = Field(default_factory=dict, alias="creations")
+    command: KnownCommand = Field(default_factory=KnownCommand)
+    fast_restore: KnownFastRestore = Field(default_factory=KnownFastRestore, alias="fastSnapshotRestore")
+    snapshot_copy: SnapshotCopy = Field(default_factory=SnapshotCopy)
+    boost: BoostedVolume = Field(default_factory=BoostedVolume)
     initialization: Initialization | None = None
     measurement: MeasuringCommand = Field(default_factory=MeasuringCommand)
     replaced: KnownReplaced = Field(default_factory=KnownReplaced)
