@@ -289,9 +289,10 @@ def _lower_own(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
         # It has gone back, and only the tag could not be removed then.
         ports.volumes.untag(volume.volume_id, BOOST_TAG)
         yield SweptResource("boosts", volume.volume_id, "ended")
-    elif not _is_lowered(volume):
-        if not known.made.is_known or volume.volume_id in known.made_volumes.values():
-            yield from name_boost(volume, ports)
+    elif not _is_lowered(volume) and (
+        not known.made.is_known or volume.volume_id in known.made_volumes.values()
+    ):
+        yield from name_boost(volume, ports)
 
 
 def _is_lowered(volume: Volume) -> bool:
