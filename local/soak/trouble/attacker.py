@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl
 
 from local import Json
+from local.aws.region import ApiError
 from local.soak.lab.lab import FastLab
 from local.soak.lab.scheduler import Future
 
@@ -106,7 +108,8 @@ class Attacker:
         self.taggings += 1
         name = chance.choice(self.theirs)
         pairs = [{"Key": key, "Value": str(value)} for key, value in tags.items()]
-        self._lab.region.call("ec2", "CreateTags", {"Resources": [name], "Tags": pairs[:40]})
+        with suppress(ApiError):  # Somebody else may have deleted it.
+            self._lab.region.call("ec2", "CreateTags", {"Resources": [name], "Tags": pairs[:40]})
 
     def _restore(self) -> Json:
         names = [one.name for one in self._lab.executions("RestoreStateMachine")]
