@@ -63,6 +63,7 @@ def assert_delivered(user: RestoreUser, done: Restore, volume_id: str, strategy:
     clone = strategy == "volume-clone"
     volume, instance_id = user.volume(volume_id), done.record["request"]["target"]["instanceId"]
     assert [(one["InstanceId"], one["State"]) for one in volume["Attachments"]] == [(instance_id, "attached")]
+    assert len(volume["Tags"].pop("rewarm:creation")) >= 16
     assert volume["Tags"] == {
         "team": "orders",
         "rewarm:restore-id": done.restore_id,

@@ -73,7 +73,8 @@ def _needs(account: Account) -> dict[str, list[Need]]:
     agents = account.arn(
         "s3", f"{outputs.get('ArtifactsBucket', EXAMPLE)}/agents/x", region=False, account=False
     )
-    asked, own = {"aws:RequestTag/rewarm:stack": stack}, {"aws:ResourceTag/rewarm:stack": stack}
+    tags = {"rewarm:stack": stack, "rewarm:creation": EXAMPLE}
+    asked, own = ({f"aws:{of}Tag/{key}": tags[key] for key in tags} for of in ("Request", "Resource"))
     return {
         "CreateVolumeFunction": [
             Need(("ec2:CreateVolume",), volume, asked),

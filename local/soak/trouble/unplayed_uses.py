@@ -24,7 +24,7 @@ _GRANT: Context = {
     "kms:viaservice": f"ec2.{REGION}.amazonaws.com",
     "kms:grantisforawsresource": "true",
 }
-_OURS: Context = {"aws:resourcetag/rewarm:stack": STACK}
+_OURS: Context = {"aws:resourcetag/rewarm:stack": STACK, "aws:resourcetag/rewarm:creation": "0"}
 _OF_DRILL: Context = {**_OURS, "aws:resourcetag/rewarm:drill": "true"}
 _FOR_DRILLS: Context = {"aws:resourcetag/rewarm:drills": "true"}
 _COPY: Context = {**_OURS, "aws:resourcetag/rewarm:copy-of": "snap-0aaaaaaaaaaaaaaaa"}

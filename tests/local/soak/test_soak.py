@@ -199,7 +199,7 @@ class TestAuditor:
             ("adapters.holds.DynamoHolds.leave", nothing, "device-taken-meanwhile", "noted as running"),
             ("adapters.instances.SsmCommands.cancel", nothing, "cancelled-while-warming", "command"),
             (
-                "steps.select.admission._release",
+                "steps.select.release_target._release",
                 lambda *_arguments: (),
                 "device-taken-meanwhile",
                 "held by nobody",
