@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import urllib3
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.adapters.slack import escaped, markdown
@@ -161,7 +161,7 @@ def _payload(body: str) -> JsonObject:
     try:
         found: Any = json.loads(parse_qs(body).get("payload", ["{}"])[0])
         _Click.model_validate(found)
-    except (ValueError, RecursionError, ValidationError):
+    except (ValueError, RecursionError):
         return {}
     return dict(found)
 

@@ -218,7 +218,7 @@ class History(Protocol):
         """Keeps the lease of a calibration in the place of its earlier one."""
 
     def end_lease(self, calibration_id: str) -> None:
-        """Drops the lease. Does nothing where there is none."""
+        """Drops the lease. Does nothing without one."""
 
 
 class Holds(Protocol):
