@@ -43,8 +43,8 @@ static int look_at_opened(const struct claim *claim, const struct device *device
     return claim->is_image ? 0 : claim_look_at_opened(claim, device, diag);
 }
 
-/** One try; `is_held` says whether something has the device for itself alone. */
-static int take(const struct claim *claim, struct device **opened, bool *is_held, struct diag *diag) {
+/** Open it to write; `is_held` says whether something has the device for itself alone. */
+static int open_once(const struct claim *claim, struct device **opened, bool *is_held, struct diag *diag) {
     struct device *device = NULL;
     const char *reason = device_begin_writing(claim->path, &device);
     *is_held = false;
@@ -59,7 +59,18 @@ static int take(const struct claim *claim, struct device **opened, bool *is_held
         return diag_refuse(diag, *is_held ? WARMER_HELD : WARMER_CANNOT_OPEN, "cannot take %s: %s",
                            claim->path, *is_held ? "something else uses it" : why);
     }
-    int status = look_at_opened(claim, device, diag);
+    *opened = device;
+    return 0;
+}
+
+/** One try: open it, and look at what uses it now that it is open. */
+static int take(const struct claim *claim, struct device **opened, bool *is_held, struct diag *diag) {
+    struct device *device = NULL;
+    int status = open_once(claim, &device, is_held, diag);
+    if (status != 0) {
+        return status;
+    }
+    status = look_at_opened(claim, device, diag);
     if (status != 0) {
         device_close(device);
         return status;
@@ -73,7 +84,7 @@ static bool is_free(const struct claim *claim) {
     struct device *device = NULL;
     bool is_held = false;
     struct diag diag = {{0}};
-    if (take(claim, &device, &is_held, &diag) == 0) {
+    if (open_once(claim, &device, &is_held, &diag) == 0) {
         device_close(device);
     }
     return !is_held;
