@@ -95,7 +95,7 @@ def test_no_device_in_use_is_written_to(request: pytest.FixtureRequest) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(LONG_SECONDS + 60)
 def test_none_of_nine_thousand_devices_in_use_is_written_to(request: pytest.FixtureRequest) -> None:
-    show_both_ends(play_here(seed_of(request), 9000, LONG_SECONDS, "--places", "96"))
+    show_both_ends(play_here(seed_of(request), 9000, LONG_SECONDS, "--places", "16"))
 
 
 @in_guest
