@@ -16,6 +16,7 @@ from rewarm.domain.volume.performance import (
     PerformanceSettings,
     VolumeModification,
 )
+from rewarm.domain.volume.proof import CREATION_TAG
 from rewarm.ports import JsonObject
 from rewarm.steps.performance.check_performance import CheckPerformanceEvent
 from rewarm.steps.performance.routes import (
@@ -28,7 +29,7 @@ from tests.support.wired import wired
 
 STACK = "rewarm"
 CHANGE_ID = "performance-0123456789abcdef"
-IO2 = VolumeSettings("io2", 100, iops=1_000, tags={STACK_TAG: STACK})
+IO2 = VolumeSettings("io2", 100, iops=1_000, tags={STACK_TAG: STACK, CREATION_TAG: "1"})
 ORIGINAL = PerformanceSettings(volume_type="io2", iops=1_000)
 TARGET = PerformanceSettings(volume_type="io2", iops=2_000)
 

@@ -38,7 +38,7 @@ from rewarm.domain.volume.leftovers import (
     untouchable,
 )
 from rewarm.domain.volume.performance import parse_performance, performance_of
-from rewarm.domain.volume.proof import CLOCKS_APART, unproven_volume
+from rewarm.domain.volume.proof import could_be_of, unproven_volume
 from rewarm.domain.words.failures import explain
 from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
@@ -174,7 +174,7 @@ def _exchange(
     remains: Remains, noted: KnownVolume | None, ports: CleanUpPorts, account: CleanUpAccount, now: datetime
 ) -> None:
     """Removes the volumes that were made, and puts the replaced volume back into its place."""
-    for volume in _volumes_made(remains, noted, ports, account):
+    for volume in _volumes_made(remains, noted, ports, account, now):
         if not _remove_volume(remains, volume, ports.volumes, account):
             _lower_boost(volume, (noted or KnownVolume()).boost_target(volume), ports, account)
     _put_back(remains, ports.put_back, account, now)
@@ -246,7 +246,7 @@ def _cancel_unnoted(sending: Sending, ports: CleanUpPorts, account: CleanUpAccou
 
 
 def _volumes_made(
-    event: Remains, noted: KnownVolume | None, ports: CleanUpPorts, account: CleanUpAccount
+    event: Remains, noted: KnownVolume | None, ports: CleanUpPorts, account: CleanUpAccount, now: datetime
 ) -> list[Volume]:
     """The volumes that the record or the execution names, and those of which EC2's answer was lost.
 
@@ -264,7 +264,7 @@ def _volumes_made(
         for volume_id in sorted(known - found.keys()):
             found |= _existing(volume_id, record, ports.volumes)
         others = [volume for volume in of_index if volume.volume_id not in found]
-        unproven = _plausible(others, event.restore_id, ports) if others else []
+        unproven = _plausible(others, event.restore_id, ports, now) if others else []
     except TEMPORARY as error:
         account.busy.append(str(error))
     except RestoreError as error:
@@ -279,15 +279,16 @@ def _volumes_made(
     return ours
 
 
-def _plausible(others: Sequence[Volume], restore_id: str, ports: CleanUpPorts) -> list[Volume]:
+def _plausible(others: Sequence[Volume], restore_id: str, ports: CleanUpPorts, now: datetime) -> list[Volume]:
     """Those with the stack's tag that could be the restore's by their time."""
-    since = RestoreNotes(ports.table, restore_id).read().started_at
+    record = RestoreNotes(ports.table, restore_id).read()
+    since, until = record.started_at, record.finished_at or now
     return [
         volume
         for volume in others
         if volume.settings.tags.get(STACK_TAG) == ports.stack_name
         and volume.state not in GONE
-        and (since is None or volume.created_at >= since - CLOCKS_APART)
+        and (since is None or could_be_of(volume.created_at, since, until))
     ]
 
 

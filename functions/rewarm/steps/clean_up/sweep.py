@@ -343,8 +343,8 @@ SWEEPS = MappingProxyType[str, Sweep](
         "restores": sweep_restores,
         "volumes": sweep_volumes,
         "replaced-volumes": sweep_replaced,
-        UNPROVEN_THINGS: sweep_unproven,
         FLEETS: sweep_fleets,
+        UNPROVEN_THINGS: sweep_unproven,
     }
 )
 """What costs by the hour comes first: with thousands of restores, time may run out before the last."""

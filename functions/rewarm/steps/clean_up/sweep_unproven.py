@@ -17,6 +17,7 @@ from rewarm.domain.volume.leftovers import (
     INDEX_TAG,
     RESTORE_TAG,
     SweptResource,
+    failed_sweep,
     restore_and_index,
     untouchable,
 )
@@ -106,10 +107,15 @@ def sweep_unproven(ports: SweepPorts) -> Iterator[SweptResource]:
         if CALIBRATION_TAG in tags and not is_leased and volume.created_at > oldest:
             yield from named(volume.volume_id, unproven_volume(volume, OF_NO_LEASE), ports)
     for snapshot in ports.tagged_snapshots.of_stack(ports.stack_name):
-        if COPY_TAG in snapshot.tags:
-            yield from _copy(snapshot, ports)
-        elif snapshot.snapshot_id not in leased and snapshot.started_at > oldest:
-            yield from named(snapshot.snapshot_id, unproven_snapshot(snapshot, OF_NO_LEASE), ports)
+        if not ports.has_time():
+            return
+        try:
+            if COPY_TAG in snapshot.tags:
+                yield from _copy(snapshot, ports)
+            elif snapshot.snapshot_id not in leased and snapshot.started_at > oldest:
+                yield from named(snapshot.snapshot_id, unproven_snapshot(snapshot, OF_NO_LEASE), ports)
+        except Exception as error:
+            yield failed_sweep(UNPROVEN_THINGS, snapshot.snapshot_id, error)
 
 
 def _copy(snapshot: Snapshot, ports: SweepPorts) -> Iterator[SweptResource]:

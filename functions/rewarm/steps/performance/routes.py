@@ -35,6 +35,7 @@ from rewarm.domain.volume.performance import (
     performance_of,
     settle_target,
 )
+from rewarm.domain.volume.proof import CREATION_TAG
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import Executions
 from rewarm.ports.volumes import VolumeStore
@@ -106,7 +107,8 @@ def the_volume(volume_id: str, volumes: VolumeStore) -> Volume:
 
 def _check_volume(volume: Volume, stack_name: str) -> None:
     tags = volume.settings.tags
-    if tags.get(STACK_TAG) != stack_name and tags.get(MANAGED_TAG) != "true":
+    is_made_here = tags.get(STACK_TAG) == stack_name and CREATION_TAG in tags
+    if not is_made_here and tags.get(MANAGED_TAG) != "true":
         raise TargetNotUsableError(
             f"{volume.volume_id} is not this stack's, and its role may change no other volume; tag it "
             f"{MANAGED_TAG}=true to allow that"

@@ -71,7 +71,13 @@ def release(
     left = [*(event.previous.left if event.previous else []), *returned.left]
     boost = _release_boost(event, ports.volumes, ports.modifications)
     if boost is not None:
-        noted = {"volumeId": event.volume_id, **boost.to_json(), "at": iso(event.now)}
+        settings = performance_of(event.volume.volume.settings()).as_text
+        noted = {
+            "volumeId": event.volume_id,
+            **boost.to_json(),
+            "targetSettings": settings,
+            "at": iso(event.now),
+        }
         record.volume(event.volume.index).note_boost(noted)
     if boost is not None and boost.state == "lowered":
         now.append(f"boost of {event.volume_id} taken back: {boost.target} instead of {boost.boosted}")

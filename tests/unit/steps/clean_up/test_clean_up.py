@@ -18,6 +18,7 @@ from rewarm.domain.errors import (
     ThrottledError,
 )
 from rewarm.domain.model import Attachment, Strategy
+from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import PerformanceSettings
 from rewarm.steps.clean_up.clean_up import CleanUpEvent, CleanUpPorts, clean_up
 from rewarm.steps.replace.started import StartedPorts
@@ -223,6 +224,12 @@ class TestCleanUp:
         for kept, name in zip(result.kept, (VOLUME_ID, copy), strict=True):
             assert "it may be somebody else's" in kept
             assert f"aws ec2 delete-volume --volume-id {name}" in kept
+
+    @pytest.mark.parametrize("minutes", [-600, 600])
+    def test_says_nothing_of_a_volume_that_was_made_before_or_after(self, world, minutes):
+        world.table.update(RESTORE_ID, {"startedAt": iso(NOW)})
+        copied(world, minutes=minutes)
+        assert clean(world).kept == []
 
     @pytest.mark.parametrize(
         "change",

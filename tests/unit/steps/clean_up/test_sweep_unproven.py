@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from rewarm.domain.errors import AccessDeniedError
 from rewarm.domain.volume.leftovers import ExecutionStart, SweptResource
 from rewarm.domain.volume.replacing import Place
 from rewarm.steps.clean_up.end_stack import is_open
@@ -92,6 +93,29 @@ def test_a_copy_whose_record_is_lost_is_named(world: SweepWorld) -> None:
     assert (found.resource, found.state) == (COPY, "left")
     assert f"aws ec2 delete-snapshot --snapshot-id {COPY}" in found.reason
     assert COPY in world.tagged_snapshots.there
+
+
+def test_a_copy_of_which_nothing_can_be_read_hides_no_other_one(
+    world: SweepWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_of(world)
+    other = "snap-0aaaaaaaaaaaaaaaa"
+    tags = {"rewarm:stack": STACK, "rewarm:calibration": "calibration-1"}
+    world.tagged_snapshots.there[other] = snapshot(other, started_at=at(5), tags=tags)
+
+    def unreadable(restore_id: str, index: int) -> bool:
+        raise AccessDeniedError("DescribeExecution")
+
+    monkeypatch.setattr(world.executions, "is_over", unreadable)
+    assert [one.resource for one in unproven(world)] == [COPY, other]
+
+
+def test_no_more_is_named_than_there_is_time_for(world: SweepWorld) -> None:
+    copy_of(world)
+    world.seconds_left = 0
+    assert unproven(world) == []
+    world.seconds_left = None
+    assert [one.resource for one in unproven(world)] == [COPY]
 
 
 def test_nothing_is_said_of_a_copy_that_the_record_names(world: SweepWorld) -> None:

@@ -24,7 +24,7 @@ from rewarm.steps.performance.change_performance import (
     change_performance,
 )
 from tests.support.builders import NOW, VOLUME_ID, at
-from tests.support.performance import CHANGE_ID, IO2, ORIGINAL, TARGET, ChangeWorld
+from tests.support.performance import CHANGE_ID, IO2, ORIGINAL, STACK, TARGET, ChangeWorld
 from tests.support.wired import wired
 
 DAY = timedelta(hours=24)
@@ -80,7 +80,10 @@ class TestRequest:
         assert refused(world, InvalidRequestError, volume_id="vol-1").field == "volumeId"
         refused(world, VolumeNotFoundError, volume_id="vol-0000000000000dead")
 
-    @pytest.mark.parametrize("tags", [{}, {"rewarm:stack": "another"}, {"rewarm:managed": "yes"}])
+    @pytest.mark.parametrize(
+        "tags",
+        [{}, {"rewarm:stack": "another"}, {"rewarm:managed": "yes"}, {"rewarm:stack": STACK}],
+    )
     def test_refuses_a_volume_that_nobody_gave_us(self, world: ChangeWorld, tags: dict[str, str]) -> None:
         world.put(replace(IO2, tags=tags))
         assert "tag it rewarm:managed=true" in str(refused(world, TargetNotUsableError))

@@ -186,7 +186,8 @@ class TestBoost:
         assert last.boost == BoostRelease(state="lowered", boosted=BOOSTED, target=TARGET)
         assert last.released == [f"boost of {VOLUME_ID} taken back: {TARGET} instead of {BOOSTED}"]
         assert "rewarm:boost" not in world.volumes.volumes[VOLUME_ID].settings.tags
-        assert world.table.records[RESTORE_ID]["boost0"]["state"] == "lowered"
+        noted = world.table.records[RESTORE_ID]["boost0"]
+        assert (noted["state"], noted["targetSettings"]) == ("lowered", "gp3 iops=3000 throughputMibS=125")
 
     def test_starts_one_modification_however_often_it_is_asked(self):
         world = boosted_world()
