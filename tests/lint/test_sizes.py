@@ -34,7 +34,6 @@ MORE_FILES = {
     "local/tools/bench": (21, "A module for each thing that `make bench` measures."),
     "local/tools/run": (17, "A module for each part of what `make run` shows."),
     "tests/cli": (18, "A module for each group of commands and for each promise of all."),
-    "tests/contract": (50, "A module for each adapter and document, not divided yet."),
     "tests/local/aws/emulator": (23, "A module for each patch of the emulator."),
     "tests/local/aws/region": (19, "A module for each kind of resource in the simulated Region."),
     "tests/support": (44, "What tests of several folders share, not divided yet."),
@@ -51,7 +50,7 @@ MORE_FILES = {
 MOST_FUNCTION_LINES = 40
 """Of a Python function, without its docstring."""
 LONGER_FUNCTIONS = {
-    "tests/contract/test_record_sizes.py carry_out": (51, "One restore in the order of its states."),
+    "tests/contract/table/test_record_sizes.py carry_out": (51, "One restore in the order of its states."),
     "tests/support/accounts.py planned": (60, "One account of a restore, field by field."),
     "tests/support/accounts.py ready": (46, "One account of a restore, field by field."),
     "tests/support/aws_account.py sound": (53, "One account of AWS, answer by answer."),

@@ -1,5 +1,5 @@
 #!/bin/sh
-# fio on folders and volumes. tests/contract/test_benchmark_documents.py has the rest, with a fio that it wrote.
+# fio on folders and volumes. tests/contract/stack/test_benchmark_documents.py has the rest, with a fio that it wrote.
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=lib.sh
 . "$here/lib.sh"

@@ -17,7 +17,7 @@ from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.instances import BY_ID
 from local.aws.machines.machine import Machine
 from rewarm.domain.benchmark import fio_output
-from tests.contract import documents
+from tests.contract.stack import documents
 
 VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
 LINK = f"/dev/disk/by-id/{BY_ID}vol0123456789abcdef0"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.contract.documents import document, script
+from tests.contract.stack.documents import document, script
 
 BOTH = pytest.mark.parametrize("name", ["DeviceUseDocument", "DeviceUseWindowsDocument"])
 

@@ -12,8 +12,8 @@ from local.aws.permissions import reference, roles
 from local.aws.permissions.authorizer import Authorizer
 from local.aws.permissions.conditions import Context
 from local.aws.permissions.policies import Need, Statement, problems, statements
-from tests.contract.handler_permissions import handled, unused_permissions
 from tests.contract.repository import ROOT, Json
+from tests.contract.stack.handler_permissions import handled, unused_permissions
 
 NAMES = ("deployer", "deployer-services")
 REGION, ACCOUNT = "eu-west-1", "123456789012"

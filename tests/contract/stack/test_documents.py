@@ -9,8 +9,8 @@ import pytest
 
 from local import built
 from tests.contract import repository
-from tests.contract.documents import WINDOWS, document, names, script, step
 from tests.contract.repository import ROOT
+from tests.contract.stack.documents import WINDOWS, document, names, script, step
 
 HOSTILE = ("';rm -rf /;'", "$(id)", "a`id`", "a|b", "a\nb", '"', "D:\\$x", "D:\\a'b")
 EACH = pytest.mark.parametrize("name", names())

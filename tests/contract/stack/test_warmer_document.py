@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.documents import document, filled, powershell_code, script
+from tests.contract.stack.documents import document, filled, powershell_code, script
 from tests.support.loopback import Loopback, QuietHandler
 from tests.support.waiting import wait_until
 

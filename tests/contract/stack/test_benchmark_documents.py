@@ -16,8 +16,8 @@ from rewarm.contracts.benchmarks import BenchmarkRequest
 from rewarm.domain.benchmark import fio_output
 from rewarm.domain.benchmark.benchmarks import PATTERNS, PatternName
 from rewarm.steps.verify.start_benchmark import fio_parameters
-from tests.contract.documents import document, filled
 from tests.contract.repository import ROOT
+from tests.contract.stack.documents import document, filled
 from tests.support.builders import instance
 from tests.support.fakes import FakeArtifacts
 from tests.support.fio_outputs import account, side

@@ -19,7 +19,7 @@ from rewarm.adapters.slack_bot import SlackBot, SlackPlace, card
 from rewarm.domain import errors
 from rewarm.steps.record.restore import FINISHED
 from tests.contract.answers import Aws
-from tests.contract.test_channels import MESSAGE
+from tests.contract.channels.test_channels import MESSAGE
 from tests.support.builders import RESTORE_ID
 from tests.support.fakes import FakeTable
 

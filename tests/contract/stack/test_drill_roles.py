@@ -13,7 +13,7 @@ from local.soak.lab.template import stack
 from local.soak.trouble.paths import drilled, request, snapshot
 from tests.contract import repository
 from tests.contract.repository import actions, functions, statements
-from tests.contract.test_state_machines import LAMBDA_TASKS, function_of, functions_of
+from tests.contract.stack.test_state_machines import LAMBDA_TASKS, function_of, functions_of
 
 PLACE = "arn:aws:ec2:us-east-1:123456789012:"
 DRILLS = sorted(name for name in functions() if name.startswith("Drill"))
