@@ -46,9 +46,9 @@ PARSERS = {
 }  # fmt: skip
 """Target of make -> what reads its ARGS."""
 ELSEWHERE = {
-    "--local": "needs the embedded AWS, on which tests/workflow/test_command_line.py runs it",
+    "--local": "needs the embedded AWS, on which tests/workflow/stack/test_command_line.py runs it",
     "git+https://git.example/rewarm.git#subdirectory=cli": "the repository has no address of its own",
-    "doctor": "asks AWS; tests/workflow/test_command_line.py runs it on the embedded AWS",
+    "doctor": "asks AWS; tests/workflow/stack/test_command_line.py runs it on the embedded AWS",
     "dist/rewarm_cli-*.whl": "tests/local/tools/release installs what a release has",
     "--force": "replaces what is installed; tests/local/tools/release installs",
     "inject": "installs matplotlib, with which tests/cli/test_compare.py draws",

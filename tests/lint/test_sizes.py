@@ -38,7 +38,6 @@ MORE_FILES = {
     "tests/local/aws/region": (19, "A module for each kind of resource in the simulated Region."),
     "tests/support": (44, "What tests of several folders share, not divided yet."),
     "tests/unit/handlers": (16, "A module for each handler that does more than call its step."),
-    "tests/workflow": (51, "A module for each kind of restore, not divided yet."),
     "warmer/src/base": (21, "C has a header beside a source, so a module is two files."),
     "warmer/src/commands": (25, "C has a header beside a source, and each command is a module."),
     "warmer/src/device": (46, "C has a header beside a source, and each system its own source."),

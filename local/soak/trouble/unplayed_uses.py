@@ -43,9 +43,7 @@ def _held(prefix: str) -> Context:
 
 
 LINUX_ONLY = "the fast lab's instances run Linux; this is the same call for Windows"
-BENCHMARKS = (
-    "the fast lab knows no benchmarks: tests/workflow/test_benchmarks.py plays them on the embedded AWS"
-)
+BENCHMARKS = "the fast lab has no benchmarks; the embedded AWS has: tests/workflow/volume/test_benchmarks.py"
 DEPLOYMENT = (
     "CloudFormation calls it: tests/contract/test_storage_adapters.py, tests/contract/test_end_of_stack.py"
 )
@@ -118,7 +116,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      (("ec2:DescribeInstances", "*"), ("ssm:DescribeInstanceInformation", "*"))),
     *((HALF_WAY, f"{name}FunctionRole", (("s3:AbortMultipartUpload", f"{_BUCKET}/deltas/list"),))
       for name in ("ListBlocks", "CopyShard")),
-    ("a shard whose tokens have expired: tests/workflow/test_copy_blocks.py", "CopyShardFunctionRole",
+    ("a shard whose tokens have expired: tests/workflow/rewind/test_copy_blocks.py", "CopyShardFunctionRole",
      (("ebs:ListChangedBlocks", _SNAPSHOT), ("ebs:ListSnapshotBlocks", _SNAPSHOT))),
     ("a pack of a log of which an earlier attempt has a part: tests/unit/steps/blocks/test_copy_shard.py",
      "CopyShardFunctionRole", (("s3:GetObject", f"{_BUCKET}/undo/restore/0/1/000003-000"),)),
@@ -127,7 +125,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      (("ebs:ListSnapshotBlocks", _SNAPSHOT),)),
     ("an encrypted volume that goes back to a snapshot", "ChooseStrategyFunctionRole",
      (("kms:Decrypt", _KEY, {"kms:viaservice": f"ec2.{REGION}.amazonaws.com"}),)),
-    ("a shard that could not be copied: tests/workflow/test_copy_blocks.py", "JoinPartsFunctionRole",
+    ("a shard that could not be copied: tests/workflow/rewind/test_copy_blocks.py", "JoinPartsFunctionRole",
      (("s3:ListBucket", _BUCKET), ("s3:GetObject", f"{_BUCKET}/deltas/restore/0/failed-000000.json"))),
     (PUT_BACK, "SweepFunctionRole", _LOOKS),
     (PUT_BACK, "CleanUpFunctionRole", (
@@ -136,7 +134,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     )),
     *(("a plan while volumes have rates that other restores use", f"{name}FunctionRole",
        (("ec2:DescribeVolumeStatus", "*"),)) for name in ("Api", "ChooseStrategy")),
-    *(("the fast lab's Slack app has no channel: tests/workflow/test_chat.py plays it on the embedded AWS",
+    *(("the fast lab's Slack app has no channel: the embedded AWS has, tests/workflow/stack/test_chat.py",
        f"{name}FunctionRole", (("secretsmanager:GetSecretValue", _SLACK_BOT),))
       for name in ("Announce", "Sweep")),
     ("a page of a restore whose agent has written nothing yet", "PublicFunctionRole",
@@ -170,13 +168,13 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      (("ec2:DescribeSnapshotTierStatus", "*"),)),
     ("a fleet beside restores with a rate or fast snapshot restore", "PrepareFleetFunctionRole",
      (("ec2:DescribeVolumeStatus", "*"), ("cloudwatch:GetMetricData", "*"))),
-    ("a calibration that was killed: tests/workflow/test_calibration.py", "SweepFunctionRole",
+    ("a calibration that was killed: tests/workflow/volume/test_calibration.py", "SweepFunctionRole",
      (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"),
        {**_OURS, "aws:resourcetag/rewarm:calibration": "calibration-1"}),)),
     ("a restore that is stopped after its snapshot was copied: tests/unit/steps/volume/test_copy_snapshot.py",
      "SweepFunctionRole",
      (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"), _COPY),)),
-    ("a restore that fails after its snapshot was copied: tests/workflow/test_snapshot_copies.py",
+    ("a restore that fails after its snapshot was copied: tests/workflow/volume/test_snapshot_copies.py",
      "CleanUpFunctionRole",
      (("ec2:DeleteSnapshot", _PLACE.ec2("snap-0123456789abcdef0"), _COPY), ("ec2:DescribeSnapshots", "*"))),
     ("a volume's execution that has outlived its restore and waits", "SweepFunctionRole",
@@ -186,7 +184,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     ("EventBridge could not start a restore for an alarm", "events.amazonaws.com",
      (("sqs:SendMessage", _PLACE.arn("sqs", f"{STACK}-AlarmEventsDeadLetterQueue"),
        {"aws:sourceaccount": ACCOUNT}),)),
-    ("the fast lab has no API for tokens: tests/workflow/test_tokens.py plays it on the embedded AWS",
+    ("the fast lab has no API for tokens: tests/workflow/stack/test_tokens.py plays it on the embedded AWS",
      "apigateway.amazonaws.com",
      (("lambda:InvokeFunction", _PLACE.arn("lambda", f"function:{STACK}-ApiFunction"),
        {"aws:sourcearn": _PLACE.arn("execute-api", f"{STACK}-JwtApi/$default/GET/restores")}),)),

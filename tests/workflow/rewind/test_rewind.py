@@ -16,7 +16,7 @@ from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
 from local.soak.lab.undoing import differing
 from tests.support.restores import Restore, RestoreUser, texts
-from tests.workflow.test_agent_faults import KILL_ALL, on_instance
+from tests.workflow.faults.test_agent_faults import KILL_ALL, on_instance
 
 Json = dict[str, Any]
 DEVICE = "/dev/sdf"

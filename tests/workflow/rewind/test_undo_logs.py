@@ -14,8 +14,8 @@ from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
 from local.soak.lab.undoing import differing, overlaid
 from tests.support.restores import RestoreUser, texts
-from tests.workflow.test_rewind import Damaged
-from tests.workflow.test_rewind import damaged as damaged  # noqa: PLC0414  # the fixture
+from tests.workflow.rewind.test_rewind import Damaged
+from tests.workflow.rewind.test_rewind import damaged as damaged  # noqa: PLC0414  # the fixture
 
 Json = dict[str, Any]
 LOG: Json = {"evidence": "undo-log", "compare": "device"}
