@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.support import amount, models
-from tests.support.killed import sweep_killed_machines
-from tests.support.matrix_summary import fault_rows
+from tests.support.stack.killed import sweep_killed_machines
+from tests.support.stack.matrix_summary import fault_rows
 
-pytest_plugins = ["tests.support.lab"]
+pytest_plugins = ["tests.support.stack.lab"]
 
 TESTS = Path(__file__).parent
 LONG_FOLDERS = ("lint", "local/soak", "workflow")

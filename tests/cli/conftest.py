@@ -9,7 +9,7 @@ import pytest
 from rewarm_cli import api as calls
 from rewarm_cli import watching
 from rewarm_cli.main import run
-from tests.support.stack_api import Served, StackApi
+from tests.support.commands.stack_api import Served, StackApi
 
 
 @pytest.fixture

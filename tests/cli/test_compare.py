@@ -16,7 +16,7 @@ from rewarm_cli.bench.picture import LABEL_CHARACTERS, draw
 from rewarm_cli.bench.tables import COLUMNS, PATTERNS, by_pattern, row
 from rewarm_cli.main import run as rewarm_run
 from rewarm_cli.problems import DONE, FAILED, NOT_FOUND, USAGE
-from tests.support.stack_api import StackApi
+from tests.support.commands.stack_api import StackApi
 
 if TYPE_CHECKING:
     from local.aws.host import Host

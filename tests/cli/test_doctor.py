@@ -20,8 +20,8 @@ from rewarm_cli.doctor.account import Account, Wanted
 from rewarm_cli.problems import DONE, FAILED, USAGE
 from rewarm_cli.settings import Settings
 from tests.lint.test_powershell import PARSER
-from tests.support import aws_account as aws
-from tests.support.aws_account import INSTANCE, SNAPSHOT, VOLUME, AwsAccount, Refused
+from tests.support.commands import aws_account as aws
+from tests.support.commands.aws_account import INSTANCE, SNAPSHOT, VOLUME, AwsAccount, Refused
 from tests.support.tree import ROOT, complaints
 
 WITH_INSTANCE = ("--instance", INSTANCE)

@@ -13,7 +13,7 @@ from rewarm_cli.commands import launch as command
 from rewarm_cli.launching import NotLaunchedError, Wanted
 from rewarm_cli.problems import DONE, FAILED, STOPPED, USAGE
 from tests.local.aws.region.region_lab import INSTANCE
-from tests.support.launching import LAUNCHED, TEMPLATE, Account
+from tests.support.commands.launching import LAUNCHED, TEMPLATE, Account
 
 
 @pytest.fixture

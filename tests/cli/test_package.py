@@ -14,7 +14,7 @@ from rewarm_cli import __version__
 from rewarm_cli.main import SHELLS, run
 from rewarm_cli.reference import page
 from tests.lint.test_imports import imported
-from tests.support.stack_api import Served, StackApi
+from tests.support.commands.stack_api import Served, StackApi
 from tests.support.tree import BIN, ROOT, files
 
 SLOW = {"boto3", "botocore", "jinja2", "matplotlib", "numpy", "pydantic", "rich", "urllib.request", "yaml"}

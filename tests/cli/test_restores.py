@@ -9,7 +9,7 @@ import yaml
 
 from rewarm_cli.problems import DONE, FAILED, NOT_FOUND, NOT_READY, REFUSED, STILL_RUNNING, USAGE
 from rewarm_cli.views import approval_lines
-from tests.support.stack_api import RefusedError
+from tests.support.commands.stack_api import RefusedError
 
 VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
 REQUEST = ("--volume", VOLUME, "--instance", INSTANCE)

@@ -9,7 +9,7 @@ import yaml
 
 from rewarm_cli.commands import volumes
 from rewarm_cli.problems import DONE, FAILED, NOT_FOUND, NOT_READY, USAGE
-from tests.support.stack_api import RefusedError
+from tests.support.commands.stack_api import RefusedError
 
 ALARM = "rewarm-orders database/volume 100 %"
 RUNBOOK = {"source": {"volumeId": "vol-1"}, "target": {"instanceId": "i-1"}}

@@ -32,9 +32,10 @@ from rewarm_cli.calibrate import cloud
 from rewarm_cli.calibrate import command as calibration
 from rewarm_cli.commands import launch, volumes
 from rewarm_cli.problems import DONE
-from tests.support import calibrating, launching
-from tests.support.aws_commands import complaints_about, operation_of
-from tests.support.shown import DOCUMENTS, Shell, blocks, in_prose, is_whole, made
+from tests.support.commands import launching
+from tests.support.commands.aws_commands import complaints_about, operation_of
+from tests.support.commands.shown import DOCUMENTS, Shell, blocks, in_prose, is_whole, made
+from tests.support.stack import calibrating
 from tests.support.tree import ROOT
 
 SUMMARY = {"readyP90At": "2026-11-22T10:04:00Z", "totalCostUsd": "0", "deadlineMissed": False, "notes": []}

@@ -14,7 +14,7 @@ import pytest
 from rewarm_cli import watching
 from rewarm_cli.problems import DONE, FAILED, STOPPED
 from rewarm_cli.views import progress_text
-from tests.support.stack_api import RefusedError, Served
+from tests.support.commands.stack_api import RefusedError, Served
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
 

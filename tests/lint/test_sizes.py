@@ -36,7 +36,6 @@ MORE_FILES = {
     "tests/cli": (18, "A module for each group of commands and for each promise of all."),
     "tests/local/aws/emulator": (23, "A module for each patch of the emulator."),
     "tests/local/aws/region": (19, "A module for each kind of resource in the simulated Region."),
-    "tests/support": (44, "What tests of several folders share, not divided yet."),
     "tests/unit/handlers": (16, "A module for each handler that does more than call its step."),
     "warmer/src/base": (21, "C has a header beside a source, so a module is two files."),
     "warmer/src/commands": (25, "C has a header beside a source, and each command is a module."),
@@ -50,12 +49,12 @@ MOST_FUNCTION_LINES = 40
 """Of a Python function, without its docstring."""
 LONGER_FUNCTIONS = {
     "tests/contract/table/test_record_sizes.py carry_out": (51, "One restore in the order of its states."),
-    "tests/support/accounts.py planned": (60, "One account of a restore, field by field."),
-    "tests/support/accounts.py ready": (46, "One account of a restore, field by field."),
-    "tests/support/aws_account.py sound": (53, "One account of AWS, answer by answer."),
-    "tests/support/run_recordings.py agent_restore": (70, "One recorded run, state by state."),
-    "tests/support/run_recordings.py choose_strategy": (42, "One recorded answer, field by field."),
-    "tests/support/step_events.py _volume_events": (43, "A list with one event of each state."),
+    "tests/support/values/accounts.py planned": (60, "One account of a restore, field by field."),
+    "tests/support/values/accounts.py ready": (46, "One account of a restore, field by field."),
+    "tests/support/commands/aws_account.py sound": (53, "One account of AWS, answer by answer."),
+    "tests/support/values/run_recordings.py agent_restore": (70, "One recorded run, state by state."),
+    "tests/support/values/run_recordings.py choose_strategy": (42, "One recorded answer, field by field."),
+    "tests/support/values/step_events.py _volume_events": (43, "A list with one event of each state."),
 }
 """File and function -> the lines that it may have, and why it is not divided."""
 _FUNCTION = re.compile(r"( *)(?:async )?def ")

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from tests.support.matrix_summary import FAULT_ROWS, fault_rows
+from tests.support.stack.matrix_summary import FAULT_ROWS, fault_rows
 
 
 def report(when: Literal["setup", "call", "teardown"], *rows: tuple[int, int]) -> pytest.TestReport:

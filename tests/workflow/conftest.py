@@ -12,9 +12,9 @@ import pytest
 from local.aws.host import Host
 from local.aws.machines.dataplane import SnapshotImage
 from local.aws.machines.snapshot_image import FileTree, make_ext4_image
-from tests.support import fault_matrix
-from tests.support.fault_matrix import FaultMatrix
-from tests.support.restores import RestoreUser
+from tests.support.stack import fault_matrix
+from tests.support.stack.fault_matrix import FaultMatrix
+from tests.support.stack.restores import RestoreUser
 
 Json = dict[str, Any]
 

@@ -38,8 +38,8 @@ from rewarm.steps.performance.routes import (
 )
 from tests.local.aws.region.region_lab import Lab
 from tests.support.fakes import FakeExecutions, FakeTable
-from tests.support.performance import CHANGE_ID, FakeLog
 from tests.support.wired import wired
+from tests.support.worlds.performance import CHANGE_ID, FakeLog
 
 Json = dict[str, object]
 OVERRUN = 1.04

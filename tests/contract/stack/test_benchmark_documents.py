@@ -20,8 +20,8 @@ from tests.contract.repository import ROOT
 from tests.contract.stack.documents import document, filled
 from tests.support.builders import instance
 from tests.support.fakes import FakeArtifacts
-from tests.support.fio_outputs import account, side
 from tests.support.loopback import Loopback, QuietHandler
+from tests.support.values.fio_outputs import account, side
 from tests.support.waiting import wait_until
 
 VOLUME = "vol-00000000000000001"

@@ -39,11 +39,11 @@ from tests.support.builders import (
     request,
     volume_plan,
 )
-from tests.support.dashboard import Wanted, body, shown, watched
-from tests.support.emitted import Datapoint, datapoints
-from tests.support.performance import ChangeWorld, FakeInventory, FakeRestoreExecutions
-from tests.support.sweeping import SweepWorld
+from tests.support.stack.dashboard import Wanted, body, shown, watched
+from tests.support.stack.emitted import Datapoint, datapoints
 from tests.support.wired import steps, use
+from tests.support.worlds.performance import ChangeWorld, FakeInventory, FakeRestoreExecutions
+from tests.support.worlds.sweeping import SweepWorld
 from tests.unit.handlers.conftest import ENVIRONMENT, Context
 
 STACK, REGION = ENVIRONMENT["STACK_NAME"], "eu-west-1"

@@ -24,11 +24,11 @@ from rewarm.steps.record.payloads import read_plan
 from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.report.report import ReportPorts, report
 from rewarm.steps.request.routes import GetRestorePorts, get_restore
-from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, at
 from tests.support.holds import FakePace
-from tests.support.hundred import VOLUMES, Restore
+from tests.support.values import accounts
 from tests.support.wired import wired
+from tests.support.worlds.hundred import VOLUMES, Restore
 
 TABLE = "restores"
 FAILED = range(0, VOLUMES, 20)

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from local.aws.clock import LabClock
-from tests.support.stuck_time import watched
+from tests.support.stack.stuck_time import watched
 
 HOUR = 3_600
 LATE_SECONDS = 5.0

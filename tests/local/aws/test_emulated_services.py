@@ -13,7 +13,7 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from tests.support.state_machines import create_bucket, create_lambda, create_machine, start, wait
+from tests.support.stack.state_machines import create_bucket, create_lambda, create_machine, start, wait
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from rewarm.schemas import (
     main,
     request_examples,
 )
-from tests.support.step_events import step_events
+from tests.support.values.step_events import step_events
 from tests.support.wired import steps
 
 EVENTS = Path(__file__).parents[3] / "events"

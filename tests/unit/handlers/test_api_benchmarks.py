@@ -10,7 +10,7 @@ import pytest
 from rewarm.steps.record.bucket import benchmark_output_key
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from tests.support.builders import INSTANCE_ID, World
-from tests.support.fio_outputs import account, run_text, side
+from tests.support.values.fio_outputs import account, run_text, side
 from tests.unit.handlers.conftest import Context
 from tests.unit.handlers.test_api import Api
 

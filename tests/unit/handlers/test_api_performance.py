@@ -15,8 +15,8 @@ from rewarm.domain.errors import AccessDeniedError, IncompleteCleanUpError
 from rewarm.steps.clean_up.sweep import SweptResource
 from tests.support.builders import VOLUME_ID
 from tests.support.fakes import FakeFastRestores
-from tests.support.performance import CHANGE_ID, ChangeWorld, FakeInventory
 from tests.support.wired import use
+from tests.support.worlds.performance import CHANGE_ID, ChangeWorld, FakeInventory
 from tests.unit.handlers.conftest import Context
 from tests.unit.handlers.test_api import event
 

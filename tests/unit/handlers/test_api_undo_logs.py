@@ -9,7 +9,7 @@ import pytest
 
 from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts
 from tests.support.builders import World
-from tests.support.undo_logs import FakeUndoLogs
+from tests.support.worlds.undo_logs import FakeUndoLogs
 from tests.unit.handlers.conftest import Context
 from tests.unit.handlers.test_api import Api
 

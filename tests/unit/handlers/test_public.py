@@ -11,10 +11,10 @@ import pytest
 
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.ports.messages import LinkedPage
-from tests.support.announcing import plan_details, say
 from tests.support.builders import NOW, RESTORE_ID, World, request
 from tests.support.outline import read
 from tests.support.wired import use
+from tests.support.worlds.announcing import plan_details, say
 from tests.unit.handlers.conftest import Context
 from tests.unit.page.test_page import NONSENSE, PageOutline
 

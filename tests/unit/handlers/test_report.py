@@ -11,8 +11,8 @@ import pytest
 from rewarm import runtime
 from rewarm.steps.record.bucket import plans_key
 from rewarm.steps.record.payloads import write_plans
-from tests.support import accounts
 from tests.support.builders import NOW, RESTORE_ID, World, request
+from tests.support.values import accounts
 from tests.unit.handlers.conftest import Context
 
 Function = Callable[[dict[str, Any], Context], Any]

@@ -21,8 +21,8 @@ from rewarm.adapters.slack_requests import MOST_BODY_CHARS, SlackRequests
 from rewarm.steps.request.approval import Clickers
 from tests.contract.answers import Aws
 from tests.support.builders import NOW, RESTORE_ID, World
-from tests.support.signals import FakeTasks, FakeWaiters
 from tests.support.wired import use
+from tests.support.worlds.signals import FakeTasks, FakeWaiters
 from tests.unit.handlers.conftest import Context
 
 Json = dict[str, Any]

@@ -13,9 +13,9 @@ from rewarm.domain.model import Strategy
 from rewarm.domain.time.measured import MOST_SAMPLES
 from rewarm.page import pictures, render
 from rewarm.page.volumes import MOST_ROWS
-from tests.support import accounts
 from tests.support.builders import RESTORE_ID, World
 from tests.support.outline import Outline, read
+from tests.support.values import accounts
 
 NONSENSE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}${7*7}</style><svg onload=x>"
 

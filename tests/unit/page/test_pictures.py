@@ -6,7 +6,7 @@ import pytest
 
 from rewarm.contracts.values import Schedule
 from rewarm.page import live, pictures, render
-from tests.support import accounts
+from tests.support.values import accounts
 from tests.unit.charts.test_schedule_picture import LINES
 
 RATE = "provisioned-rate (100 MiB/s)"

@@ -15,9 +15,9 @@ import pytest
 from local.aws.machines.dataplane import BLOCK_BYTES
 from local.aws.region.commands import invocations
 from rewarm.adapters.artifacts import AGENTS_PREFIX
-from tests.support.endings import assert_failed, assert_kept
-from tests.support.instances_way import InstancesWay
-from tests.support.restores import Restore, RestoreUser, request_for, texts
+from tests.support.stack.endings import assert_failed, assert_kept
+from tests.support.stack.instances_way import InstancesWay
+from tests.support.stack.restores import Restore, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 SLOW_MIB_S = 8

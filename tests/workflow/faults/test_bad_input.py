@@ -14,7 +14,7 @@ import pytest
 
 from rewarm.contracts.answers import Problem
 from rewarm_cli.api import Answer
-from tests.support.restores import RestoreUser, request_for, texts, unique
+from tests.support.stack.restores import RestoreUser, request_for, texts, unique
 
 Json = dict[str, Any]
 

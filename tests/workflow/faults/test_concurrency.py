@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.endings import assert_released_and_confirmed
-from tests.support.restores import Restore, RestoreUser, request_for, texts, unique
+from tests.support.stack.endings import assert_released_and_confirmed
+from tests.support.stack.restores import Restore, RestoreUser, request_for, texts, unique
 
 Json = dict[str, Any]
 

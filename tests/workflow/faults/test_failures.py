@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from local.aws.region.faults import FaultRule
-from tests.support.endings import assert_failed, assert_kept, assert_nothing_left, break_blocks
-from tests.support.restores import NO_FALLBACK, RestoreUser, request_for, texts
+from tests.support.stack.endings import assert_failed, assert_kept, assert_nothing_left, break_blocks
+from tests.support.stack.restores import NO_FALLBACK, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 

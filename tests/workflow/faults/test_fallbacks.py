@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from local.aws.region.faults import FaultRule
-from tests.support.endings import assert_failed, assert_kept
-from tests.support.restores import Restore, RestoreUser, request_for, texts
+from tests.support.stack.endings import assert_failed, assert_kept
+from tests.support.stack.restores import Restore, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 ONCE = {"verify": {"samples": 0}}

@@ -14,8 +14,8 @@ import pytest
 from local.soak.trouble import matrix
 from local.soak.trouble.call_table import NEEDED, OPTIONAL
 from local.soak.trouble.machine_rows import machine_complaints, machine_rows, play_machine
-from tests.support import fault_matrix
-from tests.support.matrix_summary import FAULT_ROWS
+from tests.support.stack import fault_matrix
+from tests.support.stack.matrix_summary import FAULT_ROWS
 
 
 def machine_parameters():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import fault_matrix
-from tests.support.matrix_summary import FAULT_ROWS
+from tests.support.stack import fault_matrix
+from tests.support.stack.matrix_summary import FAULT_ROWS
 
 
 @pytest.mark.matrix

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local.aws.region.faults import FaultRule
-from tests.support.restores import RestoreUser, request_for, start_slow_agent, texts, unique
+from tests.support.stack.restores import RestoreUser, request_for, start_slow_agent, texts, unique
 
 Json = dict[str, Any]
 ATTEMPTS_OF_BOTO3 = 3

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.restores import PATIENT, RestoreUser, request_for, start_slow_agent, texts
+from tests.support.stack.restores import PATIENT, RestoreUser, request_for, start_slow_agent, texts
 
 Json = dict[str, Any]
 SLOW_SECONDS = 120.0

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local.aws.region.faults import FaultRule
-from tests.support.restores import PATIENT, RestoreUser
+from tests.support.stack.restores import PATIENT, RestoreUser
 
 Json = dict[str, Any]
 SLOW_MIB_S = 8

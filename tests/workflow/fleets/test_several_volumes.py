@@ -9,7 +9,7 @@ import pytest
 from local.aws.region.faults import FaultRule
 from local.aws.region.resources import ImageDevice
 from tests.support.pages import is_of, link_of, opened
-from tests.support.restores import PATIENT, Restore, RestoreUser, texts
+from tests.support.stack.restores import PATIENT, Restore, RestoreUser, texts
 
 Json = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local.aws.region.faults import FaultRule
-from tests.support.restores import Restore, RestoreUser, texts
+from tests.support.stack.restores import Restore, RestoreUser, texts
 
 Json = dict[str, Any]
 DEVICE = "/dev/sdf"

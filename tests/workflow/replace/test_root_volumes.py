@@ -11,7 +11,7 @@ from local.aws.region.faults import FaultRule
 from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
 from rewarm.domain.volume.replacing import REPLACED_TAG
-from tests.support.restores import PATIENT, RestoreUser, texts
+from tests.support.stack.restores import PATIENT, RestoreUser, texts
 
 BESIDE = "/dev/sdf"
 

@@ -10,7 +10,7 @@ import pytest
 from local.aws.region.faults import FaultRule
 from local.aws.region.resources import ImageDevice
 from rewarm_cli import launching
-from tests.support.restores import PATIENT, RestoreUser, texts
+from tests.support.stack.restores import PATIENT, RestoreUser, texts
 
 Json = dict[str, Any]
 ROOT, DATA = "/dev/xvda", "/dev/sdf"

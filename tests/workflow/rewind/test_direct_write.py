@@ -11,7 +11,7 @@ from local.aws.machines.snapshot_image import compare_files, load_manifest
 from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
-from tests.support.restores import RestoreUser, request_for, texts
+from tests.support.stack.restores import RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 REGION = "eu-west-1"

@@ -15,7 +15,7 @@ from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
 from local.soak.lab.undoing import differing
-from tests.support.restores import Restore, RestoreUser, texts
+from tests.support.stack.restores import Restore, RestoreUser, texts
 from tests.workflow.faults.test_agent_faults import KILL_ALL, on_instance
 
 Json = dict[str, Any]

@@ -13,7 +13,7 @@ from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
 from local.soak.lab.undoing import differing, overlaid
-from tests.support.restores import RestoreUser, texts
+from tests.support.stack.restores import RestoreUser, texts
 from tests.workflow.rewind.test_rewind import Damaged
 from tests.workflow.rewind.test_rewind import damaged as damaged  # noqa: PLC0414  # the fixture
 

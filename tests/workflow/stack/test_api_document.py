@@ -23,7 +23,7 @@ from schemathesis.openapi.checks import RejectedPositiveData
 from local import ROOT
 from rewarm_cli.api import TIMEOUT_SECONDS
 from tests.support.amount import LONG
-from tests.support.restores import RestoreUser
+from tests.support.stack.restores import RestoreUser
 
 DOCUMENT = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
 OPERATIONS = [

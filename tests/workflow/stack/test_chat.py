@@ -17,7 +17,7 @@ from local.aws.host import Host
 from local.aws.machines.dataplane import SnapshotImage
 from local.aws.slack_workspace import SlackWorkspace
 from tests.support.pages import opened
-from tests.support.restores import RestoreUser, request_for, start_slow_agent
+from tests.support.stack.restores import RestoreUser, request_for, start_slow_agent
 
 Json = dict[str, Any]
 STACK = "rewarm-chat"

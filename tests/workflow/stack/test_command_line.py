@@ -17,7 +17,7 @@ import pytest
 from rewarm_cli.main import run
 from rewarm_cli.problems import DONE, NOT_FOUND, REFUSED, STILL_RUNNING
 from rewarm_cli.settings import EMBEDDED_SHELL
-from tests.support.restores import RestoreUser, request_for, unique
+from tests.support.stack.restores import RestoreUser, request_for, unique
 from tests.support.tree import ROOT
 
 Rewarm = Callable[..., tuple[int, str, str]]

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from local.aws.region.faults import FaultRule
-from tests.support.dashboard import Wanted, shown
-from tests.support.emitted import Datapoint, datapoints
-from tests.support.endings import assert_failed
-from tests.support.restores import RestoreUser, request_for
+from tests.support.stack.dashboard import Wanted, shown
+from tests.support.stack.emitted import Datapoint, datapoints
+from tests.support.stack.endings import assert_failed
+from tests.support.stack.restores import RestoreUser, request_for
 
 Json = dict[str, Any]
 DENIED: Json = {

@@ -10,7 +10,7 @@ from local.aws.region import FaultRule
 from local.soak.lab.endings import RESTORE, VOLUME
 from local.soak.lab.lab import FastLab
 from local.soak.lab.machines import Machine
-from tests.support.restores import PATIENT
+from tests.support.stack.restores import PATIENT
 
 LOOPS = {
     "Wait For Volume",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from local import ROOT
-from tests.support.restores import RestoreUser, request_for
+from tests.support.stack.restores import RestoreUser, request_for
 
 Json = dict[str, Any]
 NOTHING = {"Effect": "Deny", "Action": "iam:GetUser", "Resource": "*"}

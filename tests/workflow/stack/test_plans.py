@@ -9,7 +9,7 @@ import pytest
 
 from local.aws.region.account.prices import price_data
 from rewarm.contracts.plans import PlanResult
-from tests.support.restores import RestoreUser, request_for, unique
+from tests.support.stack.restores import RestoreUser, request_for, unique
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -1,7 +1,7 @@
 """A whole restore in each Region, from the alarm to the volume that is ready, each in a separate process.
 
-`make test` has workflow tests in four Regions (tests/support/lab.py). In the other two it stops and kills
-`make run` (tests/local/tools/run).
+`make test` has workflow tests in four Regions (tests/support/stack/lab.py).
+In the other two it stops and kills `make run` (tests/local/tools/run).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.lab import REGIONS
+from tests.support.stack.lab import REGIONS
 from tests.support.tree import ROOT
 
 SMALL = ("--size-gib", "1", "--written-percent", "5", "--skip-second", "--json")

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from local.aws.host import Host
-from tests.support.restores import RestoreUser, request_for
+from tests.support.stack.restores import RestoreUser, request_for
 
 Json = dict[str, Any]
 AUDIENCE, KEY_ID, HOUR_SECONDS = "rewarm-callers", "key-1", 3_600

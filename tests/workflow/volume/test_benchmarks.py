@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.restores import RestoreUser, request_for
+from tests.support.stack.restores import RestoreUser, request_for
 
 
 def test_the_report_has_the_figures_of_the_benchmarks(user: RestoreUser) -> None:

@@ -10,8 +10,14 @@ import pytest
 
 from local.aws.machines.snapshot_image import compare_files, load_manifest
 from local.aws.region.faults import FaultRule
-from tests.support.endings import assert_failed, assert_kept, assert_nothing_left, assert_ready, break_blocks
-from tests.support.restores import NO_FALLBACK, RestoreUser, request_for, texts
+from tests.support.stack.endings import (
+    assert_failed,
+    assert_kept,
+    assert_nothing_left,
+    assert_ready,
+    break_blocks,
+)
+from tests.support.stack.restores import NO_FALLBACK, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 SentEvents = Callable[[str], list[Json]]

@@ -21,8 +21,8 @@ from rewarm_cli.calibrate import cloud as accounts
 from rewarm_cli.calibrate import command
 from rewarm_cli.calibrate.measuring import Measured, Measuring
 from rewarm_cli.main import run
-from tests.support.calibrating import DOCUMENT, INSTANCE, STACK, TOLD, ZONE, CalibrationLab, Hidden
-from tests.support.stack_api import Served, StackApi
+from tests.support.commands.stack_api import Served, StackApi
+from tests.support.stack.calibrating import DOCUMENT, INSTANCE, STACK, TOLD, ZONE, CalibrationLab, Hidden
 
 REGIONS = 20
 """Their seeds are 0 to 19: none was chosen."""

@@ -10,7 +10,7 @@ import pytest
 from local.aws.host import STACK
 from rewarm_cli.calibrate.cloud import Clients, Clock, Cloud, Where, leftovers
 from rewarm_cli.calibrate.measuring import Measuring
-from tests.support.restores import RestoreUser
+from tests.support.stack.restores import RestoreUser
 
 SIZE_GIB = 1
 

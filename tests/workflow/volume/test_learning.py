@@ -13,7 +13,7 @@ from local.aws.region import Region
 from local.aws.region.faults import FaultRule
 from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
-from tests.support.restores import Restore, RestoreUser, texts
+from tests.support.stack.restores import Restore, RestoreUser, texts
 
 Json = dict[str, Any]
 BLOCKS_PER_GIB = 2_048

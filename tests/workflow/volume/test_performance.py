@@ -12,7 +12,7 @@ import pytest
 from local.tools.run.history import visits
 from rewarm.adapters.executions import execution_arn
 from rewarm_cli.api import Answer
-from tests.support.restores import RestoreUser, request_for, texts
+from tests.support.stack.restores import RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 SentEvents = Callable[[str], list[Json]]

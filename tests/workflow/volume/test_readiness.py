@@ -9,8 +9,8 @@ import pytest
 
 from local.aws.region.faults import FaultRule
 from tests.contract.repository import MACHINES
-from tests.support.endings import assert_failed, assert_kept, break_blocks
-from tests.support.restores import Execution, RestoreUser, request_for
+from tests.support.stack.endings import assert_failed, assert_kept, break_blocks
+from tests.support.stack.restores import Execution, RestoreUser, request_for
 
 Json = dict[str, Any]
 EVENTS_OF = {"Task": 5, "Choice": 2, "Wait": 2, "Pass": 2, "Succeed": 2, "Fail": 1}

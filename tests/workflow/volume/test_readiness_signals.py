@@ -17,7 +17,7 @@ import pytest
 from local.aws.machines.dataplane import VolumeCounters
 from local.aws.region.faults import FaultRule
 from tests.contract.repository import MACHINES
-from tests.support.restores import PATIENT, Restore, RestoreUser, request_for
+from tests.support.stack.restores import PATIENT, Restore, RestoreUser, request_for
 
 Json = dict[str, Any]
 Prepare = Callable[[RestoreUser, pytest.MonkeyPatch], None]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from local.aws.machines.snapshot_image import compare_files, load_manifest
-from tests.support.endings import assert_ready
-from tests.support.restores import PATIENT, Restore, RestoreUser, request_for, texts
+from tests.support.stack.endings import assert_ready
+from tests.support.stack.restores import PATIENT, Restore, RestoreUser, request_for, texts
 
 Json = dict[str, Any]
 SentEvents = Callable[[str], list[Json]]

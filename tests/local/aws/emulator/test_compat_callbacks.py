@@ -13,7 +13,7 @@ from local import state_machines
 from local.aws.clock import LabClock
 from local.aws.emulator.lab_time import Activity
 from local.aws.emulator.patches.compat_callbacks import ASKS_PEOPLE, _Answer
-from tests.support.state_machines import create_bucket, create_lambda, create_machine, run, start, wait
+from tests.support.stack.state_machines import create_bucket, create_lambda, create_machine, run, start, wait
 
 if TYPE_CHECKING:
     from local.aws.host import Host

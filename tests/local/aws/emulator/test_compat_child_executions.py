@@ -6,7 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING
 
-from tests.support.state_machines import create_machine, run, start, wait
+from tests.support.stack.state_machines import create_machine, run, start, wait
 
 if TYPE_CHECKING:
     from local.aws.host import Host

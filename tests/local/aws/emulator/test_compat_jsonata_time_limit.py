@@ -9,7 +9,7 @@ import pytest
 from jsonata import Jsonata
 from jsonata.jexception import JException
 
-from tests.support.state_machines import run
+from tests.support.stack.state_machines import run
 
 if TYPE_CHECKING:
     from local.aws.host import Host

@@ -10,7 +10,7 @@ import pytest
 
 from local.aws.emulator import seam
 from local.aws.emulator.patches.compat_lab_time import retry_delay_seconds
-from tests.support.state_machines import create_lambda, invoke_state, run
+from tests.support.stack.state_machines import create_lambda, invoke_state, run
 
 if TYPE_CHECKING:
     from local.aws.host import Host

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tests.support.state_machines import create_lambda
+from tests.support.stack.state_machines import create_lambda
 
 if TYPE_CHECKING:
     from local.aws.host import Host

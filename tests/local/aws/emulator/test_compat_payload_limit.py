@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.state_machines import create_lambda, invoke_state, run
+from tests.support.stack.state_machines import create_lambda, invoke_state, run
 
 if TYPE_CHECKING:
     from local.aws.host import Host

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.support.state_machines import create_machine, start, wait
+from tests.support.stack.state_machines import create_machine, start, wait
 
 if TYPE_CHECKING:
     from local.aws.host import Host

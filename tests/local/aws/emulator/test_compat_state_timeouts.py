@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tests.support.state_machines import create_lambda, create_machine, invoke_state, run
+from tests.support.stack.state_machines import create_lambda, create_machine, invoke_state, run
 
 if TYPE_CHECKING:
     from local.aws.host import Host

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.state_machines import create_machine, start, wait
+from tests.support.stack.state_machines import create_machine, start, wait
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.state_machines import (
+from tests.support.stack.state_machines import (
     create_bucket,
     create_lambda,
     create_machine,

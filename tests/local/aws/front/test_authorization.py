@@ -16,8 +16,8 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from local.aws.front.authorization import session_of
-from tests.support.refusals import each, refusal
-from tests.support.state_machines import (
+from tests.support.stack.refusals import each, refusal
+from tests.support.stack.state_machines import (
     create_bucket,
     create_lambda,
     create_machine,

@@ -15,7 +15,7 @@ from botocore.config import Config
 from local.aws.front.addresses import Addresses
 from local.aws.front.global_s3 import elsewhere
 from local.aws.front.listener import HttpRequest
-from tests.support.state_machines import create_bucket
+from tests.support.stack.state_machines import create_bucket
 
 if TYPE_CHECKING:
     from local.aws.host import Host

@@ -10,8 +10,8 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from tests.support.refusals import each, refusal
-from tests.support.state_machines import create_bucket
+from tests.support.stack.refusals import each, refusal
+from tests.support.stack.state_machines import create_bucket
 
 if TYPE_CHECKING:
     from local.aws.host import Host

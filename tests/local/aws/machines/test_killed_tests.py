@@ -10,7 +10,7 @@ import pytest
 
 from local import ROOT
 from local.aws.machines.linux import mounts_under
-from tests.support.killed import sweep_killed_machines
+from tests.support.stack.killed import sweep_killed_machines
 
 HOLD = """
 import sys, time

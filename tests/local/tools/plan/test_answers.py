@@ -15,7 +15,7 @@ from rewarm.domain.plan.allocation import allocate
 from rewarm.domain.plan.estimates import PlanObjective
 from rewarm.domain.time.timings import PRIORS, Quantiles
 from tests.support.builders import NOW
-from tests.support.exact_plan import ExactPlan
+from tests.support.values.exact_plan import ExactPlan
 
 LOADS_AT_352 = replace(PRIORS, first_touch_mib_s=Quantiles(352.0, 234.0), warm_up_share=Quantiles(1.0, 1.0))
 """gp3 volumes that load fast and evenly. The shipped priors promise 100 MB/s, where no boost helps."""

@@ -13,13 +13,14 @@ import pytest
 
 from local.tools.run.report.page import render as report_of_run
 from rewarm.page import render
-from tests.support import accounts, browser
+from tests.support import browser
 from tests.support.browser import Browser
 from tests.support.builders import RESTORE_ID, World
 from tests.support.loopback import Loopback, QuietHandler
 from tests.support.pages import Page as LinkedPage
 from tests.support.pages import is_of
-from tests.support.run_recordings import recorded_run
+from tests.support.values import accounts
+from tests.support.values.run_recordings import recorded_run
 from tests.unit.page.test_page import poisoned
 
 Json = dict[str, Any]

@@ -6,7 +6,7 @@ import subprocess
 
 from local.tools.run.examples import script
 from rewarm.openapi import OPERATIONS
-from tests.support.run_recordings import recorded_run
+from tests.support.values.run_recordings import recorded_run
 
 CURL = """#!/bin/sh
 method=GET

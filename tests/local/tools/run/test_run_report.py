@@ -17,7 +17,7 @@ from rewarm.charts import restore
 from rewarm.charts.restore import tick_seconds
 from tests.contract import repository
 from tests.support.outline import Outline, read
-from tests.support.run_recordings import START, recorded_run, visit
+from tests.support.values.run_recordings import START, recorded_run, visit
 
 
 @pytest.fixture(scope="module")

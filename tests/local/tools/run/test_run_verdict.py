@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from local.tools.run.verdict import problems, summary, total_usd, verdict_text
-from tests.support.run_recordings import recorded_run, report
+from tests.support.values.run_recordings import recorded_run, report
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from local.tools.run.recording import ProgressSample, RunRecord, StateVisit
 from local.tools.run.view import View
 from local.tools.run.wording import overhead_text
-from tests.support.run_recordings import START, recorded_run, visit
+from tests.support.values.run_recordings import START, recorded_run, visit
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from local.tools.run.recording import RestoreRecord
 from local.tools.run.view import View
 from local.tools.run.watch import Watch, sample_of
 from tests.local.tools.run.test_run_history import entered, failed, left, succeeded
-from tests.support.run_recordings import choose_strategy, poll, slack
+from tests.support.values.run_recordings import choose_strategy, poll, slack
 
 AT = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS, PatternName,
 from rewarm.domain.benchmark.fio_output import FioResult
 from rewarm.domain.errors import BenchmarkFailedError
 from rewarm.domain.model import InstanceEbsLimits
-from tests.support.fio_outputs import account, run_text, side
+from tests.support.values.fio_outputs import account, run_text, side
 
 MB_S = 1e6 / 1_048_576
 T3_MICRO = InstanceEbsLimits(10.875 * MB_S, 260.625 * MB_S, 500, 11_800)

@@ -15,7 +15,7 @@ from rewarm.domain.plan.estimates import PlanObjective
 from rewarm.domain.plan.facts import beside_each_other
 from tests.support.amount import cases
 from tests.support.builders import facts
-from tests.support.facts import TOKYO, any_facts, any_restore
+from tests.support.values.facts import TOKYO, any_facts, any_restore
 
 ONE_TIB = facts(
     data_bytes=1_024 * GIB,

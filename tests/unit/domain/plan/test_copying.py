@@ -24,7 +24,7 @@ from rewarm.domain.time.measured import Phase
 from rewarm.domain.volume.volume_types import VolumeLimits
 from tests.support.amount import cases
 from tests.support.builders import facts
-from tests.support.facts import HOUR, TOKYO, any_facts, budgets, deadlines
+from tests.support.values.facts import HOUR, TOKYO, any_facts, budgets, deadlines
 
 IRELAND = CopySource("eu-west-1", Decimal("0.02"))
 

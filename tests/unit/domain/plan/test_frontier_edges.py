@@ -11,7 +11,7 @@ from rewarm.domain.plan.estimates import PlanObjective
 from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.strategy import choose
 from tests.support.amount import cases
-from tests.support.facts import TOKYO, any_facts
+from tests.support.values.facts import TOKYO, any_facts
 
 
 def planned(facts, deadline):

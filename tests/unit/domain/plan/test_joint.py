@@ -20,8 +20,8 @@ from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.volume.volume_types import speed
 from tests.support.amount import LONG
 from tests.support.builders import NOW
-from tests.support.exact_plan import ExactPlan
-from tests.support.facts import TOKYO
+from tests.support.values.exact_plan import ExactPlan
+from tests.support.values.facts import TOKYO
 
 CASES = 2_000 if LONG else 10
 MOST = 6

@@ -23,7 +23,7 @@ from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.warm_up import warm_up_times
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, VolumeLimits
 from tests.support.amount import cases
-from tests.support.facts import TOKYO, any_facts, any_restore, budgets, deadlines
+from tests.support.values.facts import TOKYO, any_facts, any_restore, budgets, deadlines
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.strategy import choose_all
 from tests.support.amount import cases
 from tests.support.builders import NOW
-from tests.support.facts import HOUR, TOKYO, any_facts, any_restore, budgets, deadlines
+from tests.support.values.facts import HOUR, TOKYO, any_facts, any_restore, budgets, deadlines
 
 pytestmark = pytest.mark.slow
 

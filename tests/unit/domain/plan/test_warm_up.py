@@ -18,7 +18,7 @@ from rewarm.domain.time.timings import Quantiles, Timings
 from rewarm.domain.volume.extents import Scope
 from rewarm.domain.volume.volume_types import VolumeLimits, speed
 from tests.support.builders import facts
-from tests.support.facts import TOKYO
+from tests.support.values.facts import TOKYO
 
 STEADY = InstanceRate(100.0, 0, 100.0)
 GP3 = VolumeSettings("gp3", 100, 3_000, 125)

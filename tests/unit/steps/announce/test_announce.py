@@ -18,7 +18,6 @@ from rewarm.domain.units import iso
 from rewarm.domain.words.message import Message, Severity
 from rewarm.steps.announce import announce as announcing
 from rewarm.steps.record.restore import Change, KnownRestore
-from tests.support.announcing import FAILURE, plan_details, ready_details, say
 from tests.support.builders import (
     RESTORE_ID,
     VOLUME_ID,
@@ -26,6 +25,7 @@ from tests.support.builders import (
     at,
 )
 from tests.support.fakes import FakePageLinks
+from tests.support.worlds.announcing import FAILURE, plan_details, ready_details, say
 
 
 class TestReportLink:

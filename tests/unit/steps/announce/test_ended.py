@@ -8,7 +8,6 @@ import pytest
 
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.steps.announce.announce import announce
-from tests.support.announcing import FAILURE, say
 from tests.support.builders import (
     DEVICE,
     INSTANCE_ID,
@@ -19,6 +18,7 @@ from tests.support.builders import (
     at,
     request,
 )
+from tests.support.worlds.announcing import FAILURE, say
 
 
 class TestFailed:

@@ -10,7 +10,6 @@ from rewarm.contracts.values import Schedule
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.model import Strategy
 from rewarm.steps.plan import schedule
-from tests.support.announcing import plan_details, say
 from tests.support.builders import (
     RESTORE_ID,
     SNAPSHOT_ID,
@@ -21,6 +20,7 @@ from tests.support.builders import (
     volume_plan,
     zone_assignment,
 )
+from tests.support.worlds.announcing import plan_details, say
 
 
 class TestPlan:

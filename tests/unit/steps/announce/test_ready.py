@@ -13,8 +13,6 @@ from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.page import render
 from rewarm.steps.announce.announce import announce
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
-from tests.support import accounts
-from tests.support.announcing import ready_details, say
 from tests.support.builders import (
     NOW,
     RESTORE_ID,
@@ -27,8 +25,10 @@ from tests.support.builders import (
     plan,
     request,
 )
-from tests.support.sweeping import SweepWorld
+from tests.support.values import accounts
 from tests.support.wired import wired
+from tests.support.worlds.announcing import ready_details, say
+from tests.support.worlds.sweeping import SweepWorld
 
 
 class TestReady:

@@ -7,7 +7,6 @@ import pytest
 from rewarm.contracts.values import ReplacedVolume
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.model import Strategy
-from tests.support.announcing import say
 from tests.support.builders import (
     DEVICE,
     INSTANCE_ID,
@@ -19,6 +18,7 @@ from tests.support.builders import (
     assignment,
     plan,
 )
+from tests.support.worlds.announcing import say
 
 
 class TestAttached:

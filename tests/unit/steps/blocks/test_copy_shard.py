@@ -15,7 +15,7 @@ from rewarm.domain.blocks.shards import ChangedBlock, ListedRange
 from rewarm.domain.errors import BlockDamagedError, BlockTokenError, ServiceUnavailableError
 from rewarm.steps.blocks.copy_shard import CopyShardEvent, CopyShardPorts, copy_shard
 from tests.support.fakes import FakeArtifacts
-from tests.support.step_events import DELTA, LISTED, NOW
+from tests.support.values.step_events import DELTA, LISTED, NOW
 
 
 @dataclass

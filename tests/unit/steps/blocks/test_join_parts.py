@@ -10,7 +10,7 @@ import pytest
 
 from rewarm.domain.errors import PartMissingError, ShardFailedError
 from rewarm.steps.blocks.join_parts import JoinPartsEvent, JoinPartsPorts, join_parts
-from tests.support.step_events import DELTA, LISTED, NOW, STARTED
+from tests.support.values.step_events import DELTA, LISTED, NOW, STARTED
 
 FOLDER = "deltas/restore-1/0"
 TOO_MANY = {"error": "States.ExceedToleratedFailureThreshold", "cause": "the threshold was exceeded"}

@@ -14,7 +14,7 @@ from rewarm.domain.blocks.shards import FEWEST_BLOCKS, ChangedBlock, ListedRange
 from rewarm.domain.errors import BlockDamagedError
 from rewarm.steps.blocks.list_blocks import ListBlocksPorts, list_blocks
 from tests.support.builders import World
-from tests.support.step_events import DELTA, NOW
+from tests.support.values.step_events import DELTA, NOW
 
 AGAINST, EARLIER = DELTA["against"], "snap-0123456789abcdef2"
 FOLDER = "deltas/restore-1/0"

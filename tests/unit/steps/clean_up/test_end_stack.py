@@ -12,7 +12,7 @@ from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.steps.clean_up.end_stack import CAUSE, LATE_SECONDS, EndOfStack, end_stack
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at
-from tests.support.sweeping import SweepWorld
+from tests.support.worlds.sweeping import SweepWorld
 
 ARN = f"arn:aws:states:us-east-1:123456789012:execution:restore:{RESTORE_ID}"
 

@@ -12,10 +12,10 @@ from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.missing_reports import PATIENCE
 from rewarm.steps.record.bucket import result_key
 from rewarm.steps.record.payloads import write_plans
-from tests.support import accounts
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, request
 from tests.support.fakes import FakeArtifacts
-from tests.support.sweeping import SweepWorld
+from tests.support.values import accounts
+from tests.support.worlds.sweeping import SweepWorld
 
 REPORT_KEY = f"restores/{RESTORE_ID}/report.json"
 DENIED = json.dumps({"errorType": "AccessDeniedError", "errorMessage": "PutObject: not authorized."})

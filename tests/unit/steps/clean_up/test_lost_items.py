@@ -11,9 +11,9 @@ from rewarm.domain.model import FastSnapshotRestore
 from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.ports import JsonObject
 from rewarm.steps.record.payloads import write_plans
-from tests.support import accounts
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at, request
-from tests.support.sweeping import MADE, SweepWorld
+from tests.support.values import accounts
+from tests.support.worlds.sweeping import MADE, SweepWorld
 
 PLACE = (SNAPSHOT_ID, ZONE)
 ENABLED_AT = at(1)

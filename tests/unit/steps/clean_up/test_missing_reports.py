@@ -8,10 +8,10 @@ from rewarm.domain.errors import AccessDeniedError
 from rewarm.page import render
 from rewarm.steps.record.bucket import result_key
 from rewarm.steps.record.payloads import write_plans
-from tests.support import accounts
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, volume_plan
 from tests.support.fakes import FakeArtifacts
-from tests.support.sweeping import SweepWorld
+from tests.support.values import accounts
+from tests.support.worlds.sweeping import SweepWorld
 
 PAGE_KEY = f"restores/{RESTORE_ID}/report.html"
 REPORT_KEY = f"restores/{RESTORE_ID}/report.json"

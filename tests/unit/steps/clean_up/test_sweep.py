@@ -15,8 +15,8 @@ from rewarm.steps.clean_up import sweep as sweeping
 from rewarm.steps.clean_up.sweep import SweptResource
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID
-from tests.support.performance import STACK
-from tests.support.sweeping import SweepWorld
+from tests.support.worlds.performance import STACK
+from tests.support.worlds.sweeping import SweepWorld
 
 TARGET = PerformanceSettings("gp3", 3_000, 125)
 BOOSTED = VolumeSettings(

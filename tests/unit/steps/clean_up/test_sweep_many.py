@@ -10,7 +10,7 @@ from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import FastSnapshotRestore
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
 from tests.support.builders import NOW, SNAPSHOT_ID, ZONE, at
-from tests.support.sweeping import MADE, SweepWorld
+from tests.support.worlds.sweeping import MADE, SweepWorld
 
 PLACE = (SNAPSHOT_ID, ZONE)
 MANY = 2_000

@@ -11,9 +11,9 @@ from rewarm.steps.clean_up.sweep import sweep
 from rewarm.steps.replace.device_look import LookPorts
 from rewarm.steps.replace.put_back import PutBackPorts
 from tests.support.builders import DEVICE, INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, instance
-from tests.support.performance import STACK
-from tests.support.replacing import OLD, LiveInstances, note_out
-from tests.support.sweeping import SweepWorld
+from tests.support.worlds.performance import STACK
+from tests.support.worlds.replacing import OLD, LiveInstances, note_out
+from tests.support.worlds.sweeping import SweepWorld
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from rewarm.domain.ready.waits import cancel_signal
 from rewarm.domain.volume.leftovers import restore_of
 from rewarm.steps.clean_up.sweep import restore_of_event
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at, request
-from tests.support.sweeping import MADE, SweepWorld
+from tests.support.worlds.sweeping import MADE, SweepWorld
 
 PLACE = (SNAPSHOT_ID, ZONE)
 USER = f"{RESTORE_ID}/0"

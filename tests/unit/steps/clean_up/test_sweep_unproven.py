@@ -11,9 +11,9 @@ from rewarm.domain.volume.leftovers import ExecutionStart, SweptResource
 from rewarm.domain.volume.replacing import Place
 from rewarm.steps.clean_up.end_stack import is_open
 from tests.support.builders import DEVICE, INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, at, snapshot
-from tests.support.performance import STACK
-from tests.support.replacing import OLD
-from tests.support.sweeping import SweepWorld
+from tests.support.worlds.performance import STACK
+from tests.support.worlds.replacing import OLD
+from tests.support.worlds.sweeping import SweepWorld
 
 COPY = "snap-0c000000000000001"
 

@@ -11,8 +11,8 @@ from rewarm.domain.errors import AccessDeniedError, InvalidRequestError, Throttl
 from rewarm.domain.model import Attachment, Volume, VolumeSettings
 from rewarm.steps.record.leases import known_leases, put_lease
 from tests.support.builders import NOW, VOLUME_ID, ZONE, at, snapshot
-from tests.support.performance import STACK
-from tests.support.sweeping import SweepWorld
+from tests.support.worlds.performance import STACK
+from tests.support.worlds.sweeping import SweepWorld
 
 NAME, SNAPSHOT = "calibration-0123456789abcdef", "snap-0ca1b0000000000ff"
 TAGS = {"rewarm:stack": STACK, "rewarm:calibration": NAME}

@@ -24,8 +24,8 @@ from rewarm.steps.performance.change_performance import (
     change_performance,
 )
 from tests.support.builders import NOW, VOLUME_ID, at
-from tests.support.performance import CHANGE_ID, IO2, ORIGINAL, STACK, TARGET, ChangeWorld
 from tests.support.wired import wired
+from tests.support.worlds.performance import CHANGE_ID, IO2, ORIGINAL, STACK, TARGET, ChangeWorld
 
 DAY = timedelta(hours=24)
 FAST = {"iops": 2_000}

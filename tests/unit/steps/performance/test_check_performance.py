@@ -16,8 +16,8 @@ from rewarm.steps.performance.check_performance import CheckPerformancePorts, ch
 from rewarm.steps.performance.routes import PerformancePorts, get_performance
 from tests.support.builders import NOW, VOLUME_ID, at
 from tests.support.fakes import FakeArtifacts, FakeMessages
-from tests.support.performance import CHANGE_ID, ORIGINAL, TARGET, ChangeWorld, check_event
 from tests.support.wired import wired
+from tests.support.worlds.performance import CHANGE_ID, ORIGINAL, TARGET, ChangeWorld, check_event
 
 SECOND = 1 / 60
 

@@ -14,8 +14,8 @@ from rewarm.steps.report.report import ReportPorts, report
 from rewarm.steps.request.routes import GetRestorePorts, get_restore
 from tests.support.builders import NOW, RESTORE_ID, at, request
 from tests.support.fakes import FakeArtifacts
-from tests.support.hundred import MOST_BYTES, VOLUMES, Restore, fits
 from tests.support.wired import wired
+from tests.support.worlds.hundred import MOST_BYTES, VOLUMES, Restore, fits
 
 
 def test_no_payload_of_a_hundred_volumes_is_too_large() -> None:

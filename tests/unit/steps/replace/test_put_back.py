@@ -23,8 +23,8 @@ from tests.support.builders import (
     plan,
     request,
 )
-from tests.support.replacing import OLD, STACK, ReplacingWorld, note_out
 from tests.support.wired import wired
+from tests.support.worlds.replacing import OLD, STACK, ReplacingWorld, note_out
 
 
 def out(world):

@@ -22,7 +22,7 @@ from rewarm.domain.volume.replacing import place_of
 from rewarm.steps.replace.replace import replace
 from rewarm.steps.replace.swap_root import may_be_root
 from tests.support.builders import DEVICE, INSTANCE_ID, RESTORE_ID, VOLUME_ID, assignment, at, request
-from tests.support.replacing import OLD, STACK, ReplacingWorld
+from tests.support.worlds.replacing import OLD, STACK, ReplacingWorld
 
 
 def ask(world, phase="check", pending=None, *, unmount=None, minute=0.0, volume=None):

@@ -22,7 +22,6 @@ from rewarm.steps.clean_up.clean_up import CleanUpEvent, CleanUpPorts, clean_up
 from rewarm.steps.plan.plan_notes import plan_notes
 from rewarm.steps.select.select_snapshot import SelectSnapshotEvent, SelectSnapshotPorts, select_snapshot
 from rewarm.steps.volume.attach_volume import AttachVolumePorts, attach_volume
-from tests.support import accounts
 from tests.support.builders import (
     DEVICE,
     INSTANCE_ID,
@@ -40,8 +39,9 @@ from tests.support.builders import (
     snapshot,
 )
 from tests.support.fakes import tokyo_prices
-from tests.support.replacing import OLD, STACK, ReplacingWorld, note_out
+from tests.support.values import accounts
 from tests.support.wired import wired
+from tests.support.worlds.replacing import OLD, STACK, ReplacingWorld, note_out
 
 TARGET = {"instanceId": INSTANCE_ID, "device": DEVICE, "mode": "replace"}
 

@@ -10,7 +10,6 @@ from rewarm.contracts.values import Failure, Trigger
 from rewarm.domain.model import Strategy
 from rewarm.steps.record.payloads import write_plans
 from rewarm.steps.report.report import ReportPorts, report
-from tests.support import accounts
 from tests.support.builders import (
     NOW,
     RESTORE_ID,
@@ -24,6 +23,7 @@ from tests.support.builders import (
     request,
     volume_plan,
 )
+from tests.support.values import accounts
 from tests.support.wired import wired
 
 

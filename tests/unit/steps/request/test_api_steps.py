@@ -43,9 +43,9 @@ from tests.support.builders import (
     snapshot,
 )
 from tests.support.fakes import FakeHistory, FakePrices
-from tests.support.performance import FakeRestoreExecutions
-from tests.support.signals import FakeTasks, FakeWaiters
 from tests.support.wired import wired
+from tests.support.worlds.performance import FakeRestoreExecutions
+from tests.support.worlds.signals import FakeTasks, FakeWaiters
 
 
 def start(world, body=None, restore_id=RESTORE_ID, now=NOW, **limits):

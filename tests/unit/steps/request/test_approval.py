@@ -22,7 +22,7 @@ from rewarm.steps.request.routes import cancel_restore
 from tests.support.builders import NOW, RESTORE_ID
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakeHolds
-from tests.support.signals import FakeTasks, FakeWaiters
+from tests.support.worlds.signals import FakeTasks, FakeWaiters
 
 ALICE = "arn:aws:iam::123456789012:user/alice"
 LATER = NOW + timedelta(minutes=3)

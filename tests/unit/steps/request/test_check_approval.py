@@ -12,7 +12,7 @@ from rewarm.steps.request.check_approval import CheckApprovalEvent, check_approv
 from tests.support.builders import NOW, RESTORE_ID
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakeHolds
-from tests.support.signals import FakeTasks, FakeWaiters
+from tests.support.worlds.signals import FakeTasks, FakeWaiters
 from tests.unit.steps.request.test_approval import question
 
 

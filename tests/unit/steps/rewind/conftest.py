@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.builders import snapshot
-from tests.support.replacing import OLD
-from tests.support.rewinding import Rewinding
+from tests.support.worlds.replacing import OLD
+from tests.support.worlds.rewinding import Rewinding
 
 
 @pytest.fixture

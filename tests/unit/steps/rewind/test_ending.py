@@ -21,8 +21,8 @@ from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.steps.record.bucket import part_key
 from rewarm.steps.rewind.ending import MOST_ATTEMPTS, PAUSE_SECONDS
 from tests.support.builders import RESTORE_ID, assignment, at
-from tests.support.replacing import OLD
-from tests.support.rewinding import COPIED, Rewinding, completed, with_newest
+from tests.support.worlds.replacing import OLD
+from tests.support.worlds.rewinding import COPIED, Rewinding, completed, with_newest
 
 DAMAGED = Failure(error="BlockDamagedError", cause="block 7 came with another SHA-256")
 

@@ -19,8 +19,8 @@ from rewarm.domain.model import Attachment
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.steps.record.bucket import part_key
 from tests.support.builders import RESTORE_ID, assignment
-from tests.support.replacing import OLD
-from tests.support.rewinding import COPIED, Rewinding, completed, with_newest
+from tests.support.worlds.replacing import OLD
+from tests.support.worlds.rewinding import COPIED, Rewinding, completed, with_newest
 
 
 def is_marked(world: Rewinding) -> bool:

@@ -16,8 +16,8 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from tests.support.builders import RESTORE_ID, assignment, at
-from tests.support.replacing import OLD
-from tests.support.rewinding import COPIED, NEWEST, Rewinding, completed, with_newest
+from tests.support.worlds.replacing import OLD
+from tests.support.worlds.rewinding import COPIED, NEWEST, Rewinding, completed, with_newest
 
 
 def test_without_a_newer_snapshot_the_evidence_is_waited_for(world: Rewinding) -> None:

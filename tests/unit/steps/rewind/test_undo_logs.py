@@ -19,7 +19,7 @@ from rewarm.steps.rewind.undo_logs import (
     undo_log,
 )
 from tests.support.builders import World, assignment, plan, request
-from tests.support.undo_logs import WRITTEN, FakeUndoLogs
+from tests.support.worlds.undo_logs import WRITTEN, FakeUndoLogs
 
 
 @pytest.fixture

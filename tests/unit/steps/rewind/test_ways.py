@@ -16,8 +16,8 @@ from rewarm.domain.ready.agent_output import AgentExit
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.steps.record.bucket import rewound_key
 from tests.support.builders import RESTORE_ID, SNAPSHOT_ID
-from tests.support.replacing import OLD
-from tests.support.rewinding import COPIED, NEWEST, Rewinding, completed, with_newest
+from tests.support.worlds.replacing import OLD
+from tests.support.worlds.rewinding import COPIED, NEWEST, Rewinding, completed, with_newest
 
 BOOT_ID = "8f0c2f5e-0b5d-4f7e-9c53-6a0a3b2e9d11"
 COUNT = {"sectors": 4096, "requests": 77, "diskSequence": 12}

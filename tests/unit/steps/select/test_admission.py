@@ -20,8 +20,8 @@ from rewarm.ports.restores import MOST_ROUNDS
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold, enter_stack
 from rewarm.steps.select.release_target import give_back
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, TO_INSTANCE, World, at, instance, request
-from tests.support.performance import FakeRestoreExecutions
 from tests.support.wired import wired
+from tests.support.worlds.performance import FakeRestoreExecutions
 
 Json = dict[str, Any]
 TO_DEVICE: Json = {**TO_INSTANCE, "target": {"instanceId": INSTANCE_ID, "device": "/dev/sdf"}}

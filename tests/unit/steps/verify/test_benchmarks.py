@@ -14,7 +14,7 @@ from rewarm.steps.verify.benchmarks import get_benchmark
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
 from tests.support import builders
 from tests.support.fakes import FakeArtifacts, FakeCommands, FakeInstances, FakeVolumes
-from tests.support.fio_outputs import account, run_text, side
+from tests.support.values.fio_outputs import account, run_text, side
 from tests.support.wired import wired
 
 INSTANCE = builders.INSTANCE_ID

@@ -12,7 +12,6 @@ from rewarm.steps.verify.confirm_readiness import (
     ConfirmReadinessPorts,
     confirm_readiness,
 )
-from tests.support.announcing import say
 from tests.support.builders import (
     RESTORE_ID,
     VOLUME_ID,
@@ -25,6 +24,7 @@ from tests.support.builders import (
     request,
 )
 from tests.support.wired import wired
+from tests.support.worlds.announcing import say
 
 READY = {
     "index": 0,

@@ -29,7 +29,7 @@ from tests.support.builders import (
     request,
 )
 from tests.support.fakes import FakeCommands
-from tests.support.fio_outputs import account, run_text, side
+from tests.support.values.fio_outputs import account, run_text, side
 
 WANTED: dict[str, Any] = {"verify": {"benchmarks": ["random-read", "init"], "benchmarkSeconds": 10}}
 KEY = benchmark_output_key(f"{RESTORE_ID}-0")

@@ -10,7 +10,7 @@ from rewarm.adapters.clients import CONNECT_SECONDS, READ_SECONDS
 from rewarm.domain.errors import AccessDeniedError, RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.steps.warm.agent_command import ANSWER_AFTER, NOTED_WITHIN, SHOWN_AFTER
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, VOLUME_ID, World
-from tests.support.sweeping import SweepWorld
+from tests.support.worlds.sweeping import SweepWorld
 from tests.unit.steps.verify.test_verify_volume import verify
 from tests.unit.steps.warm.test_dispatch_warmer import dispatch
 

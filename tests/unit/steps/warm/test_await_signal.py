@@ -15,7 +15,7 @@ from rewarm.steps.warm.await_signal import AwaitSignalEvent, AwaitSignalPorts, a
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, assignment, dispatch
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakeHolds
-from tests.support.signals import FakeTasks, FakeWaiters
+from tests.support.worlds.signals import FakeTasks, FakeWaiters
 
 CANCEL = cancel_signal(RESTORE_ID, 0)
 QUESTION = ApprovalQuestion(asked_at=NOW, until=NOW + timedelta(hours=1), usd="3.2", reason="It is dear.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rewarm.domain.ready.waits import volume_signal
 from rewarm.steps.warm.wake_up import WakeUpPorts, wake_up
-from tests.support.signals import FakeTasks, FakeWaiters
+from tests.support.worlds.signals import FakeTasks, FakeWaiters
 
 AWS = Path(__file__).parents[4] / "events/aws"
 INITIALIZED = json.loads((AWS / "ebs-volume-initialized.json").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.pages import is_of, link_of, opened
-from tests.support.restores import Restore, RestoreUser, texts
+from tests.support.stack.restores import Restore, RestoreUser, texts
 
 Json = dict[str, Any]
 SentEvents = Callable[[str], list[Json]]

@@ -28,7 +28,7 @@ from tests.support.builders import (
     request,
     volume_plan,
 )
-from tests.support.run_recordings import BEFORE
+from tests.support.values.run_recordings import BEFORE
 from tests.support.wired import wired
 
 AFTER = {

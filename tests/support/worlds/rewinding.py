@@ -15,8 +15,8 @@ from rewarm.steps.rewind.gate import RewindPorts
 from rewarm.steps.rewind.rewind import rewind
 from tests.support.builders import RESTORE_ID, assignment, at, plan, request, snapshot
 from tests.support.fakes import FakeEvidence
-from tests.support.replacing import OLD, STACK, ReplacingWorld
-from tests.support.undo_logs import FakeUndoLogs
+from tests.support.worlds.replacing import OLD, STACK, ReplacingWorld
+from tests.support.worlds.undo_logs import FakeUndoLogs
 
 NEWEST = "snap-0000000000000dddd"
 COPIED = JoinPartsResult(

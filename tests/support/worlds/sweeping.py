@@ -41,9 +41,9 @@ from tests.support.fakes import (
     FakeVolumes,
 )
 from tests.support.holds import FakeHolds
-from tests.support.performance import STACK, FakeRestoreExecutions
-from tests.support.signals import FakeTasks, FakeWaiters
 from tests.support.wired import wired
+from tests.support.worlds.performance import STACK, FakeRestoreExecutions
+from tests.support.worlds.signals import FakeTasks, FakeWaiters
 
 MADE: JsonObject = {
     "volumeId": VOLUME_ID,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.stuck_time import watched
+from tests.support.stack.stuck_time import watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from local.soak.trouble.matrix import CallRow, MishapRow, Recorded, Result
 from local.soak.trouble.wire_faults import Kind
 from tests.support.amount import LONG
 
-TABLE = Path(__file__).resolve().parents[1] / "workflow" / "faults" / "fault_matrix.json"
+TABLE = Path(__file__).resolve().parents[2] / "workflow" / "faults" / "fault_matrix.json"
 """Place -> call -> `needed` or `optional`: whether a restore can do without it."""
 SHARE = 1 if LONG else 180
 """Of so many rows one is played, and the first of each place: all take ten minutes of processor time."""

@@ -1,0 +1,1 @@
+"""What a command of `rewarm` or of a document meets."""

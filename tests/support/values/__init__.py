@@ -1,0 +1,1 @@
+"""Ready-made values of a kind that several tests read."""

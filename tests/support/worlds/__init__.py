@@ -1,0 +1,1 @@
+"""Worlds in memory that tests of steps act on."""
