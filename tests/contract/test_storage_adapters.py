@@ -17,8 +17,8 @@ from moto import mock_aws
 
 from rewarm.adapters import clients
 from rewarm.adapters.artifacts import AgentStore, S3Artifacts
-from rewarm.adapters.restores import DynamoRestoreTable
-from rewarm.adapters.table_items import from_item, to_item
+from rewarm.adapters.table.restores import DynamoRestoreTable
+from rewarm.adapters.table.table_items import from_item, to_item
 from rewarm.domain import errors
 from rewarm.domain.model import Extent
 from rewarm.domain.volume.extents import Runs

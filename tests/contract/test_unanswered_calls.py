@@ -11,7 +11,7 @@ from botocore.exceptions import ConnectTimeoutError
 from rewarm.adapters.artifacts import S3Artifacts
 from rewarm.adapters.executions import StepFunctionsExecutions
 from rewarm.adapters.instances import SsmCommands
-from rewarm.adapters.restores import DynamoRestoreTable
+from rewarm.adapters.table.restores import DynamoRestoreTable
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors
 from rewarm.domain.model import VolumeSettings

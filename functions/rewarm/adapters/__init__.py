@@ -7,15 +7,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rewarm.adapters import artifacts, block_reads, changed_blocks, executions, fast_restores
-    from rewarm.adapters import history, holds, instances, messages, packs, page_links, performance, prices
-    from rewarm.adapters import quotas, restores, slack, slack_bot, slack_requests, snapshot_blocks, snapshots
-    from rewarm.adapters import volumes
+    from rewarm.adapters import artifacts, executions, fast_restores, instances, performance, prices, quotas
+    from rewarm.adapters import snapshots, volumes
+    from rewarm.adapters.blocks import block_reads, changed_blocks, packs, snapshot_blocks
+    from rewarm.adapters.channels import messages, slack, slack_bot, slack_requests
+    from rewarm.adapters.table import history, holds, page_links, restores
 else:
+    _ROOMS = {
+        "blocks": {"block_reads", "changed_blocks", "packs", "snapshot_blocks"},
+        "channels": {"messages", "slack", "slack_bot", "slack_requests"},
+        "table": {"history", "holds", "page_links", "restores"},
+    }
 
     def __getattr__(name: str) -> Any:
-        """The module of this name."""
+        """The module of this name, in whichever room it is."""
+        room = "".join(f"{room}." for room, modules in _ROOMS.items() if name in modules)
         try:
-            return import_module(f"{__name__}.{name}")
+            return import_module(f"{__name__}.{room}{name}")
         except ModuleNotFoundError as error:
             raise AttributeError(name) from error

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.fast_restores import enabling_time
-from rewarm.adapters.table_items import from_item
+from rewarm.adapters.table.table_items import from_item
 from rewarm.domain.model import RunningFastRestore
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart, restore_of, volume_execution

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.restores import RESTORE_SECONDS
-from rewarm.adapters.table_items import from_item, to_attribute
+from rewarm.adapters.table.restores import RESTORE_SECONDS
+from rewarm.adapters.table.table_items import from_item, to_attribute
 from rewarm.domain.blocks.rewind_facts import WrittenSince
 from rewarm.domain.model import ReadActivity
 from rewarm.domain.units import iso

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, in_our_words, naming_errors
-from rewarm.adapters.snapshot_blocks import BlockLister
+from rewarm.adapters.blocks.snapshot_blocks import BlockLister
 from rewarm.adapters.volumes import in_batches, tag_filters, tags_of
 from rewarm.domain.errors import (
     AccessDeniedError,

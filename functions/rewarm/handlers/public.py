@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from rewarm import wiring
-from rewarm.adapters.slack_requests import SlackRequests, body_of
+from rewarm.adapters.channels.slack_requests import SlackRequests, body_of
 from rewarm.domain.errors import RestoreError, RestoreNotFoundError
 from rewarm.observability import logger, tracer
 from rewarm.ports import JsonObject

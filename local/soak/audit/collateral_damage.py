@@ -15,7 +15,7 @@ from local.aws.region.audit import billed_settings
 from local.aws.region.resources import Volume
 from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.lab.endings import RESTORE, stopped_when_ready
-from rewarm.adapters.table_items import from_item
+from rewarm.adapters.table.table_items import from_item
 from rewarm.domain.volume.leftovers import DRILL_TAG
 from rewarm.domain.volume.performance import PerformanceSettings
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, place_of

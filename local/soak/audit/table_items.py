@@ -14,7 +14,7 @@ from typing import Any
 
 from local import Json
 from local.soak.lab.endings import RESTORE
-from rewarm.adapters.table_items import from_item
+from rewarm.adapters.table.table_items import from_item
 
 API_SECONDS = 30
 """The time limit of ApiFunction at most: API Gateway waits no longer."""

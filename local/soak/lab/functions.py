@@ -31,7 +31,7 @@ from local.soak.lab.template import DEFAULT_TIMEOUT_SECONDS, FunctionResource, S
 from local.soak.lab.transport import Call, Desk, Refusal, Switchboard
 from rewarm import observability
 from rewarm.adapters import artifacts, side_by_side
-from rewarm.adapters.snapshot_blocks import REQUESTS_PER_SECOND, Pacer
+from rewarm.adapters.blocks.snapshot_blocks import REQUESTS_PER_SECOND, Pacer
 
 Handler = Callable[[Any, Any], Any]
 SWITCHBOARD = Switchboard()

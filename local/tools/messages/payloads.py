@@ -15,7 +15,7 @@ from local.aws.slack_workspace import SlackWorkspace
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.paths import request, restored
 from local.tools.messages.picture import drawn
-from rewarm.adapters.slack_bot import SlackBot, SlackPlace
+from rewarm.adapters.channels.slack_bot import SlackBot, SlackPlace
 
 SEED = 7
 GIB_BLOCKS = 2_048

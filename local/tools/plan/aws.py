@@ -12,13 +12,13 @@ from local.tools.plan.offline import NoHistory
 from local.tools.plan.options import Options
 from local.tools.plan.request import body
 from rewarm.adapters import clients
-from rewarm.adapters.changed_blocks import EbsSnapshotBlocks
+from rewarm.adapters.blocks.changed_blocks import EbsSnapshotBlocks
+from rewarm.adapters.blocks.snapshot_blocks import THREADS
 from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.performance import CloudWatchMetrics
 from rewarm.adapters.prices import AwsPrices
 from rewarm.adapters.quotas import ServiceQuotas
-from rewarm.adapters.snapshot_blocks import THREADS
 from rewarm.adapters.snapshots import Ec2SnapshotCatalog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.contracts.plans import PlanResult

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rewarm.adapters.block_reads import SHARE, TAKEN_SECONDS, BlockPace, DynamoBlockPaces
+from rewarm.adapters.blocks.block_reads import SHARE, TAKEN_SECONDS, BlockPace, DynamoBlockPaces
 from rewarm.domain.blocks.shards import ReadRates
 
 LATENCY_SECONDS, READERS, THREADS = 0.05, 4, 64

@@ -14,10 +14,10 @@ from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
 
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.block_reads import DAMAGED_TRIES, DynamoBlockPaces, EbsBlockReader, is_of_snapshot
-from rewarm.adapters.changed_blocks import EbsBlockLists
-from rewarm.adapters.packs import S3Packs
-from rewarm.adapters.snapshot_blocks import Pacer
+from rewarm.adapters.blocks.block_reads import DAMAGED_TRIES, DynamoBlockPaces, EbsBlockReader, is_of_snapshot
+from rewarm.adapters.blocks.changed_blocks import EbsBlockLists
+from rewarm.adapters.blocks.packs import S3Packs
+from rewarm.adapters.blocks.snapshot_blocks import Pacer
 from rewarm.domain import errors
 from rewarm.domain.blocks.packs import PackedBlock, PackFacts, packed
 from rewarm.domain.blocks.shards import ChangedBlock, ReadRates
@@ -85,13 +85,13 @@ def test_refusals_have_names(dynamodb: Any, code: str, message: str, error: type
 
 
 def test_a_volume_is_listed_in_ranges_and_no_block_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rewarm.adapters.changed_blocks.RANGE_BLOCKS", 10)
+    monkeypatch.setattr("rewarm.adapters.blocks.changed_blocks.RANGE_BLOCKS", 10)
 
     def page(*indices: int) -> Json:
         blocks = [{"BlockIndex": index, "BlockToken": f"t{index}"} for index in indices]
         return {"Blocks": blocks, "ExpiryTime": NOW, "VolumeSize": 1, "BlockSize": BLOCK}
 
-    monkeypatch.setattr("rewarm.adapters.changed_blocks.THREADS", 1)
+    monkeypatch.setattr("rewarm.adapters.blocks.changed_blocks.THREADS", 1)
     ebs = Aws("ebs").on("ListSnapshotBlocks", page(3, 9, 10, 12), page(10, 12, 25), page(25))
     lists = EbsBlockLists(
         lambda _region: ebs.client, lambda _region: None, Pacer(1e9, sleep=lambda _seconds: None)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rewarm.adapters.changed_blocks import EbsSnapshotBlocks
-from rewarm.adapters.snapshot_blocks import Pacer
+from rewarm.adapters.blocks.changed_blocks import EbsSnapshotBlocks
+from rewarm.adapters.blocks.snapshot_blocks import Pacer
 from rewarm.domain.blocks.shards import ChangedBlock, ChangedPage
 from rewarm.domain.errors import AccessDeniedError, SnapshotNotFoundError, SnapshotNotUsableError
 from tests.contract.answers import ApiError, Aws

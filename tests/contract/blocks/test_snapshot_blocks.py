@@ -16,8 +16,14 @@ from hypothesis import strategies as st
 from local.aws.region import RegionSettings
 from local.aws.region.settings import SnapshotSettings
 from local.aws.wire.inprocess import client
-from rewarm.adapters import snapshot_blocks
-from rewarm.adapters.snapshot_blocks import REQUESTS_PER_SECOND, BlockLister, Pacer, keep_indices, ranges
+from rewarm.adapters.blocks import snapshot_blocks
+from rewarm.adapters.blocks.snapshot_blocks import (
+    REQUESTS_PER_SECOND,
+    BlockLister,
+    Pacer,
+    keep_indices,
+    ranges,
+)
 from rewarm.domain.errors import (
     AccessDeniedError,
     RequestRefusedError,

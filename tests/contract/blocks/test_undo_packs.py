@@ -17,7 +17,7 @@ from moto.s3.models import s3_backends
 
 from rewarm.adapters import clients
 from rewarm.adapters.artifacts import S3Artifacts
-from rewarm.adapters.packs import S3Packs, S3UndoLogs
+from rewarm.adapters.blocks.packs import S3Packs, S3UndoLogs
 from rewarm.domain.blocks.packs import PackedBlock, packed
 from rewarm.domain.errors import BlockDamagedError, ServiceUnavailableError
 from tests.contract.answers import Aws

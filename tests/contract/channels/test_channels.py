@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.aws.slack_limits import problems
-from rewarm.adapters.messages import (
+from rewarm.adapters.channels.messages import (
     ChatTopic,
     EventBus,
     MessageFanOut,
@@ -21,7 +21,7 @@ from rewarm.adapters.messages import (
     plain_text,
     subject,
 )
-from rewarm.adapters.slack import SlackWebhook, escaped, rendered
+from rewarm.adapters.channels.slack import SlackWebhook, escaped, rendered
 from rewarm.domain import errors
 from tests.contract.answers import ApiError, Aws
 from tests.support.amount import cases

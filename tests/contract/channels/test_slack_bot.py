@@ -13,9 +13,9 @@ import pytest
 from local.aws.slack_limits import problems
 from local.aws.slack_sink import SlackSink
 from local.aws.slack_workspace import SlackWorkspace
-from rewarm.adapters import slack_bot
-from rewarm.adapters.messages import MessageFanOut
-from rewarm.adapters.slack_bot import SlackBot, SlackPlace, card
+from rewarm.adapters.channels import slack_bot
+from rewarm.adapters.channels.messages import MessageFanOut
+from rewarm.adapters.channels.slack_bot import SlackBot, SlackPlace, card
 from rewarm.domain import errors
 from rewarm.steps.record.restore import FINISHED
 from tests.contract.answers import Aws

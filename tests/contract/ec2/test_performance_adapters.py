@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from local.aws.wire import client
+from rewarm.adapters.channels.messages import detail_type
 from rewarm.adapters.executions import StepFunctionsStackExecutions
 from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
-from rewarm.adapters.messages import detail_type
 from rewarm.adapters.performance import KEPT_SECONDS, CloudTrailCalls, CloudWatchMetrics, DynamoPerformanceLog
 from rewarm.adapters.volumes import Ec2VolumeStore
 from rewarm.domain import errors

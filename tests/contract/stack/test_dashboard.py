@@ -19,7 +19,7 @@ import pytest
 from moto import mock_aws
 
 from local import dashboard as deployed_dashboard
-from rewarm.adapters.messages import MessageFanOut
+from rewarm.adapters.channels.messages import MessageFanOut
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.model import RunningFastRestore
 from rewarm.runtime import state_function

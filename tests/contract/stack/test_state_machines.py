@@ -13,7 +13,7 @@ import pytest
 from jsonata import Jsonata
 
 from local import built
-from rewarm.adapters.holds import EXPIRY_SECONDS
+from rewarm.adapters.table.holds import EXPIRY_SECONDS
 from rewarm.domain import errors
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.steps.announce.announce import COMPOSERS, TRANSIENT

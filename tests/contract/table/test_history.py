@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rewarm.adapters.history import MOST_ATTEMPTS, MOST_RECORDS, DynamoHistory
-from rewarm.adapters.restores import RESTORE_SECONDS
+from rewarm.adapters.table.history import MOST_ATTEMPTS, MOST_RECORDS, DynamoHistory
+from rewarm.adapters.table.restores import RESTORE_SECONDS
 from rewarm.domain import errors
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Likeness, Measured, Phase

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rewarm.adapters.holds import EXPIRY_SECONDS, SHARDS, DynamoHolds
+from rewarm.adapters.table.holds import EXPIRY_SECONDS, SHARDS, DynamoHolds
 from rewarm.domain import errors
 from rewarm.domain.volume.holds import AlarmStart, TargetHolds
 from tests.contract.answers import ApiError, Aws

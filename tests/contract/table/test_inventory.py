@@ -9,7 +9,7 @@ import boto3
 import pytest
 
 from rewarm.adapters.executions import AwsInventory
-from rewarm.adapters.restores import RELEASED_SECONDS, DynamoRestoreTable
+from rewarm.adapters.table.restores import RELEASED_SECONDS, DynamoRestoreTable
 from rewarm.domain.errors import AccessDeniedError
 from rewarm.domain.model import RunningFastRestore
 from tests.contract.answers import ApiError, Aws

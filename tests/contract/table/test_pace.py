@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rewarm.adapters.holds import BURST_SECONDS, DynamoPace
+from rewarm.adapters.table.holds import BURST_SECONDS, DynamoPace
 from rewarm.domain import errors
 from tests.contract.answers import ApiError, Aws
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rewarm.adapters.page_links import DynamoPageLinks
+from rewarm.adapters.table.page_links import DynamoPageLinks
 from rewarm.ports.messages import LinkedPage
 from tests.support.builders import NOW, RESTORE_ID
 

@@ -12,7 +12,7 @@ from typing import Any
 import boto3
 import pytest
 
-from rewarm.adapters.restores import DynamoRestoreTable
+from rewarm.adapters.table.restores import DynamoRestoreTable
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.events import AnnounceEvent, ReportEvent
 from rewarm.contracts.values import Failure, Trigger

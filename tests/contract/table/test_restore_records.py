@@ -9,8 +9,8 @@ from typing import Any
 import boto3
 import pytest
 
-from rewarm.adapters.restores import INDEX, DynamoRestoreTable
-from rewarm.adapters.table_items import MOST_ATTEMPTS, MOST_KEYS, to_item
+from rewarm.adapters.table.restores import INDEX, DynamoRestoreTable
+from rewarm.adapters.table.table_items import MOST_ATTEMPTS, MOST_KEYS, to_item
 from rewarm.contracts.answers import STATUS_NAMES
 from rewarm.domain import errors
 from rewarm.ports.restores import LISTED, OVER, RUNBOOK, VOLUME_COUNT, Listed

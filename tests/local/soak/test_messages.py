@@ -12,7 +12,7 @@ from local.soak.lab.machines import STATUS_CHANGE
 from local.soak.trouble.matrix import SWEPT_SECONDS
 from local.soak.trouble.paths import PATHS, request
 from local.soak.trouble.wire_faults import CallFault, Kind
-from rewarm.adapters import messages
+from rewarm.adapters.channels import messages
 from rewarm.domain.errors import ServiceUnavailableError
 
 NO_VOLUME = FaultRule("CreateVolume", code="UnauthorizedOperation", times=None)

@@ -20,9 +20,9 @@ from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import SETTLED_SECONDS
 from local.soak.trouble.paths import request
 from local.soak.trouble.wire_faults import Kind, refusal_of
-from rewarm.adapters.holds import DynamoHolds
-from rewarm.adapters.messages import MessageFanOut
-from rewarm.adapters.restores import DynamoRestoreTable
+from rewarm.adapters.channels.messages import MessageFanOut
+from rewarm.adapters.table.holds import DynamoHolds
+from rewarm.adapters.table.restores import DynamoRestoreTable
 from rewarm.domain.volume.performance import BOOST_TAG
 from rewarm.domain.volume.replacing import REPLACED_TAG
 from rewarm.steps.volume.extras import Lowering
@@ -45,7 +45,7 @@ class Deaf(NoInterference):
         return None
 
 
-SEND, TABLE = "adapters.messages.MessageFanOut.send", "adapters.restores.DynamoRestoreTable"
+SEND, TABLE = "adapters.channels.messages.MessageFanOut.send", "adapters.table.restores.DynamoRestoreTable"
 
 
 def nothing(*_arguments, **_ports):
@@ -196,7 +196,7 @@ class TestAuditor:
                 "had been announced",
             ),
             ("steps.volume.extras._lower", only_untag, "boost-stopped", "still has its boost: it is"),
-            ("adapters.holds.DynamoHolds.leave", nothing, "device-taken-meanwhile", "noted as running"),
+            ("adapters.table.holds.DynamoHolds.leave", nothing, "device-taken-meanwhile", "noted as running"),
             ("adapters.instances.SsmCommands.cancel", nothing, "cancelled-while-warming", "command"),
             (
                 "steps.select.release_target._release",
@@ -218,14 +218,19 @@ class TestAuditor:
             ),
             (f"{TABLE}.claim_event", CLAIMED_EVENT, "alarm-with-runbook", "for a restore that never was"),
             (
-                "adapters.holds.DynamoHolds.keep_alarm",
+                "adapters.table.holds.DynamoHolds.keep_alarm",
                 CLAIMED_ALARM,
                 "alarm-with-runbook",
                 "row alarm#",
             ),
             (SEND, silent, "device-taken-meanwhile", "nobody was told"),
             (SEND, unless_ready(MessageFanOut.send), "provisioned-rate", "full speed was told by no channel"),
-            ("adapters.slack.SlackWebhook.send", nothing, "provisioned-rate", "was not told by slack"),
+            (
+                "adapters.channels.slack.SlackWebhook.send",
+                nothing,
+                "provisioned-rate",
+                "was not told by slack",
+            ),
             (SEND, twice(MessageFanOut.send), "provisioned-rate", "full speed was told more than once"),
             (
                 SEND,
@@ -258,7 +263,9 @@ class TestAuditor:
             assert "at full speed was told by no channel" in str(Auditor(lab).findings(ending))
 
     def test_nobody_is_told_because_of_something_else(self, monkeypatch):
-        monkeypatch.setattr("rewarm.adapters.messages.MessageFanOut.send", unless_ready(MessageFanOut.send))
+        monkeypatch.setattr(
+            "rewarm.adapters.channels.messages.MessageFanOut.send", unless_ready(MessageFanOut.send)
+        )
         with FastLab(1, interference=Deaf(("dynamodb",))) as lab:
             ending = PATHS["provisioned-rate"].play(lab)
             lab.pass_time(SETTLED_SECONDS)

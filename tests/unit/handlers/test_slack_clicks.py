@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from local.aws.slack_workspace import HOSTS, SlackWorkspace
-from rewarm.adapters.slack_bot import card
-from rewarm.adapters.slack_requests import MOST_BODY_CHARS, SlackRequests
+from rewarm.adapters.channels.slack_bot import card
+from rewarm.adapters.channels.slack_requests import MOST_BODY_CHARS, SlackRequests
 from rewarm.steps.request.approval import Clickers
 from tests.contract.answers import Aws
 from tests.support.builders import NOW, RESTORE_ID, World

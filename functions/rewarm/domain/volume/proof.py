@@ -24,7 +24,7 @@ LONGEST_CREATION = timedelta(hours=2)
 and then a volume whose id was lost is not proven any more.
 """
 RECORDS_LAST = timedelta(days=400)
-"""What is older may have lost its record to time (adapters/restores.py: RESTORE_SECONDS)."""
+"""What is older may have lost its record to time (adapters/table/restores.py: RESTORE_SECONDS)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import urllib3
 
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.messages import Audience, link_end
-from rewarm.adapters.slack import TIMEOUT, escaped, markdown, pause_of, rendered, section
+from rewarm.adapters.channels.messages import Audience, link_end
+from rewarm.adapters.channels.slack import TIMEOUT, escaped, markdown, pause_of, rendered, section
 from rewarm.domain.errors import RequestRefusedError, RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.units import usd_text
 from rewarm.ports import JsonObject

@@ -21,8 +21,8 @@ import urllib3
 from pydantic import BaseModel, ConfigDict
 
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.slack import escaped, markdown
-from rewarm.adapters.slack_bot import BUTTONS, REPORT
+from rewarm.adapters.channels.slack import escaped, markdown
+from rewarm.adapters.channels.slack_bot import BUTTONS, REPORT
 from rewarm.ports import JsonObject
 
 if TYPE_CHECKING:

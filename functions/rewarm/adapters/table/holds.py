@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from rewarm.adapters.table_items import TableItems, key_of, to_item, unless_refused
+from rewarm.adapters.table.table_items import TableItems, key_of, to_item, unless_refused
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.domain.units import iso
 from rewarm.domain.volume.holds import AlarmStart, Hold, Running, TargetHolds

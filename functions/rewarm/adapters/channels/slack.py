@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import urllib3
 
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.messages import Audience, link_end, shortened
+from rewarm.adapters.channels.messages import Audience, link_end, shortened
 from rewarm.domain.errors import RequestRefusedError, ServiceUnavailableError, ThrottledError
 from rewarm.ports import JsonObject
 

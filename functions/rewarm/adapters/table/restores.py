@@ -1,7 +1,7 @@
 """What Rewarm remembers, in one DynamoDB table.
 
 Every item has the key `pk`: restore#<id>, restore-volume#<id>#<index>, event#<id>, runbook#<alarm>,
-fsr#<snapshot>#<zone>, history#<strategy> (adapters/history.py) or performance#<volume>
+fsr#<snapshot>#<zone>, history#<strategy> (adapters/table/history.py) or performance#<volume>
 (adapters/performance.py). All but runbooks expire (TTL attribute `expiresAt`).
 
 An item of DynamoDB has 400 KB at most, and each write is billed by the whole item's size (DynamoDB developer
@@ -28,7 +28,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.table_items import (
+from rewarm.adapters.table.table_items import (
     TableItems,
     from_item,
     is_too_long,

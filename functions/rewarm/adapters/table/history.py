@@ -17,8 +17,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.restores import RESTORE_SECONDS
-from rewarm.adapters.table_items import from_item, key_of, to_attribute, unless_refused
+from rewarm.adapters.table.restores import RESTORE_SECONDS
+from rewarm.adapters.table.table_items import from_item, key_of, to_attribute, unless_refused
 from rewarm.domain.model import Strategy
 from rewarm.domain.time.measured import Likeness, Measured, Phase
 from rewarm.domain.units import iso

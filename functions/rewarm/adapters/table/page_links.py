@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from rewarm.adapters.restores import RESTORE_SECONDS
-from rewarm.adapters.table_items import TableItems
+from rewarm.adapters.table.restores import RESTORE_SECONDS
+from rewarm.adapters.table.table_items import TableItems
 from rewarm.ports.messages import LinkedPage
 
 if TYPE_CHECKING:

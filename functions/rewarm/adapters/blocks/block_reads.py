@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rewarm.adapters.holds import DynamoPace
+from rewarm.adapters.table.holds import DynamoPace
 from rewarm.ports.restores import Pace
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What is kept in the one DynamoDB table."""
