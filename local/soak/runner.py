@@ -10,8 +10,8 @@ from typing import Any
 from local import Json
 from local.aws.region import ApiError
 from local.soak.audit.auditor import Auditor
-from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import FLEET, LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
+from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.attacker import Attacker, attacks
 from local.soak.trouble.fleet_paths import fleet_ended

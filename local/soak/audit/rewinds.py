@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from local import Json
 from local.aws.machines.dataplane import SnapshotImage
-from local.soak.lab.data_plane import Volume
+from local.soak.lab.instances.data_plane import Volume
+from local.soak.lab.instances.undoing import Seed, differing, overlaid, seeds_of
 from local.soak.lab.lab import FastLab
-from local.soak.lab.undoing import Seed, differing, overlaid, seeds_of
 from rewarm.domain.volume.leftovers import EVIDENCE_TAG
 from rewarm.steps.record.bucket import UNDO_LOGS, undo_head_key, undo_log_of, undo_pack_attempt
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from local.soak.lab.execution import Execution
 from local.soak.lab.lab import FastLab
+from local.soak.lab.states.execution import Execution
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 
 VOLUME, RESTORE = "RestoreVolumeStateMachine", "RestoreStateMachine"

@@ -24,9 +24,9 @@ from unittest import mock
 import rewarm
 from local import Json
 from local.soak.lab.endpoints import AtOnce, no_metric
-from local.soak.lab.errors import LAMBDA_SILENT, StateError, lambda_failure, of_lambda
-from local.soak.lab.execution import Execution
 from local.soak.lab.scheduler import Fiber, FiberEnded, Scheduler
+from local.soak.lab.states.errors import LAMBDA_SILENT, StateError, lambda_failure, of_lambda
+from local.soak.lab.states.execution import Execution
 from local.soak.lab.template import DEFAULT_TIMEOUT_SECONDS, FunctionResource, Stack, stack
 from local.soak.lab.transport import Call, Desk, Refusal, Switchboard
 from rewarm import observability

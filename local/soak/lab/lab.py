@@ -20,11 +20,9 @@ from local.aws.clock import ManualClock
 from local.aws.machines.dataplane import SnapshotImage
 from local.aws.region import Region, RegionSettings
 from local.aws.wire.protocol import Protocol
-from local.soak.lab.data_plane import MemoryDataPlane
 from local.soak.lab.endpoints import Objects, Posted, http_event
-from local.soak.lab.execution import Execution
 from local.soak.lab.functions import SWITCHBOARD, Functions, Mishap, lambda_environment
-from local.soak.lab.machines import Machine, StepFunctions
+from local.soak.lab.instances.data_plane import MemoryDataPlane
 from local.soak.lab.objects import Buckets
 from local.soak.lab.permissions import Permissions
 from local.soak.lab.scheduler import Fiber, Future, Scheduler
@@ -37,6 +35,8 @@ from local.soak.lab.services import (
     json_answer,
 )
 from local.soak.lab.services import backend as moto_backend
+from local.soak.lab.states.execution import Execution
+from local.soak.lab.states.machines import Machine, StepFunctions
 from local.soak.lab.tables import Table, Tables
 from local.soak.lab.template import Rule, stack
 from local.soak.lab.transport import Call, Interference, NoInterference, Refusal, Removals

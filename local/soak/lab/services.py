@@ -23,7 +23,7 @@ from werkzeug.exceptions import HTTPException
 
 from local import Json
 from local.aws.region.core import iso
-from local.soak.lab.machines import StepFunctions
+from local.soak.lab.states.machines import StepFunctions
 from local.soak.lab.template import ACCOUNT, REGION, Rule
 from local.soak.lab.transport import Refusal
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from local import Json
-from local.soak.lab.distributed_map import TOO_MANY
 from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
+from local.soak.lab.states.distributed_map import TOO_MANY
 from local.soak.trouble.interrupted_paths import PATHS
 from local.soak.trouble.paths import path, restored
 from rewarm.domain.words.failures import explain

@@ -7,8 +7,8 @@ from typing import Any
 
 from local import Json
 from local.aws.region import FaultRule
-from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, VOLUME, Ending
+from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.paths import FAST_INSTANCE, PATHS, in_state, path, request, restored
 from local.soak.trouble.paths import snapshot as made_snapshot

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from local.aws.machines.dataplane import DataPlaneError
 from local.soak.audit.auditor import Auditor
-from local.soak.lab.agent import Trouble
-from local.soak.lab.applying import APPLY, EXITS
 from local.soak.lab.endings import Ending
+from local.soak.lab.instances.agent import Trouble
+from local.soak.lab.instances.applying import APPLY, EXITS
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import SEED, SETTLED_SECONDS, SWEPT_SECONDS, Result

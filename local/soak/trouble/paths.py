@@ -12,8 +12,8 @@ from typing import Any
 from local import Json
 from local.aws.region import FaultRule
 from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
-from local.soak.lab.execution import stamp
 from local.soak.lab.lab import FastLab
+from local.soak.lab.states.execution import stamp
 
 GIB_BLOCKS = 2_048
 OLD_SECONDS = 3 * 86_400.0

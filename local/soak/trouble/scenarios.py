@@ -8,8 +8,8 @@ from typing import Any
 
 from local import Json
 from local.aws.region import FaultRule, ImageDevice, RegionSettings
-from local.soak.lab.agent import Trouble
 from local.soak.lab.functions import Mishap
+from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.further_trouble import Further
 from local.soak.trouble.machine_rows import ACTS, AGENT_KINDS

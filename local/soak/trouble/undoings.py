@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from local import Json
 from local.aws.region import ApiError
-from local.soak.lab.agent import Trouble
-from local.soak.lab.applying import APPLY, EXITS
 from local.soak.lab.endings import Ending
+from local.soak.lab.instances.agent import Trouble
+from local.soak.lab.instances.applying import APPLY, EXITS
+from local.soak.lab.instances.undoing import overlaid
 from local.soak.lab.lab import FastLab
-from local.soak.lab.undoing import overlaid
 from rewarm.steps.record.bucket import undo_pack_attempt, undo_prefix
 
 BETWEEN = ("written", "deleted", "expired", "cut", "unsnapped")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from local import Json
 from local.aws.region import ApiError, FaultRule
-from local.soak.lab.agent import Trouble
-from local.soak.lab.applying import APPLY, EXITS, restore_of
+from local.soak.lab.instances.agent import Trouble
+from local.soak.lab.instances.applying import APPLY, EXITS, restore_of
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.undoings import HARMLESS, delete_snapshot, draw, write_to
 from rewarm.domain.volume.leftovers import EVIDENCE_TAG, RESTORE_TAG

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from local.aws.region import RegionSettings
-from local.soak.lab.execution import Execution
 from local.soak.lab.lab import FastLab
+from local.soak.lab.states.execution import Execution
 from local.soak.trouble.matrix import SWEPT_SECONDS
 from local.soak.trouble.random_faults import CallFault, RandomFaults
 from local.soak.trouble.scenarios import START

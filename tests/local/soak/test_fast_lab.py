@@ -9,12 +9,12 @@ import pytest
 
 from local.aws.clock import ManualClock
 from local.aws.region import FaultRule
-from local.soak.lab.errors import StateError
-from local.soak.lab.execution import limit
-from local.soak.lab.expressions import QueryError, by_jsonata, evaluate, follow
 from local.soak.lab.lab import FastLab
-from local.soak.lab.machines import Machine, StepFunctions
 from local.soak.lab.scheduler import Fiber, Scheduler
+from local.soak.lab.states.errors import StateError
+from local.soak.lab.states.execution import limit
+from local.soak.lab.states.expressions import QueryError, by_jsonata, evaluate, follow
+from local.soak.lab.states.machines import Machine, StepFunctions
 from local.soak.lab.template import ACCOUNT, REGION
 from local.soak.lab.transport import Call, NoInterference, Refusal
 

@@ -8,9 +8,9 @@ import pytest
 
 from local.aws.region import RegionSettings, VolumeSettings
 from local.soak.audit.auditor import Auditor
-from local.soak.lab.agent import Trouble
-from local.soak.lab.benchmark import BENCHMARK
 from local.soak.lab.endings import RESTORE
+from local.soak.lab.instances.agent import Trouble
+from local.soak.lab.instances.benchmark import BENCHMARK
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import SEED, SWEPT_SECONDS, CallRow, play

@@ -8,7 +8,7 @@ from local.aws.region import FaultRule
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import RESTORE, Ending, ended
 from local.soak.lab.lab import FastLab
-from local.soak.lab.machines import STATUS_CHANGE
+from local.soak.lab.states.machines import STATUS_CHANGE
 from local.soak.trouble.matrix import SWEPT_SECONDS
 from local.soak.trouble.paths import PATHS, request
 from local.soak.trouble.wire_faults import CallFault, Kind

@@ -9,10 +9,10 @@ import pytest
 from local.aws.machines.dataplane import SnapshotImage
 from local.aws.region.snapshots.contents import candidates, differs
 from local.soak.audit.rewinds import RewindAudit
-from local.soak.lab.agent import Trouble
-from local.soak.lab.applying import APPLY
+from local.soak.lab.instances.agent import Trouble
+from local.soak.lab.instances.applying import APPLY
+from local.soak.lab.instances.undoing import overlaid
 from local.soak.lab.lab import FastLab
-from local.soak.lab.undoing import overlaid
 from local.soak.trouble.copy_paths import PATHS
 
 SEED = 4

@@ -19,8 +19,8 @@ from local.aws.region import FastRestoreSettings, Region, RegionSettings, Snapsh
 from local.aws.region.settings import CommandSettings
 from local.aws.wire.protocol import Protocol
 from local.documents import contents
-from local.soak.lab.calibration import FirstTouchModel
-from local.soak.lab.data_plane import MemoryDataPlane
+from local.soak.lab.instances.calibration import FirstTouchModel
+from local.soak.lab.instances.data_plane import MemoryDataPlane
 from local.soak.lab.scheduler import Future, Scheduler
 from local.soak.lab.services import CloudWatch
 from rewarm_cli.calibrate.cloud import Clients, Clock, Cloud, Where

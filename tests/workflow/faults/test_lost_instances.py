@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import RESTORE, VOLUME
-from local.soak.lab.execution import Execution
+from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.lab import FastLab
+from local.soak.lab.states.execution import Execution
 from local.soak.trouble.machine_rows import ACTS
 
 XEN = "c4.large"

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from local.aws.region.faults import FaultRule
-from local.soak.lab.execution import Execution
 from local.soak.lab.lab import FastLab
 from local.soak.lab.scheduler import FiberEnded
+from local.soak.lab.states.execution import Execution
 from local.soak.lab.transport import Call, NoInterference, Refusal
 from rewarm.domain.words.failures import explain
 from tests.support.tree import ROOT

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from local.aws.machines.snapshot_image import compare_files, load_manifest
-from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import ended
+from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.lab import FastLab
 from tests.support.stack.restores import RestoreUser, request_for, texts
 

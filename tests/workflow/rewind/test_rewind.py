@@ -11,10 +11,10 @@ import pytest
 
 from local.aws.region.faults import FaultRule
 from local.soak.audit.rewinds import RewindAudit
-from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import ended
+from local.soak.lab.instances.agent import Trouble
+from local.soak.lab.instances.undoing import differing
 from local.soak.lab.lab import FastLab
-from local.soak.lab.undoing import differing
 from tests.support.stack.restores import Restore, RestoreUser, texts
 from tests.workflow.faults.test_agent_faults import KILL_ALL, on_instance
 

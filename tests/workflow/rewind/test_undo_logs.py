@@ -9,10 +9,10 @@ import pytest
 
 from local.aws.machines.dataplane import SnapshotImage
 from local.soak.audit.rewinds import RewindAudit
-from local.soak.lab.agent import Trouble
 from local.soak.lab.endings import ended
+from local.soak.lab.instances.agent import Trouble
+from local.soak.lab.instances.undoing import differing, overlaid
 from local.soak.lab.lab import FastLab
-from local.soak.lab.undoing import differing, overlaid
 from tests.support.stack.restores import RestoreUser, texts
 from tests.workflow.rewind.test_rewind import Damaged
 from tests.workflow.rewind.test_rewind import damaged as damaged  # noqa: PLC0414  # the fixture

@@ -9,7 +9,7 @@ import pytest
 from local.aws.region import FaultRule
 from local.soak.lab.endings import RESTORE, VOLUME
 from local.soak.lab.lab import FastLab
-from local.soak.lab.machines import Machine
+from local.soak.lab.states.machines import Machine
 from tests.support.stack.restores import PATIENT
 
 LOOPS = {

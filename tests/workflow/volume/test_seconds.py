@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from local.aws.region import RegionSettings
-from local.soak.lab.execution import Execution
 from local.soak.lab.lab import FastLab
+from local.soak.lab.states.execution import Execution
 from local.soak.trouble.fleet_paths import PATHS
 
 Json = dict[str, Any]

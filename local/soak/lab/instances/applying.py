@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES
+from local.soak.lab.instances.undoing import Writing, unwritten_since
 from local.soak.lab.scheduler import Future
-from local.soak.lab.undoing import Writing, unwritten_since
 from rewarm.domain.ready.agent_output import AgentExit
 
 if TYPE_CHECKING:
-    from local.soak.lab.agent import Trouble
-    from local.soak.lab.data_plane import MemoryDataPlane, Volume
+    from local.soak.lab.instances.agent import Trouble
+    from local.soak.lab.instances.data_plane import MemoryDataPlane, Volume
 
 Steps = Generator[Future, Any, Any]
 End = Callable[[int, str, str], None]

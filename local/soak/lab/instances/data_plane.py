@@ -1,7 +1,7 @@
 """A data plane in memory and virtual time: volumes that know which blocks are cold, instances, commands.
 
 No byte exists. A volume knows how many of its written blocks are local, and a command of the warm-up
-document does to it what the real agent would: `local/soak/lab/agent.py`.
+document does to it what the real agent would: `local/soak/lab/instances/agent.py`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from local.aws.machines.dataplane import (
     VolumeLimits,
 )
 from local.aws.region.snapshots.block_lists import block_count
-from local.soak.lab import device_use
-from local.soak.lab.agent import AgentRun, Trouble, given
-from local.soak.lab.applying import APPLY, apply, is_apply
-from local.soak.lab.benchmark import BENCHMARK, COMMAND, benchmark
-from local.soak.lab.calibration import FirstTouchModel, calibrate, is_calibration
+from local.soak.lab.instances import device_use
+from local.soak.lab.instances.agent import AgentRun, Trouble, given
+from local.soak.lab.instances.applying import APPLY, apply, is_apply
+from local.soak.lab.instances.benchmark import BENCHMARK, COMMAND, benchmark
+from local.soak.lab.instances.calibration import FirstTouchModel, calibrate, is_calibration
 from local.soak.lab.scheduler import Process, Scheduler
 
 

@@ -14,13 +14,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from local import Json
-from local.soak.lab.distributed_map import run_map
-from local.soak.lab.errors import StateError, too_large
-from local.soak.lab.expressions import QueryError, evaluate
 from local.soak.lab.scheduler import Future, Process
+from local.soak.lab.states.distributed_map import run_map
+from local.soak.lab.states.errors import StateError, too_large
+from local.soak.lab.states.expressions import QueryError, evaluate
 
 if TYPE_CHECKING:
-    from local.soak.lab.machines import Machine, StepFunctions
+    from local.soak.lab.states.machines import Machine, StepFunctions
 
 Steps = Generator[Future, Any, Any]
 PAYLOAD_BYTES = 262_144

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from local import Json
-from local.soak.lab.errors import START, START_SILENT, TIMEOUT, StateError, of_start
-from local.soak.lab.execution import EVENTS, Execution, Interpreter, Visit, limit, stamp
 from local.soak.lab.objects import Buckets
 from local.soak.lab.scheduler import Fiber, Future, Process, Scheduler
+from local.soak.lab.states.errors import START, START_SILENT, TIMEOUT, StateError, of_start
+from local.soak.lab.states.execution import EVENTS, Execution, Interpreter, Visit, limit, stamp
 from local.soak.lab.transport import Call, Interference
 from rewarm.adapters.executions import execution_arn
 

@@ -19,7 +19,7 @@ from rewarm.domain.ready.agent_output import AgentExit
 from rewarm.domain.volume.extents import Runs, runs_of
 
 if TYPE_CHECKING:
-    from local.soak.lab.data_plane import MemoryDataPlane, Volume
+    from local.soak.lab.instances.data_plane import MemoryDataPlane, Volume
 
 Seed = str | None
 """None for a block that is zeros."""

@@ -17,7 +17,7 @@ from local.aws.machines.dataplane import BLOCK_BYTES
 from local.soak.lab.scheduler import Future
 
 if TYPE_CHECKING:
-    from local.soak.lab.data_plane import MemoryDataPlane, Volume
+    from local.soak.lab.instances.data_plane import MemoryDataPlane, Volume
 
 Steps = Generator[Future, Any, Any]
 PAGE_BYTES, MIB = 4_096, 1_048_576

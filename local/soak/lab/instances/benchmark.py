@@ -14,8 +14,8 @@ from local import Json
 from local.soak.lab.scheduler import Future
 
 if TYPE_CHECKING:
-    from local.soak.lab.agent import Trouble
-    from local.soak.lab.data_plane import MemoryDataPlane, Volume
+    from local.soak.lab.instances.agent import Trouble
+    from local.soak.lab.instances.data_plane import MemoryDataPlane, Volume
 
 Steps = Generator[Future, Any, Any]
 BENCHMARK = "benchmark"

@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from local import Json
-from local.soak.lab.errors import StateError
 from local.soak.lab.scheduler import Future
+from local.soak.lab.states.errors import StateError
 
 if TYPE_CHECKING:
-    from local.soak.lab.execution import Execution, Visit
-    from local.soak.lab.machines import StepFunctions
     from local.soak.lab.objects import Buckets
+    from local.soak.lab.states.execution import Execution, Visit
+    from local.soak.lab.states.machines import StepFunctions
 
 Steps = Generator[Future, Any, Any]
 TOO_MANY = "States.ExceedToleratedFailureThreshold"

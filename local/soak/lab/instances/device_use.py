@@ -10,7 +10,7 @@ from local.soak.lab.scheduler import Future
 from rewarm.domain.ready.agent_output import AgentExit
 
 if TYPE_CHECKING:
-    from local.soak.lab.data_plane import MemoryDataPlane
+    from local.soak.lab.instances.data_plane import MemoryDataPlane
 
 LOOK_SECONDS = 2
 COMMAND = "device-use"

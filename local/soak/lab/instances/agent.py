@@ -18,7 +18,7 @@ from local.soak.lab.scheduler import Future
 from rewarm.domain.ready.agent_output import WRONG_CHECKSUM, AgentExit
 
 if TYPE_CHECKING:
-    from local.soak.lab.data_plane import MemoryDataPlane, Volume
+    from local.soak.lab.instances.data_plane import MemoryDataPlane, Volume
 
 Steps = Generator[Future, Any, Any]
 MIB = 1_048_576

@@ -1,0 +1,1 @@
+"""Instances in virtual time: their volumes, and the documents that run on them."""

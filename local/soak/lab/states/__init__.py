@@ -1,0 +1,1 @@
+"""Step Functions in virtual time."""
