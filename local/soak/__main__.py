@@ -21,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from local.soak.options import REWINDS_OPTION, Options, parse
 from local.soak.runner import Outcome, scenario, soak
 from local.soak.trouble.call_table import call_table
-from local.soak.trouble.statements import UNNEEDED, statements
+from local.soak.trouble.permissions.statements import UNNEEDED, statements
 from rewarm.domain.units import duration_text
 
 

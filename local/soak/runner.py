@@ -14,10 +14,10 @@ from local.soak.lab.endings import FLEET, LONGEST_SECONDS, RESTORE, VOLUME, Endi
 from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.attacker import Attacker, attacks
-from local.soak.trouble.fleet_paths import fleet_ended
 from local.soak.trouble.machine_rows import ACTS
 from local.soak.trouble.matrix import SWEPT_SECONDS
 from local.soak.trouble.outside_hands import outside_hands
+from local.soak.trouble.paths.fleet_paths import fleet_ended
 from local.soak.trouble.scenarios import Plan, Writer
 from local.soak.trouble.volume_user import use
 

@@ -9,7 +9,7 @@ import pytest
 from local import Json
 from local.soak.lab.endings import RESTORE, Ending
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths import awaiting, request, restored
+from local.soak.trouble.paths.paths import awaiting, request, restored
 
 HOUR = 3_600.0
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import CallRow, Recorded, Result, call_rows, play, record
+from local.soak.trouble.paths.fleet_paths import PATHS
 from local.soak.trouble.wire_faults import Kind
 
 NEEDED, OPTIONAL = "needed", "optional"

@@ -12,8 +12,8 @@ from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.benchmark import BENCHMARK
 from local.soak.lab.lab import FastLab
 from local.soak.lab.states.execution import stamp
-from local.soak.trouble.interrupted_paths import whole_instance
-from local.soak.trouble.paths import ALARM, ALARM_ARN, ALARM_CHANGE, ALARM_DETAIL, OLD_SECONDS
+from local.soak.trouble.paths.interrupted_paths import whole_instance
+from local.soak.trouble.paths.paths import ALARM, ALARM_ARN, ALARM_CHANGE, ALARM_DETAIL, OLD_SECONDS
 from local.soak.trouble.random_faults import CallFault
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from local.soak.lab.endings import Ending
 from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.applying import APPLY, EXITS
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import SEED, SETTLED_SECONDS, SWEPT_SECONDS, Result
+from local.soak.trouble.paths.fleet_paths import PATHS
 
 Act = Callable[[FastLab, str, str], None]
 AGENT_KINDS = ("killed", "unreadable", "disk-full", "no-download", "no-progress", "wrong-sha256", "hangs")

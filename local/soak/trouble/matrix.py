@@ -15,8 +15,8 @@ from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import Ending
 from local.soak.lab.functions import Mishap
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.fleet_paths import PATHS
-from local.soak.trouble.permission_use import Use, uses_of
+from local.soak.trouble.paths.fleet_paths import PATHS
+from local.soak.trouble.permissions.permission_use import Use, uses_of
 from local.soak.trouble.wire_faults import PASSING, CallFault, Kind, kinds, refusal_of
 
 Key = tuple[str, str, str]

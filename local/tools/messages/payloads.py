@@ -13,7 +13,7 @@ from typing import Any
 from local import Json
 from local.aws.slack_workspace import SlackWorkspace
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths import request, restored
+from local.soak.trouble.paths.paths import request, restored
 from local.tools.messages.picture import drawn
 from rewarm.adapters.channels.slack_bot import SlackBot, SlackPlace
 

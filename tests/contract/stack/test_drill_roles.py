@@ -10,7 +10,7 @@ from local.aws.permissions.authorizer import ALLOW, Authorizer
 from local.aws.permissions.roles import role_of
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import stack
-from local.soak.trouble.paths import drilled, request, snapshot
+from local.soak.trouble.paths.paths import drilled, request, snapshot
 from tests.contract import repository
 from tests.contract.repository import actions, functions, statements
 from tests.contract.stack.test_state_machines import LAMBDA_TASKS, function_of, functions_of

@@ -7,8 +7,8 @@ import pytest
 from local.soak.lab.lab import FastLab
 from local.soak.runner import scenario
 from local.soak.trouble.attacker import Attacker
-from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import SWEPT_SECONDS
+from local.soak.trouble.paths.fleet_paths import PATHS
 from tests.support.amount import LONG
 
 TAGGINGS = 50

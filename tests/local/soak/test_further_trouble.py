@@ -12,9 +12,9 @@ from local.soak.lab.endings import RESTORE
 from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.benchmark import BENCHMARK
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import SEED, SWEPT_SECONDS, CallRow, play
-from local.soak.trouble.paths import GIB_BLOCKS, request, restored
+from local.soak.trouble.paths.fleet_paths import PATHS
+from local.soak.trouble.paths.paths import GIB_BLOCKS, request, restored
 from local.soak.trouble.wire_faults import CallFault, Kind
 
 LONG_GIB = 16_384

@@ -10,7 +10,7 @@ from local.soak.lab.endings import RESTORE, Ending, ended
 from local.soak.lab.lab import FastLab
 from local.soak.lab.states.machines import STATUS_CHANGE
 from local.soak.trouble.matrix import SWEPT_SECONDS
-from local.soak.trouble.paths import PATHS, request
+from local.soak.trouble.paths.paths import PATHS, request
 from local.soak.trouble.wire_faults import CallFault, Kind
 from rewarm.adapters.channels import messages
 from rewarm.domain.errors import ServiceUnavailableError

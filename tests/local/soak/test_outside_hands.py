@@ -10,11 +10,11 @@ from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import Ending
 from local.soak.lab.lab import ClockSkew, FastLab
 from local.soak.trouble import outside_hands
-from local.soak.trouble.fleet_paths import PATHS
-from local.soak.trouble.interrupted_paths import stop
 from local.soak.trouble.matrix import SWEPT_SECONDS
 from local.soak.trouble.outside_hands import ACTS, OutsideHands
-from local.soak.trouble.paths import FAST_INSTANCE, in_state, request, restored
+from local.soak.trouble.paths.fleet_paths import PATHS
+from local.soak.trouble.paths.interrupted_paths import stop
+from local.soak.trouble.paths.paths import FAST_INSTANCE, in_state, request, restored
 from local.soak.trouble.scenarios import Plan
 
 WARMING = ("Poll Initialization", "Wait For Initialization")

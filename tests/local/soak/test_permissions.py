@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.fleet_paths import PATHS
+from local.soak.trouble.paths.fleet_paths import PATHS
 
 
 def without(lab, source):

@@ -13,7 +13,7 @@ from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.applying import APPLY
 from local.soak.lab.instances.undoing import overlaid
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.copy_paths import PATHS
+from local.soak.trouble.paths.copy_paths import PATHS
 
 SEED = 4
 

@@ -16,9 +16,9 @@ from local.soak.lab.permissions import Permissions
 from local.soak.lab.transport import NoInterference
 from local.soak.options import parse
 from local.soak.runner import Outcome, scenario
-from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import SETTLED_SECONDS
-from local.soak.trouble.paths import request
+from local.soak.trouble.paths.fleet_paths import PATHS
+from local.soak.trouble.paths.paths import request
 from local.soak.trouble.wire_faults import Kind, refusal_of
 from rewarm.adapters.channels.messages import MessageFanOut
 from rewarm.adapters.table.holds import DynamoHolds

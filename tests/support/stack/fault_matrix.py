@@ -12,8 +12,8 @@ from pathlib import Path
 
 from local.soak.trouble import matrix
 from local.soak.trouble.call_table import name_of, need
-from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import CallRow, MishapRow, Recorded, Result
+from local.soak.trouble.paths.fleet_paths import PATHS
 from local.soak.trouble.wire_faults import Kind
 from tests.support.amount import LONG
 

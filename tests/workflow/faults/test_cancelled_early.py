@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from local.soak.lab.endings import RESTORE, VOLUME
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths import request, restored
+from local.soak.trouble.paths.paths import request, restored
 
 AHEAD_SECONDS = 600
 """Of restores that began before."""

@@ -11,7 +11,7 @@ from local import Json
 from local.aws.region import FaultRule
 from local.soak.lab.endings import RESTORE, Ending
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths import ALARM, drilled, in_state
+from local.soak.trouble.paths.paths import ALARM, drilled, in_state
 from tests.support.stack.restores import PATIENT, RestoreUser, unique
 
 pytestmark = pytest.mark.timeout(600)

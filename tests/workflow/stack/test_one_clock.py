@@ -8,7 +8,7 @@ import re
 import pytest
 
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths import request, restored
+from local.soak.trouble.paths.paths import request, restored
 from rewarm.domain.units import elapsed_text
 from rewarm.page import render
 

@@ -8,9 +8,9 @@ import pytest
 
 from local.aws.permissions.authorizer import decide
 from local.soak.lab.template import stack
-from local.soak.trouble.permission_use import Use, exercised, grants, uses_of_scenes
-from local.soak.trouble.statements import UNNEEDED, report
-from local.soak.trouble.unplayed_uses import forbidden, unplayed
+from local.soak.trouble.permissions.permission_use import Use, exercised, grants, uses_of_scenes
+from local.soak.trouble.permissions.statements import UNNEEDED, report
+from local.soak.trouble.permissions.unplayed_uses import forbidden, unplayed
 from tests.contract.repository import template
 
 POLICIES = stack().policies

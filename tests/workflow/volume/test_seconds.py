@@ -17,7 +17,7 @@ import pytest
 from local.aws.region import RegionSettings
 from local.soak.lab.lab import FastLab
 from local.soak.lab.states.execution import Execution
-from local.soak.trouble.fleet_paths import PATHS
+from local.soak.trouble.paths.fleet_paths import PATHS
 
 Json = dict[str, Any]
 MOST_SECONDS = 20.0

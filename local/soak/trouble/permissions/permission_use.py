@@ -1,6 +1,6 @@
 """Which permissions of template.yaml runs use, and which statement each call needs.
 
-`python -m local.soak --statements` takes every statement out once (local/soak/trouble/statements.py).
+`python -m local.soak --statements` takes every statement out once (statements.py).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from local.aws.permissions import roles
 from local.aws.permissions.authorizer import ALLOW, Policies, decide
 from local.aws.permissions.policies import Need, Statement, action_fits, resource_fits
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.permission_scenes import SCENES
+from local.soak.trouble.permissions.permission_scenes import SCENES
 
 SEED = 1
 

@@ -10,8 +10,8 @@ from local.aws.region import FaultRule
 from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, VOLUME, Ending
 from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths import FAST_INSTANCE, PATHS, in_state, path, request, restored
-from local.soak.trouble.paths import snapshot as made_snapshot
+from local.soak.trouble.paths.paths import FAST_INSTANCE, PATHS, in_state, path, request, restored
+from local.soak.trouble.paths.paths import snapshot as made_snapshot
 from local.soak.trouble.volume_user import MOVE_SECONDS, use
 
 __all__ = ["PATHS"]

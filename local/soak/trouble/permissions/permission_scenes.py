@@ -15,8 +15,8 @@ from local.aws.region.resources import ImageDevice
 from local.aws.slack_workspace import SlackWorkspace
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import SLACK
-from local.soak.trouble.interrupted_paths import DEVICE, replacing, whole_instance
-from local.soak.trouble.paths import FAST_INSTANCE, drilled, request, restored, snapshot
+from local.soak.trouble.paths.interrupted_paths import DEVICE, replacing, whole_instance
+from local.soak.trouble.paths.paths import FAST_INSTANCE, drilled, request, restored, snapshot
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 SCENES: dict[str, Callable[[FastLab], None]] = {}

@@ -8,8 +8,8 @@ from local import Json
 from local.soak.lab.endings import Ending
 from local.soak.lab.lab import FastLab
 from local.soak.lab.states.distributed_map import TOO_MANY
-from local.soak.trouble.interrupted_paths import PATHS
-from local.soak.trouble.paths import path, restored
+from local.soak.trouble.paths.interrupted_paths import PATHS
+from local.soak.trouble.paths.paths import path, restored
 from rewarm.domain.words.failures import explain
 
 __all__ = ["PATHS"]

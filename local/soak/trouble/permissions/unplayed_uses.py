@@ -8,7 +8,7 @@ from local.aws.permissions.conditions import Context
 from local.aws.permissions.policies import Need
 from local.aws.permissions.requests import Place
 from local.soak.lab.template import ACCOUNT, REGION, STACK
-from local.soak.trouble.permission_use import Use
+from local.soak.trouble.permissions.permission_use import Use
 
 Call = tuple[str, str, Context] | tuple[str, str]
 _PLACE = Place(ACCOUNT, REGION)

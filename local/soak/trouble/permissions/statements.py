@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 from local.aws.permissions.authorizer import Policies, decide
 from local.soak.lab.template import stack
-from local.soak.trouble.fleet_paths import PATHS
 from local.soak.trouble.matrix import record
-from local.soak.trouble.permission_use import Use, uses_of_scenes, without, witnesses
-from local.soak.trouble.unplayed_uses import forbidden, unplayed
+from local.soak.trouble.paths.fleet_paths import PATHS
+from local.soak.trouble.permissions.permission_use import Use, uses_of_scenes, without, witnesses
+from local.soak.trouble.permissions.unplayed_uses import forbidden, unplayed
 
 UNNEEDED = "nothing needs "
 

@@ -1,0 +1,1 @@
+"""Ways through the state machines, whose calls are the fault matrix."""

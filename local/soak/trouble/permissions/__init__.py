@@ -1,0 +1,1 @@
+"""Which permissions of template.yaml are used, and by what."""
