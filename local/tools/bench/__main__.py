@@ -8,8 +8,9 @@ from typing import Any
 
 from local import ROOT
 from local.aws.machines.dataplane import DataPlaneError
-from local.tools.bench import imports, plans, report
-from local.tools.bench.checks import is_check, run_check, tools_of_check
+from local.tools.bench import report
+from local.tools.bench.checks import imports, plans
+from local.tools.bench.checks.checks import is_check, run_check, tools_of_check
 from local.tools.bench.goals import evaluate
 from local.tools.bench.options import Options, parse
 from local.tools.bench.record import summarise

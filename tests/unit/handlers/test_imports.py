@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from local.tools.bench.imports import environment, handlers
+from local.tools.bench.checks.imports import environment, handlers
 from tests.support.tree import ROOT
 
 ONLY_FOR = {

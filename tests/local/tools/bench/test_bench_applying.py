@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from local.aws.machines.dataplane import DataPlaneError, VolumeLimits
-from local.tools.bench.applying import (
+from local.tools.bench.checks.applying import (
     AGENT,
     COMPARED,
     WRITTEN,

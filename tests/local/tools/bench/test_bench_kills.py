@@ -6,7 +6,7 @@ import pytest
 
 from local.aws.machines.dataplane import DataPlaneError, VolumeLimits
 from local.aws.machines.first_touch_process import FirstTouchSettings
-from local.tools.bench.kills import SHARE_AT_BEGINNING, check_kills, kill_line, kill_volume, moments
+from local.tools.bench.checks.kills import SHARE_AT_BEGINNING, check_kills, kill_line, kill_volume, moments
 from local.tools.bench.specs import ENGINES, THREADS, VolumeSpec
 from local.tools.bench.tools import AGENT
 from tests.local.tools.bench.sessions import session_below

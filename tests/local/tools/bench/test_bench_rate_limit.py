@@ -8,7 +8,14 @@ import pytest
 
 from local import ROOT
 from local.aws.machines.dataplane import DataPlaneError
-from local.tools.bench.rate_limit import RateResult, Rates, Timing, check_rate_limit, rate_line, rates_of
+from local.tools.bench.checks.rate_limit import (
+    RateResult,
+    Rates,
+    Timing,
+    check_rate_limit,
+    rate_line,
+    rates_of,
+)
 from local.tools.bench.session import Session
 from local.tools.bench.specs import MIB, THREADS
 from local.tools.bench.tools import AGENT

@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from local.tools.bench import report
-from local.tools.bench.checks import is_check, tools_of_check
+from local.tools.bench.checks.checks import is_check, tools_of_check
 from local.tools.bench.goals import evaluate
 from local.tools.bench.options import parse
 from local.tools.bench.plot import draw

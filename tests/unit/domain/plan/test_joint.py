@@ -10,7 +10,7 @@ from itertools import groupby
 
 import pytest
 
-from local.tools.bench.plans import DEADLINES, VOLUMES, volumes
+from local.tools.bench.checks.plans import DEADLINES, VOLUMES, volumes
 from rewarm.domain.model import BLOCK_BYTES, GIB, FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
 from rewarm.domain.plan.allocation import allocate
 from rewarm.domain.plan.estimates import Estimate, PlanObjective

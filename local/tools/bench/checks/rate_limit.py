@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from local.aws.machines.dataplane import DataPlaneError
-from local.tools.bench.applying import AGENT, apply_spec, delta_of
+from local.tools.bench.checks.applying import AGENT, apply_spec, delta_of
 from local.tools.bench.cold_volume import ColdVolume, cold_volume
 from local.tools.bench.measure import Running
 from local.tools.bench.session import Session

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from local.tools.bench.applying import SPECS, apply_spec, check_apply
-from local.tools.bench.kills import check_kills, kill_line, kill_volume
+from local.tools.bench.checks.applying import SPECS, apply_spec, check_apply
+from local.tools.bench.checks.kills import check_kills, kill_line, kill_volume
+from local.tools.bench.checks.politeness import check_politeness
+from local.tools.bench.checks.rate_limit import check_rate_limit
 from local.tools.bench.options import Options
-from local.tools.bench.politeness import check_politeness
-from local.tools.bench.rate_limit import check_rate_limit
 from local.tools.bench.session import Session
 from local.tools.bench.specs import ENGINES, FIO_AWS
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from local import Json
 from local.aws.machines.dataplane import BLOCK_BYTES, DataPlaneError
-from local.tools.bench.applying import AGENT, apply_spec, delta_of
+from local.tools.bench.checks.applying import AGENT, apply_spec, delta_of
 from local.tools.bench.cold_volume import ColdVolume, cold_volume
 from local.tools.bench.measure import Running, run
 from local.tools.bench.session import Session

@@ -1,0 +1,1 @@
+"""What `make bench` measures beside the time until a volume is warm."""
