@@ -28,7 +28,6 @@ MORE_FILES = {
     "events": (16, "A schema lies beside its example, and users link to both."),
     "local/aws/emulator/patches": (25, "A module for each thing in which the emulator is not like AWS."),
     "local/aws/first_touch/src": (29, "C has a header beside a source, so a module is two files."),
-    "local/tools/run": (17, "A module for each part of what `make run` shows."),
     "tests/cli": (18, "A module for each group of commands and for each promise of all."),
     "tests/local/aws/emulator": (23, "A module for each patch of the emulator."),
     "tests/local/aws/region": (19, "A module for each kind of resource in the simulated Region."),

@@ -13,11 +13,11 @@ from local.aws.region import RegionSettings
 from local.tools.run.drills import DrillStory
 from local.tools.run.examples import script
 from local.tools.run.lab import Lab
+from local.tools.run.live.view import View
 from local.tools.run.options import Options, parse
 from local.tools.run.rewinds import RewindStory
 from local.tools.run.story import Story, StoryError
 from local.tools.run.verdict import problems, summary
-from local.tools.run.view import View
 from local.tools.signals import STOPPED, stop_by_signals
 from rewarm_cli.api import ApiRefusedError
 

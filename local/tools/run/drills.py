@@ -10,8 +10,8 @@ from urllib.parse import quote
 from local import Json
 from local.aws.host import Host
 from local.tools.run import lab as labs
-from local.tools.run.details import BLOCK_BYTES
 from local.tools.run.lab import ALARM
+from local.tools.run.live.details import BLOCK_BYTES
 from local.tools.run.recording import RestoreRecord
 from local.tools.run.story import REPORTS, Scene, Story
 from local.tools.run.watch import Watch

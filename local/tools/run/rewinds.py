@@ -17,8 +17,8 @@ from local.aws.host import Host
 from local.aws.machines.dataplane import DataPlaneError, SnapshotImage
 from local.aws.machines.instances import link_names
 from local.tools.run import lab as labs
-from local.tools.run.details import BLOCK_BYTES
 from local.tools.run.lab import SOURCE_VOLUME
+from local.tools.run.live.details import BLOCK_BYTES
 from local.tools.run.recording import RestoreRecord
 from local.tools.run.report import write_report
 from local.tools.run.story import REPORTS, Scene, Story, StoryError

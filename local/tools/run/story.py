@@ -13,13 +13,13 @@ from local.aws.host import Host
 from local.aws.machines.dataplane import DataPlaneError
 from local.aws.machines.volumes import PlainVolume
 from local.tools.run import lab as labs
-from local.tools.run.details import BLOCK_BYTES
 from local.tools.run.lab import ALARM, Lab, Source
+from local.tools.run.live.details import BLOCK_BYTES
+from local.tools.run.live.view import View
 from local.tools.run.options import Options
 from local.tools.run.proof import counted, with_files
 from local.tools.run.recording import RestoreRecord, RunRecord
 from local.tools.run.report import write_report
-from local.tools.run.view import View
 from local.tools.run.watch import Watch
 from rewarm.domain.model import Strategy
 from rewarm.domain.units import size_text

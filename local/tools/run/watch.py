@@ -8,8 +8,8 @@ from typing import Protocol
 
 from local import Json
 from local.tools.run.history import end_of, visits
+from local.tools.run.live.view import View
 from local.tools.run.recording import ProgressSample, RestoreRecord, SlackMessage, StateVisit
-from local.tools.run.view import View
 
 HISTORY_SECONDS = 0.3
 PROGRESS_SECONDS = 1.0

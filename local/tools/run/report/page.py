@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from local import Json
 from local.tools.run import wording
-from local.tools.run.details import BLOCK_BYTES, detail
+from local.tools.run.live.details import BLOCK_BYTES, detail
 from local.tools.run.recording import RestoreRecord, RunRecord, StateVisit
 from local.tools.run.report import figures
 from local.tools.run.verdict import problems, restore_problems, strategy, verdict_text

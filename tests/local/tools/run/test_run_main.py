@@ -15,9 +15,9 @@ import pytest
 from local import ROOT
 from local.aws.state_dir import MARKER
 from local.tools.run import __main__ as program
+from local.tools.run.live.view import View
 from local.tools.run.options import Options
 from local.tools.run.story import Story
-from local.tools.run.view import View
 from local.tools.signals import SIGNALS
 
 SMALL = ["--size-gib", "1", "--written-percent", "5", "--skip-second", "--json"]

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from local.tools.run import wording
-from local.tools.run.details import detail
+from local.tools.run.live.details import detail
 from local.tools.run.report import write_report
 from local.tools.run.report.figures import (
     bands,

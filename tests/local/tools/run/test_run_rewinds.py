@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from local.aws.machines.dataplane import BLOCK_BYTES, SnapshotImage
+from local.tools.run.live.view import View
 from local.tools.run.options import Options
 from local.tools.run.recording import RestoreRecord, StateVisit
 from local.tools.run.rewinds import PIECE_BYTES, RewindStory, _pieces
-from local.tools.run.view import View
 
 
 def visit(state: str, at: float, payload: Any) -> StateVisit:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from local.tools.run.live.view import View
 from local.tools.run.recording import ProgressSample, RunRecord, StateVisit
-from local.tools.run.view import View
 from local.tools.run.wording import overhead_text
 from tests.support.values.run_recordings import START, recorded_run, visit
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from local.tools.run import watch
+from local.tools.run.live.view import View
 from local.tools.run.recording import RestoreRecord
-from local.tools.run.view import View
 from local.tools.run.watch import Watch, sample_of
 from tests.local.tools.run.test_run_history import entered, failed, left, succeeded
 from tests.support.values.run_recordings import choose_strategy, poll, slack

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from local.tools.run.details import detail
+from local.tools.run.live.details import detail
 from local.tools.run.recording import StateVisit
 
 

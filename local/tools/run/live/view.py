@@ -13,9 +13,9 @@ from rich.panel import Panel
 from rich.table import Table
 
 from local import Json
-from local.tools.run.bar import ProgressBar
-from local.tools.run.details import detail
-from local.tools.run.loop import Loop
+from local.tools.run.live.bar import ProgressBar
+from local.tools.run.live.details import detail
+from local.tools.run.live.loop import Loop
 from local.tools.run.recording import (
     ProgressSample,
     RestoreRecord,

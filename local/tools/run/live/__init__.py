@@ -1,0 +1,1 @@
+"""What `make run` shows while it runs."""
