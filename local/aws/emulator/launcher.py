@@ -20,13 +20,7 @@ from local.aws.emulator import seam
 from local.aws.emulator.executions import Executions
 from local.aws.emulator.lab_time import Activity
 from local.aws.emulator.lambda_starter import LambdaStarter
-from local.aws.emulator.patches import (
-    compat_addresses,
-    compat_callbacks,
-    compat_child_executions,
-    compat_distributed_map,
-    compat_jsonata_time_limit,
-    compat_lab_time,
+from local.aws.emulator.patches.functions import (
     compat_lambda_code,
     compat_lambda_end,
     compat_lambda_environment,
@@ -34,13 +28,23 @@ from local.aws.emulator.patches import (
     compat_lambda_layers,
     compat_lambda_logs,
     compat_lambda_time,
-    compat_payload_limit,
+)
+from local.aws.emulator.patches.stack import (
+    compat_addresses,
     compat_rest_api_body,
     compat_rule_name,
     compat_secret_ref,
     compat_service_roles,
     compat_simulation,
     compat_ssm_document,
+)
+from local.aws.emulator.patches.states import (
+    compat_callbacks,
+    compat_child_executions,
+    compat_distributed_map,
+    compat_jsonata_time_limit,
+    compat_lab_time,
+    compat_payload_limit,
     compat_start_execution,
     compat_state_timeouts,
     compat_states_metrics,

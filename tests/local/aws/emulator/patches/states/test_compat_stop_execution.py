@@ -1,4 +1,4 @@
-"""StopExecution ends what the execution does (local/aws/emulator/patches/compat_stop_execution.py)."""
+"""StopExecution ends what the execution does (compat_stop_execution.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An invocation's log is what the function wrote in it (local/aws/emulator/patches/compat_lambda_logs.py)."""
+"""An invocation's log is what the function wrote in it (compat_lambda_logs.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Lambda's clock shows lab time (local/aws/emulator/patches/compat_lambda_time.py)."""
+"""A Lambda's clock shows lab time (compat_lambda_time.py)."""
 
 from __future__ import annotations
 

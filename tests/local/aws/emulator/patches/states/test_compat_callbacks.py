@@ -1,4 +1,4 @@
-"""Tasks that wait for a token (local/aws/emulator/patches/compat_callbacks.py)."""
+"""Tasks that wait for a token (compat_callbacks.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from local import state_machines
 from local.aws.clock import LabClock
 from local.aws.emulator.lab_time import Activity
-from local.aws.emulator.patches.compat_callbacks import ASKS_PEOPLE, _Answer
+from local.aws.emulator.patches.states.compat_callbacks import ASKS_PEOPLE, _Answer
 from tests.support.stack.state_machines import create_bucket, create_lambda, create_machine, run, start, wait
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A Succeed state's Output (local/aws/emulator/patches/compat_succeed_output.py)."""
+"""A Succeed state's Output (compat_succeed_output.py)."""
 
 from __future__ import annotations
 

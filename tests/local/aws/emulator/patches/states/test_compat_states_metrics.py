@@ -1,4 +1,4 @@
-"""AWS/States metrics of executions (local/aws/emulator/patches/compat_states_metrics.py)."""
+"""AWS/States metrics of executions (compat_states_metrics.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A failed Lambda reports the class of its exception (local/aws/emulator/patches/compat_lambda_errors.py)."""
+"""A failed Lambda reports the class of its exception (compat_lambda_errors.py)."""
 
 from __future__ import annotations
 

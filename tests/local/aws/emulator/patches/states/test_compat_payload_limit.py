@@ -1,4 +1,4 @@
-"""256 KiB is what a state carries (local/aws/emulator/patches/compat_payload_limit.py)."""
+"""256 KiB is what a state carries (compat_payload_limit.py)."""
 
 from __future__ import annotations
 

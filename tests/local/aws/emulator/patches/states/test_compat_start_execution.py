@@ -1,4 +1,4 @@
-"""StartExecution is idempotent (local/aws/emulator/patches/compat_start_execution.py)."""
+"""StartExecution is idempotent (compat_start_execution.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No Lambda begins while the emulator ends (local/aws/emulator/patches/compat_lambda_end.py)."""
+"""No Lambda begins while the emulator ends (compat_lambda_end.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from local.aws.emulator import seam
-from local.aws.emulator.patches import compat_lambda_end
+from local.aws.emulator.patches.functions import compat_lambda_end
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Time limits of state machines and Tasks (local/aws/emulator/patches/compat_state_timeouts.py)."""
+"""Time limits of state machines and Tasks (compat_state_timeouts.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step Functions and EventBridge run in lab time (local/aws/emulator/patches/compat_lab_time.py)."""
+"""Step Functions and EventBridge run in lab time (compat_lab_time.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local.aws.emulator import seam
-from local.aws.emulator.patches.compat_lab_time import retry_delay_seconds
+from local.aws.emulator.patches.states.compat_lab_time import retry_delay_seconds
 from tests.support.stack.state_machines import create_lambda, invoke_state, run
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A function's code is unpacked once (local/aws/emulator/patches/compat_lambda_code.py)."""
+"""A function's code is unpacked once (compat_lambda_code.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/opt of a Lambda with layers (local/aws/emulator/patches/compat_lambda_layers.py)."""
+"""/opt of a Lambda with layers (compat_lambda_layers.py)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""What is mended in the emulator's Step Functions."""
