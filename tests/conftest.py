@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -23,7 +24,10 @@ models.read_once()
 
 
 def pytest_sessionstart() -> None:
-    """What a killed `make test` left, the next one ends and unmounts."""
+    """Lets tests press Ctrl-C, and ends and unmounts what a killed `make test` has left."""
+    # A shell that runs `make test &` has it ignore Ctrl-C, and tests press it, also for programs they start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if os.geteuid() == 0:
         sweep_killed_machines(Path(tempfile.gettempdir()))
 
