@@ -153,8 +153,7 @@ class _Play:
             yield Ending(f"refused {status}", str(body.get("error", "")), str(body))
 
     def _begun(self) -> set[str]:
-        names = {execution.name for execution in self._lab.executions(RESTORE)}
-        return {name for name in names if not name.startswith(EVENT)}
+        return set(_asked_for(self._lab))
 
     def _arrange(self, number: int, restore_id: str) -> None:
         lab, plan = self._lab, self._plan
@@ -206,9 +205,15 @@ def _fleet_endings(lab: FastLab, plan: Plan) -> list[Ending]:
         lab.api("POST", f"/fleets/{fleet_id}/redrive")
         fleet_ended(lab, fleet_id)
     if plan.cancel_after or plan.stop_after:
-        everyone = dict.fromkeys(range(len(lab.executions(RESTORE))), 0.0)
+        everyone = dict.fromkeys(range(len(_asked_for(lab))), 0.0)
         plan.cancel_after, plan.stop_after = everyone, everyone
-    return [ended(lab, one.name) for one in lab.executions(RESTORE)]
+    return [ended(lab, name) for name in _asked_for(lab)]
+
+
+def _asked_for(lab: FastLab) -> list[str]:
+    """The restores that began, without what an event of an alarm has started."""
+    names = [execution.name for execution in lab.executions(RESTORE)]
+    return [name for name in names if not name.startswith(EVENT)]
 
 
 def _cancel_fleet(lab: FastLab, fleet_id: str) -> None:

@@ -27,7 +27,9 @@ from rewarm.domain.volume.performance import BOOST_TAG
 from rewarm.domain.volume.replacing import REPLACED_TAG
 from rewarm.steps.volume.extras import Lowering
 
-SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 41))]
+OLD_EVENT_BESIDE_A_FLEET = 9237
+LONG_SEEDS = (*range(5, 41), OLD_EVENT_BESIDE_A_FLEET)
+SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.long) for seed in LONG_SEEDS)]
 """Some seventy restores."""
 FLEET_SEED = 23
 UNDONE_SEED = 14
