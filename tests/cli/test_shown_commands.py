@@ -52,7 +52,7 @@ ELSEWHERE = {
     "doctor": "asks AWS; tests/workflow/stack/test_command_line.py runs it on the embedded AWS",
     "dist/rewarm_cli-*.whl": "tests/local/tools/release installs what a release has",
     "--force": "replaces what is installed; tests/local/tools/release installs",
-    "inject": "installs matplotlib, with which tests/cli/test_compare.py draws",
+    "inject": "installs matplotlib, with which tests/cli/commands/test_compare.py draws",
 }
 """Words of commands that are not run here, and why."""
 SAM_READS = """
