@@ -22,7 +22,6 @@ MOST_FILES = 14
 """In a folder, beside `__init__.py`."""
 MORE_FILES = {
     ".": (18, "Tools look for their files at the root; in a work tree of git, .git is one more."),
-    "cli/rewarm_cli/doctor": (15, "A module for each group of findings that `rewarm doctor` prints."),
     "docs": (43, "A page lies beside its pictures, and links from outside lead to it."),
     "events": (16, "A schema lies beside its example, and users link to both."),
     "local/aws/first_touch/src": (29, "C has a header beside a source, so a module is two files."),
