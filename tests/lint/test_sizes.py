@@ -25,7 +25,6 @@ MORE_FILES = {
     "docs": (43, "A page lies beside its pictures, and links from outside lead to it."),
     "events": (16, "A schema lies beside its example, and users link to both."),
     "local/aws/first_touch/src": (29, "C has a header beside a source, so a module is two files."),
-    "tests/unit/handlers": (16, "A module for each handler that does more than call its step."),
     "warmer/src/base": (21, "C has a header beside a source, so a module is two files."),
     "warmer/src/commands": (25, "C has a header beside a source, and each command is a module."),
     "warmer/src/device": (46, "C has a header beside a source, and each system its own source."),
