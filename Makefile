@@ -98,7 +98,7 @@ messages-docs: ## write the pictures of Slack's messages from what the product s
 	@$(PYTHON) -m local.tools.messages
 
 commands-docs: ## write docs/commands.md from the commands' help
-	@PYTHONPATH=cli $(PYTHON) -m rewarm_cli.reference >docs/commands.md
+	@PYTHONPATH=cli $(PYTHON) -m rewarm_cli.clone.reference >docs/commands.md
 
 schemas: ## write the schemas of events/, docs/openapi.json and api.json from the code
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/
@@ -126,7 +126,7 @@ deploy: build ## deploy to the AWS account of your credentials (ARGS="--paramete
 
 undeploy: ## delete the stack from the AWS account of your credentials, and list what stays (ARGS="--stack-name … --yes")
 	@local/setup.sh undeploy >&2
-	@PYTHONPATH=cli $(PYTHON) -m rewarm_cli.undeploy $(ARGS)
+	@PYTHONPATH=cli $(PYTHON) -m rewarm_cli.clone.undeploy $(ARGS)
 
 clean: ## remove what was built and installed
 	@$(MAKE) --no-print-directory -C warmer clean

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from local.aws.host import DEFAULT_IDLE_SPEED, DEFAULT_STATE_DIR, HOST_ERRORS, Host
 from local.aws.region import RegionSettings
-from rewarm_cli.arguments import Parser, region
+from rewarm_cli.clone.arguments import Parser, region
 
 
 def main(arguments: list[str] | None = None) -> int:

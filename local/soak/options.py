@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rewarm_cli.arguments import Parser, named, whole
+from rewarm_cli.clone.arguments import Parser, named, whole
 
 DEFAULT_RESTORES, MOST_RESTORES = 200, 1_000_000
 TABLE_OPTION = "--calls"

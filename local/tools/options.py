@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rewarm_cli.arguments import Parser
+from rewarm_cli.clone.arguments import Parser
 
 
 def add_json_and_state_dir(parser: Parser, state_dir: Path) -> None:

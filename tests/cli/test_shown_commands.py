@@ -27,9 +27,9 @@ from local.tools.run import options as run
 from local.tools.scale import __main__ as scale
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm_cli import main as command_line
-from rewarm_cli import undeploy
 from rewarm_cli.calibrate import cloud
 from rewarm_cli.calibrate import command as calibration
+from rewarm_cli.clone import undeploy
 from rewarm_cli.commands import launch, volumes
 from rewarm_cli.problems import DONE
 from tests.support.commands import launching
@@ -52,7 +52,7 @@ ELSEWHERE = {
     "doctor": "asks AWS; tests/workflow/stack/test_command_line.py runs it on the embedded AWS",
     "dist/rewarm_cli-*.whl": "tests/local/tools/release installs what a release has",
     "--force": "replaces what is installed; tests/local/tools/release installs",
-    "inject": "installs matplotlib, with which tests/cli/test_compare.py draws",
+    "inject": "installs matplotlib, with which tests/cli/commands/test_compare.py draws",
 }
 """Words of commands that are not run here, and why."""
 SAM_READS = """

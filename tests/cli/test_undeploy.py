@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from rewarm_cli.undeploy import DELETED, STILL_THERE, STOPPED, main
+from rewarm_cli.clone.undeploy import DELETED, STILL_THERE, STOPPED, main
 from tests.support.tree import ROOT
 
 REGION = "us-east-1"
@@ -118,4 +118,4 @@ def test_make_runs_it_with_its_options():
         ["make", "--dry-run", "undeploy", "ARGS=--yes"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     assert "local/setup.sh undeploy" in shown
-    assert "-m rewarm_cli.undeploy --yes" in shown
+    assert "-m rewarm_cli.clone.undeploy --yes" in shown

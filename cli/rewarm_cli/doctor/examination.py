@@ -7,20 +7,10 @@ from dataclasses import dataclass, replace
 
 from botocore.exceptions import BotoCoreError
 
-from rewarm_cli.doctor import (
-    clock,
-    identity,
-    instance,
-    keys,
-    network,
-    on_instance,
-    permissions,
-    prices,
-    quotas,
-    snapshots,
-)
+from rewarm_cli.doctor import clock, identity, keys, permissions, prices, quotas, snapshots
 from rewarm_cli.doctor.account import Account, NoAnswerError, Wanted
 from rewarm_cli.doctor.findings import Finding, problem, unknown
+from rewarm_cli.doctor.reach import instance, network, on_instance
 from rewarm_cli.settings import Settings
 
 Check = Callable[[Account], Iterator[Finding]]

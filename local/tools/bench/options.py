@@ -9,7 +9,7 @@ from pathlib import Path
 from local import ROOT
 from local.tools.bench.specs import SPECS, TOOLS, VolumeSpec
 from local.tools.bench.tools import AGENT
-from rewarm_cli.arguments import Parser
+from rewarm_cli.clone.arguments import Parser
 
 QUICK_SHARE = 0.25
 MAX_ROUNDS, MAX_SIZE_GIB = 100, 64.0

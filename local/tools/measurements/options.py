@@ -8,7 +8,7 @@ from pathlib import Path
 from local import ROOT
 from local.tools.measurements.published.states import Scale
 from local.tools.options import add_json_and_state_dir
-from rewarm_cli.arguments import Parser, whole
+from rewarm_cli.clone.arguments import Parser, whole
 
 DEFAULT_STATE_DIR = ROOT / ".local" / "measurements"
 MOST_RESTORES = 1_000

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rewarm.domain.model import Strategy
-from rewarm_cli.arguments import Parser, dollars, named, number, region, whole
+from rewarm_cli.clone.arguments import Parser, dollars, named, number, region, whole
 
 MAX_SIZE_GIB = 65_536
 MAX_DEADLINE_MINUTES = 10_080

@@ -9,7 +9,7 @@ from pathlib import Path
 from local.aws.host import DEFAULT_STATE_DIR
 from local.tools.options import add_json_and_state_dir
 from rewarm.domain.model import Strategy
-from rewarm_cli.arguments import Parser, dollars, region, whole
+from rewarm_cli.clone.arguments import Parser, dollars, region, whole
 
 STRATEGIES = ("auto", *(strategy.value for strategy in Strategy if strategy.makes_volume))
 SCENARIOS = ("restore", "drill", "rewind")

@@ -29,7 +29,7 @@ from local.tools.scale.measure import Listing, ScaleError, as_json, measure_alon
 from local.tools.scale.patterns import PATTERNS, pages
 from local.tools.scale.restores import Shortage, crowd, problems
 from rewarm.domain.model import Strategy
-from rewarm_cli.arguments import Parser, whole
+from rewarm_cli.clone.arguments import Parser, whole
 
 DEFAULT_SIZE_GIB = 16_384
 OF_LISTINGS = ("size_gib", "pattern", "state_dir")

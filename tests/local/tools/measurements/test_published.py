@@ -15,7 +15,7 @@ from local.tools.measurements.published.figures import FIGURES, rows
 from local.tools.measurements.published.page import MOUNTS_PICTURE, PICTURE, Results, write
 from local.tools.measurements.published.run import summary
 from local.tools.measurements.published.states import WAY_MS, Scale, States, slowed
-from tests.cli.test_compare import run
+from tests.cli.commands.test_compare import run
 
 if TYPE_CHECKING:
     from local.aws.host import Host

@@ -24,7 +24,7 @@ from rewarm.domain.model import BLOCK_BYTES, GIB, InitializationStatus, Strategy
 from rewarm.domain.ready.waits import command_signal, signal_of, volume_signal
 from rewarm.steps.warm.poll_initialization import PollInitializationPorts, poll_initialization
 from tests.local.aws.machines.fake_dataplane import FakeDataPlane
-from tests.local.aws.region.readiness_faults import initialized
+from tests.local.aws.region.readiness.readiness_faults import initialized
 from tests.local.aws.region.region_lab import INSTANCE, Lab
 from tests.support.builders import assignment, dispatch, plan, request, warm_result
 from tests.support.fakes import FakeArtifacts, FakeTable

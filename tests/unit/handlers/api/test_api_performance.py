@@ -17,8 +17,8 @@ from tests.support.builders import VOLUME_ID
 from tests.support.fakes import FakeFastRestores
 from tests.support.wired import use
 from tests.support.worlds.performance import CHANGE_ID, ChangeWorld, FakeInventory
+from tests.unit.handlers.api.test_api import event
 from tests.unit.handlers.conftest import Context
-from tests.unit.handlers.test_api import event
 
 Json = dict[str, Any]
 PATH = f"/volumes/{VOLUME_ID}/performance"

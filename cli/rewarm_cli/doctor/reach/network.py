@@ -10,10 +10,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from rewarm_cli.doctor import instance as instances
-from rewarm_cli.doctor import rules
 from rewarm_cli.doctor.account import Account
 from rewarm_cli.doctor.findings import OK, UNKNOWN, Finding, ok, problem, unknown, warning
+from rewarm_cli.doctor.reach import instance as instances
+from rewarm_cli.doctor.reach import rules
 
 Json = dict[str, Any]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rewarm.domain.model import Strategy
-from tests.local.aws.region import readiness_faults as faults
-from tests.local.aws.region.readiness_faults import region
-from tests.local.aws.region.readiness_scenes import BOUND_SECONDS, Scene, follow
+from tests.local.aws.region.readiness import readiness_faults as faults
+from tests.local.aws.region.readiness.readiness_faults import region
+from tests.local.aws.region.readiness.readiness_scenes import BOUND_SECONDS, Scene, follow
 
 RATE, BACKGROUND = Strategy.PROVISIONED_RATE, Strategy.BACKGROUND
 LATE = region(metric_delay_seconds=(180.0, 180.0))

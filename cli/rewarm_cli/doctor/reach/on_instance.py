@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from rewarm_cli import words
-from rewarm_cli.doctor import instance as instances
 from rewarm_cli.doctor.account import Account, NoAnswerError
 from rewarm_cli.doctor.findings import Finding, ok, problem, unknown, warning
+from rewarm_cli.doctor.reach import instance as instances
 
 Json = dict[str, Any]
 

@@ -11,8 +11,8 @@ from rewarm.steps.record.bucket import benchmark_output_key
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 from tests.support.builders import INSTANCE_ID, World
 from tests.support.values.fio_outputs import account, run_text, side
+from tests.unit.handlers.api.test_api import Api
 from tests.unit.handlers.conftest import Context
-from tests.unit.handlers.test_api import Api
 
 WANTED = {"instanceId": INSTANCE_ID, "targets": [{"mount": "/data"}], "patterns": ["upload"]}
 

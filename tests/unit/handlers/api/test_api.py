@@ -29,7 +29,7 @@ from tests.support.wired import use
 from tests.unit.handlers.conftest import Context
 
 Json = dict[str, Any]
-FUNCTIONS = Path(__file__).parents[3] / "functions"
+FUNCTIONS = Path(__file__).parents[4] / "functions"
 PORTS = (
     "snapshots", "instances", "volumes", "artifacts", "fast_restores", "prices", "quotas", "table",
     "executions",

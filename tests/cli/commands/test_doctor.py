@@ -15,8 +15,9 @@ import yaml
 
 from rewarm.adapters import prices as adapter
 from rewarm.adapters import quotas as shipped
-from rewarm_cli.doctor import on_instance, prices, quotas
+from rewarm_cli.doctor import prices, quotas
 from rewarm_cli.doctor.account import Account, Wanted
+from rewarm_cli.doctor.reach import on_instance
 from rewarm_cli.problems import DONE, FAILED, USAGE
 from rewarm_cli.settings import Settings
 from tests.lint.test_powershell import PARSER

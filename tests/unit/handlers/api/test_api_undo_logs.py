@@ -10,8 +10,8 @@ import pytest
 from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts
 from tests.support.builders import World
 from tests.support.worlds.undo_logs import FakeUndoLogs
+from tests.unit.handlers.api.test_api import Api
 from tests.unit.handlers.conftest import Context
-from tests.unit.handlers.test_api import Api
 
 
 @pytest.fixture

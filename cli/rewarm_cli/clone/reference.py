@@ -1,4 +1,4 @@
-"""`python -m rewarm_cli.reference`: docs/commands.md, made of the commands' own help."""
+"""`python -m rewarm_cli.clone.reference`: docs/commands.md, made of the commands' own help."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rewarm_cli import words
-from rewarm_cli.arguments import Parser
+from rewarm_cli.clone.arguments import Parser
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation.type_defs import StackTypeDef
 
 DELETED, STILL_THERE, STOPPED = 0, 1, 130
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SAM = ROOT / ".venv-sam" / "bin" / "sam"
 UNDO_LOGS = "undo/"
 """How keys of undo logs begin (functions/rewarm/steps/record/bucket.py)."""
