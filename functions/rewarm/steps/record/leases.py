@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from rewarm.contracts.base import parsed
 from rewarm.contracts.benchmarks import CalibrationLease, KeptLease
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.units import iso
+from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.proof import CLOCKS_APART
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import History
@@ -28,7 +28,7 @@ def put_lease(calibration_id: str, body: JsonObject, history: History, *, now: d
     before = known_leases(history).get(calibration_id)
     if before is not None and now >= before.started_at + LONGEST:
         raise InvalidRequestError(
-            f"{calibration_id} began {LONGEST} ago; begin another one", field="calibrationId"
+            f"{calibration_id} began over {duration_text(LONGEST.total_seconds())} ago; begin another one", field="calibrationId"
         )
     started_at = before.started_at if before else now
     times = {"startedAt": iso(started_at), "expiresAt": iso(now + LEASE)}

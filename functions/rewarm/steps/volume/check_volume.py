@@ -9,6 +9,7 @@ from rewarm.contracts.base import Contract, StepEvent
 from rewarm.contracts.results import WaitSeconds
 from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import VolumeFailedError, VolumeNotFoundError
+from rewarm.domain.units import elapsed_text
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.restore import stop_if_cancelled
@@ -70,7 +71,8 @@ def check_volume(
     if volume.state not in {"creating", "available", "in-use"}:
         raise VolumeFailedError(f"{event.volume_id} is {volume.state} instead of available")
     if volume.state == "creating" and age is not None and age > CREATION_PATIENCE:
-        raise VolumeFailedError(f"{event.volume_id} is still being created after {age}")
+        so_long = elapsed_text(age.total_seconds())
+        raise VolumeFailedError(f"{event.volume_id} is still being created after {so_long}")
     return CheckVolumeResult(
         available=volume.state != "creating",
         wait_seconds=wait_seconds,
