@@ -98,7 +98,7 @@ class CollateralDamage:
             record = self._records.get(execution.name, {})
             if execution.status not in ENDED_BADLY:
                 continue
-            if stopped_when_ready(execution):
+            if stopped_when_ready(execution, record):
                 if record.get("status") != Status.READY:
                     yield f"{execution.name} was ready when it was stopped, and is {record.get('status')}"
             elif record.get("status") not in FINISHED or not record.get("toldAt"):

@@ -59,12 +59,16 @@ class SentMessages:
     def _of_restores(self) -> Iterator[str]:
         for name, one in self._restores.items():
             counts = {channel: self._failed[channel, name] for channel in self._wanted(name)}
-            if one.status in ("FAILED", "ABORTED", "TIMED_OUT") and not stopped_when_ready(one):
+            if one.status in ("FAILED", "ABORTED", "TIMED_OUT") and not self._is_ready(name):
                 clear = not {(name, FAILED), SWEEPER} & self._troubled
                 clear = clear and not self._outside.may_be_told_twice(name)
                 yield from _wrong(f"the failure of {name}", counts, clear=clear)
             elif any(counts.values()):
                 yield f"{name} is {one.status} and its failure was told by {_names(counts)}"
+
+    def _is_ready(self, name: str) -> bool:
+        """Its volumes have their own messages, which are looked at besides."""
+        return stopped_when_ready(self._restores[name], self._records.get(name, {}))
 
     def _of_others(self) -> Iterator[str]:
         """Each message belongs to a restore that exists, and goes to a channel that the request wants."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from local import Json
 from local.soak.lab.lab import FastLab
 from local.soak.lab.states.execution import Execution
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
@@ -31,10 +32,13 @@ class Ending:
         return self.status if not self.error else f"{self.status} {self.error}"
 
 
-def stopped_when_ready(execution: Execution) -> bool:
-    """Whether the restore was stopped after its report: then it stays ready, and no failure is announced."""
+def stopped_when_ready(execution: Execution, record: Json) -> bool:
+    """Whether the restore was stopped after its report: then it stays ready, and no failure is announced.
+
+    The function of `Report` goes on where the execution is stopped meanwhile, so the record counts, too.
+    """
     reported = any(state == "Report" and answer["verdict"] == "ready" for state, answer in execution.answers)
-    return execution.status == "ABORTED" and reported
+    return execution.status == "ABORTED" and (reported or record.get("status") == "ready")
 
 
 def ended(lab: FastLab, *restore_ids: str) -> Ending:

@@ -258,6 +258,8 @@ def _send(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled
     if record.message_sent_at is not None:
         restore.note_end(Status.CANCELLED if cancelled else Status.FAILED)
         return True
+    if record.status == Status.READY:
+        return True  # The function of `Report` has ended after its execution was stopped.
     if not _is_ours_to_send(restore_id, ports):
         return False
     failure = _failure(record, ending, cancelled=cancelled)

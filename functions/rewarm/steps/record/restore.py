@@ -459,6 +459,10 @@ class RestoreNotes:
             **drill,
         )
 
+    def note_report_of_swept(self, result: ReportResult) -> None:
+        """Where the report is; the sweeper has ended the restore and notes its end."""
+        self._set(reportKey=result.report_key, pageKey=result.page_key)
+
     def note_failed(self, status: Status, failure: Failure, finished_at: datetime) -> None:
         """It failed or was cancelled."""
         self._set(finishedAt=iso(finished_at), failure=failure.to_json(), status=status.value)

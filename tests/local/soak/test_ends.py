@@ -1,0 +1,71 @@
+"""Somebody stops a restore, or cancels a fleet, in the moments in which it ends: people hear of one end."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from local.soak.audit.auditor import Auditor
+from local.soak.lab.endings import RESTORE
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.matrix import SWEPT_SECONDS
+from local.soak.trouble.paths.fleet_paths import fleeted, items
+from local.soak.trouble.paths.paths import request, restored
+from tests.support.amount import LONG
+
+STOPPED = range(200) if LONG else (2, 22, 42, 55)
+CANCELLED = range(200 if LONG else 3)
+LAST_STATES = ("Report", "Report", "Confirm Readiness", "Release Target")
+
+
+@pytest.mark.parametrize("seed", STOPPED)
+def test_a_restore_that_is_stopped_at_its_end_is_ready_or_has_failed_and_not_both(seed: int) -> None:
+    chance = Random(seed)
+    with FastLab(seed) as lab:
+
+        def stop(restore_id: str) -> None:
+            state = chance.choice(LAST_STATES)
+            lab.run(lambda: _is_at(lab, restore_id, state), most_seconds=3_600)
+            lab.pass_time(chance.choice((0, 0.01, 0.1, 0.3)))
+            found = lab.execution(RESTORE, restore_id)
+            if found is not None and found.status == "RUNNING":
+                lab.states.stop(found.arn)
+
+        ending = restored(
+            lab, request(lab, chance.choice(("warm-up-agent", "provisioned-rate"))), during=stop
+        )
+        lab.pass_time(SWEPT_SECONDS)
+        assert Auditor(lab).findings(ending) == []
+
+
+def _is_at(lab: FastLab, restore_id: str, state: str) -> bool:
+    found = lab.execution(RESTORE, restore_id)
+    return found is not None and (found.state == state or found.status != "RUNNING")
+
+
+@pytest.mark.parametrize("seed", CANCELLED)
+def test_a_fleet_that_is_cancelled_at_any_moment_leaves_nobody_untold(seed: int) -> None:
+    """Some wait for an approval, which comes at the same moment."""
+    chance = Random(seed)
+    waits = chance.random() < 0.4
+    seconds = chance.uniform(0, chance.choice((10, 60, 200)))
+    with FastLab(seed) as lab:
+
+        def cancel(fleet_id: str) -> None:
+            _call_after(lab, seconds, "DELETE", f"/fleets/{fleet_id}")
+            if waits:
+                near = max(0, seconds + chance.choice((-0.5, -0.1, 0, 0.1, 0.5)))
+                _call_after(lab, near, "POST", f"/restores/{fleet_id}/approve")
+
+        parts = {"objective": {"approveAboveUsd": 0}} if waits else {}
+        ending = fleeted(lab, items(lab) + items(lab), cancel, **parts)
+        lab.pass_time(SWEPT_SECONDS)
+        assert Auditor(lab).findings(ending) == []
+
+
+def _call_after(lab: FastLab, seconds: float, method: str, path: str) -> None:
+    def call() -> None:
+        lab.begin_api(method, path)
+
+    lab.scheduler.after(seconds, call)
