@@ -28,7 +28,8 @@ def put_lease(calibration_id: str, body: JsonObject, history: History, *, now: d
     before = known_leases(history).get(calibration_id)
     if before is not None and now >= before.started_at + LONGEST:
         raise InvalidRequestError(
-            f"{calibration_id} began over {duration_text(LONGEST.total_seconds())} ago; begin another one", field="calibrationId"
+            f"{calibration_id} began over {duration_text(LONGEST.total_seconds())} ago; begin another one",
+            field="calibrationId",
         )
     started_at = before.started_at if before else now
     times = {"startedAt": iso(started_at), "expiresAt": iso(now + LEASE)}
