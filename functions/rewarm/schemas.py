@@ -128,7 +128,9 @@ class WithoutFieldTitles(GenerateJsonSchema):
 
 def border_schema(model: type[Contract], *, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
     """Returns the schema of one model; `serialization` is for answers, `validation` for requests."""
-    schema = model.model_json_schema(by_alias=True, mode=mode, schema_generator=WithoutFieldTitles)
+    schema = model.model_json_schema(
+        mode=mode, schema_generator=WithoutFieldTitles, union_format="primitive_type_array"
+    )
     return {"$schema": DRAFT, **schema}
 
 

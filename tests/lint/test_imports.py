@@ -107,7 +107,7 @@ FEWEST_LINES = 40
 SMALL_FOR_A_REASON = {
     "ports/messages.py": "no other port speaks to people",
     "ports/prices.py": "no other port is about the account's prices and quotas",
-    "adapters/side_by_side.py": "three adapters use it, and the fast lab replaces its threads",
+    "adapters/blocks/side_by_side.py": "four adapters use it, and the fast lab replaces its threads",
     "restore_page.py": "only functions that draw may import it",
 }
 """Module -> why it stands alone though it is short."""

@@ -30,7 +30,8 @@ from local.soak.lab.states.execution import Execution
 from local.soak.lab.template import DEFAULT_TIMEOUT_SECONDS, FunctionResource, Stack, stack
 from local.soak.lab.transport import Call, Desk, Refusal, Switchboard
 from rewarm import observability
-from rewarm.adapters import artifacts, side_by_side
+from rewarm.adapters import artifacts
+from rewarm.adapters.blocks import side_by_side
 from rewarm.adapters.blocks.snapshot_blocks import REQUESTS_PER_SECOND, Pacer
 
 Handler = Callable[[Any, Any], Any]

@@ -69,7 +69,7 @@ def test_a_state_machine_runs_another_one_only_if_it_may_watch_it():
 
 
 def test_a_presigned_address_may_what_its_signer_may():
-    ending, refused = ending_without("warm-up-agent", "DispatchWarmerFunction 2")
+    ending, refused = ending_without("warm-up-agent", "DispatchWarmerFunction 3")
     assert ending.status == "failed"
     assert refused[0].startswith("s3:GetObject on arn:aws:s3:::rewarm-artifactsbucket/agents/")
 

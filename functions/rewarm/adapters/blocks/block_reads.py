@@ -20,7 +20,7 @@ import zstandard
 from botocore.exceptions import ClientError, IncompleteReadError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.side_by_side import in_order
+from rewarm.adapters.blocks.side_by_side import in_order
 from rewarm.domain.blocks.packs import PackedBlock, block_length
 from rewarm.domain.blocks.shards import ChangedBlock, ReadRates
 from rewarm.domain.errors import BlockDamagedError, ServiceUnavailableError, ThrottledError

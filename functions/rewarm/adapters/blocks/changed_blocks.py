@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rewarm.adapters.aws_errors import naming_errors
+from rewarm.adapters.blocks.side_by_side import in_order
 from rewarm.adapters.blocks.snapshot_blocks import (
     PAGE_BLOCKS,
     REQUESTS_PER_SECOND,
@@ -20,7 +21,6 @@ from rewarm.adapters.blocks.snapshot_blocks import (
     Pacer,
     patiently,
 )
-from rewarm.adapters.side_by_side import in_order
 from rewarm.domain.blocks.shards import ChangedBlock, ChangedPage, ListedRange, ReadRates
 from rewarm.domain.errors import RestoreError, SnapshotNotUsableError
 from rewarm.domain.model import BLOCK_BYTES

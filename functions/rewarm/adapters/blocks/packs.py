@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 
 from rewarm.adapters.artifacts import UPLOAD, TextReader
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.side_by_side import in_order
+from rewarm.adapters.blocks.side_by_side import in_order
 from rewarm.domain.blocks.packs import HEAD_BYTES, PackFacts, PackIndex, index_length, pack_index
 from rewarm.domain.errors import BlockDamagedError
 from rewarm.domain.units import iso

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rewarm.adapters.aws_errors import naming_errors
-from rewarm.adapters.side_by_side import in_order
+from rewarm.adapters.blocks.side_by_side import in_order
 from rewarm.domain.errors import (
     RequestRefusedError,
     ServiceUnavailableError,
