@@ -1,12 +1,15 @@
-"""Answers the REST API: restores, plans and runbooks. What the routes do is in steps/."""
+"""Answers the REST API: restores, plans and runbooks. What the routes do is in steps/.
+
+A route imports its step, and makes its ports, when it is asked first: a cold start answers one route.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -24,11 +27,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from rewarm import wiring
 from rewarm.adapters import clients
-from rewarm.contracts.answers import ApprovalQuery, RestoreQuery
 from rewarm.contracts.base import parsed
-from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.domain import errors
-from rewarm.domain.fleets import FLEET_PREFIX
 from rewarm.domain.units import shown
 from rewarm.handlers.api_others import fleet_ports, router
 from rewarm.handlers.http import (
@@ -45,26 +45,17 @@ from rewarm.handlers.http import (
 )
 from rewarm.observability import count, logger, tracer
 from rewarm.ports import JsonObject
-from rewarm.ports.prices import Prices
 from rewarm.runtime import filled
-from rewarm.steps.fleet.plan_fleet import PlanFleetPorts, plan_fleet
-from rewarm.steps.fleet.routes import fleet_id_of, start_fleet
-from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
-from rewarm.steps.record.learned_times import get_calibration, put_calibration
-from rewarm.steps.record.leases import put_lease
-from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
-from rewarm.steps.request.listing import list_restores, list_runbooks
-from rewarm.steps.request.routes import (
-    GetRestorePorts,
-    StartRestorePorts,
-    cancel_restore,
-    get_restore,
-    restore_id_of,
-    start_restore,
-)
-from rewarm.steps.request.runbooks import delete_runbook, get_runbook, put_runbook
-from rewarm.steps.select.admission import Keeper
 from rewarm.wiring import now, pause
+
+if TYPE_CHECKING:
+    from rewarm.contracts.plans import PlanResult
+    from rewarm.ports.prices import Prices
+    from rewarm.ports.restores import History, RestoreTable
+    from rewarm.steps.fleet.plan_fleet import PlanFleetPorts
+    from rewarm.steps.plan.plan_restore import PlanRestorePorts
+    from rewarm.steps.request.approval import ApproveRestorePorts
+    from rewarm.steps.request.routes import GetRestorePorts, StartRestorePorts
 
 IDEMPOTENCY_SECONDS = 86_400
 STATUS_CODES: dict[type[errors.RestoreError], int] = {
@@ -107,31 +98,52 @@ APPROVE_ROUTE = "POST /restores/{restoreId}/approve"
 """The route of the API for tokens in template.yaml; only it requires the scope `approve`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Ports(GetRestorePorts, ApproveRestorePorts):
-    """The ports of the routes that need no EC2."""
+@cache
+def _show_ports() -> GetRestorePorts:
+    """Those of routes that need no EC2."""
+    from rewarm.steps.request.routes import GetRestorePorts
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Ec2Ports(StartRestorePorts, PlanRestorePorts, PlanFleetPorts):
-    """The ports of the routes that start or plan restores."""
-
-
-_PORTS = filled(_Ports)
-_HISTORY = wiring.history()
+    return filled(GetRestorePorts)
 
 
 @cache
-def _ec2_ports() -> _Ec2Ports:
-    """Made at the first use, so that routes that only show restores do not wait for EC2's client."""
-    return filled(
-        _Ec2Ports,
-        artifacts=_PORTS.artifacts,
-        table=_PORTS.table,
-        history=_HISTORY,
-        prices=_prices(),
-        keeper=Keeper(wiring.holds(), wiring.table(), wiring.settings.limits, wiring.witness()),
-    )
+def _approval_ports() -> ApproveRestorePorts:
+    from rewarm.steps.request.approval import ApproveRestorePorts
+
+    return filled(ApproveRestorePorts)
+
+
+@cache
+def _start_ports() -> StartRestorePorts:
+    from rewarm.steps.request.routes import StartRestorePorts
+    from rewarm.steps.select.admission import Keeper
+
+    keeper = Keeper(wiring.holds(), wiring.table(), wiring.settings.limits, wiring.witness())
+    return filled(StartRestorePorts, keeper=keeper)
+
+
+@cache
+def _plan_ports() -> PlanRestorePorts:
+    from rewarm.steps.plan.plan_restore import PlanRestorePorts
+
+    return filled(PlanRestorePorts, history=_history(), prices=_prices())
+
+
+@cache
+def _fleet_plan_ports() -> PlanFleetPorts:
+    from rewarm.steps.fleet.plan_fleet import PlanFleetPorts
+
+    return filled(PlanFleetPorts, history=_history(), prices=_prices())
+
+
+@cache
+def _table() -> RestoreTable:
+    return wiring.table()
+
+
+@cache
+def _history() -> History:
+    return wiring.history()
 
 
 @cache
@@ -171,6 +183,8 @@ def _start_restore() -> tuple[JsonObject, int]:
 
 @app.post("/fleets")
 def _start_fleet() -> tuple[JsonObject, int]:
+    from rewarm.domain.fleets import FLEET_PREFIX
+
     body, key = _body(), _key()
     if key is None:
         return _fleet_started(body, f"{FLEET_PREFIX}{uuid4().hex[:16]}"), 202
@@ -191,13 +205,17 @@ def _key() -> str | None:
     key_prefix="start",
 )
 def _started_once(call: JsonObject) -> JsonObject:
+    from rewarm.steps.request.routes import restore_id_of
+
     window = timedelta(seconds=IDEMPOTENCY_SECONDS)
-    return _started(call["body"], restore_id_of(call, table=_PORTS.table, now=now(), window=window))
+    return _started(call["body"], restore_id_of(call, table=_table(), now=now(), window=window))
 
 
 def _started(body: JsonObject, restore_id: str) -> JsonObject:
+    from rewarm.steps.request.routes import start_restore
+
     logger.append_keys(restore_id=restore_id)
-    started = start_restore(body, restore_id=restore_id, now=now(), ports=_ec2_ports())
+    started = start_restore(body, restore_id=restore_id, now=now(), ports=_start_ports())
     count("RestoresStarted", trigger="api")
     return started
 
@@ -210,10 +228,14 @@ def _started(body: JsonObject, restore_id: str) -> JsonObject:
 )
 def _fleet_started_once(call: JsonObject) -> JsonObject:
     """The id follows from the call, so that a retried call starts nothing twice."""
+    from rewarm.steps.fleet.routes import fleet_id_of
+
     return _fleet_started(call["body"], fleet_id_of(call))
 
 
 def _fleet_started(body: JsonObject, fleet_id: str) -> JsonObject:
+    from rewarm.steps.fleet.routes import start_fleet
+
     logger.append_keys(restore_id=fleet_id)
     started = start_fleet(body, fleet_id=fleet_id, now=now(), ports=fleet_ports())
     count("FleetsStarted")
@@ -222,6 +244,9 @@ def _fleet_started(body: JsonObject, fleet_id: str) -> JsonObject:
 
 @app.post("/plans")
 def _plan_restore() -> Response[str]:
+    from rewarm.contracts.plans import PICTURES
+    from rewarm.steps.plan.plan_restore import plan_restore
+
     event = app.current_event
     kind = preferred(",".join(event.multi_value_headers.get("accept") or []), (JSON, SVG))
     if kind is None:
@@ -237,7 +262,7 @@ def _plan_restore() -> Response[str]:
         _body(),
         restore_id=plan_id,
         now=now(),
-        ports=_ec2_ports(),
+        ports=_plan_ports(),
         has_time=lambda: app.lambda_context.get_remaining_time_in_millis() > ANSWER_NEEDS_MILLIS,
     )
     body = _drawn(result, drawn) if kind == SVG else json.dumps(result.to_json())
@@ -246,28 +271,35 @@ def _plan_restore() -> Response[str]:
 
 def _drawn(result: PlanResult, name: str) -> str:
     # matplotlib takes seconds to load, so only requests for a picture wait for it.
-    from rewarm.charts.pictures import picture  # noqa: PLC0415
+    from rewarm.charts.pictures import picture
 
     return picture(result, name)
 
 
 @app.post("/fleets/plans")
 def _plan_fleet() -> JsonObject:
-    return plan_fleet(_body(), now=now(), ports=_ec2_ports()).to_json()
+    from rewarm.steps.fleet.plan_fleet import plan_fleet
+
+    return plan_fleet(_body(), now=now(), ports=_fleet_plan_ports()).to_json()
 
 
 @app.get("/restores")
 def _list_restores() -> JsonObject:
-    return list_restores(query(app.current_event), _PORTS.table)
+    from rewarm.steps.request.listing import list_restores
+
+    return list_restores(query(app.current_event), _table())
 
 
 @app.get("/restores/<restore_id>")
 def _get_restore(restore_id: str) -> JsonObject:
+    from rewarm.contracts.answers import RestoreQuery
+    from rewarm.steps.request.routes import get_restore
+
     asked = parsed(RestoreQuery, query(app.current_event))
     last_look = now() + timedelta(seconds=asked.wait)
     while True:
         is_last = now() >= last_look
-        found = get_restore(restore_id, _PORTS, known=None if is_last else asked.version, now=now())
+        found = get_restore(restore_id, _show_ports(), known=None if is_last else asked.version, now=now())
         if found is not None:
             return found
         pause(LOOK_SECONDS)
@@ -275,52 +307,73 @@ def _get_restore(restore_id: str) -> JsonObject:
 
 @app.delete("/restores/<restore_id>")
 def _cancel_restore(restore_id: str) -> tuple[JsonObject, int]:
-    return cancel_restore(restore_id, _PORTS), 202
+    from rewarm.steps.request.routes import cancel_restore
+
+    return cancel_restore(restore_id, _approval_ports()), 202
 
 
 @app.post("/restores/<restore_id>/approve")
 def _approve_restore(restore_id: str) -> tuple[JsonObject, int]:
+    from rewarm.contracts.answers import ApprovalQuery
+    from rewarm.steps.request.approval import approve_restore
+
     asked = parsed(ApprovalQuery, query(app.current_event))
     stop_other_routes(app.current_event, APPROVE_ROUTE)
     by = caller(app.current_event)
-    return approve_restore(restore_id, by=by, now=now(), ports=_PORTS, asked_at=asked.asked_at), 202
+    return approve_restore(
+        restore_id, by=by, now=now(), ports=_approval_ports(), asked_at=asked.asked_at
+    ), 202
 
 
 @app.get("/runbooks")
 def _list_runbooks() -> JsonObject:
-    return list_runbooks(query(app.current_event), _PORTS.table)
+    from rewarm.steps.request.listing import list_runbooks
+
+    return list_runbooks(query(app.current_event), _table())
 
 
 @app.put("/runbooks/<alarm_name>")
 def _put_runbook(alarm_name: str) -> JsonObject:
+    from rewarm.steps.request.runbooks import put_runbook
+
     prefix = wiring.settings.alarm_name_prefix
-    return put_runbook(unquote(alarm_name), _body(), prefix=prefix, table=_PORTS.table)
+    return put_runbook(unquote(alarm_name), _body(), prefix=prefix, table=_table())
 
 
 @app.get("/runbooks/<alarm_name>")
 def _get_runbook(alarm_name: str) -> JsonObject:
-    return get_runbook(unquote(alarm_name), table=_PORTS.table, history=_HISTORY)
+    from rewarm.steps.request.runbooks import get_runbook
+
+    return get_runbook(unquote(alarm_name), table=_table(), history=_history())
 
 
 @app.delete("/runbooks/<alarm_name>")
 def _delete_runbook(alarm_name: str) -> JsonObject:
-    return delete_runbook(unquote(alarm_name), table=_PORTS.table)
+    from rewarm.steps.request.runbooks import delete_runbook
+
+    return delete_runbook(unquote(alarm_name), table=_table())
 
 
 @app.put("/calibration")
 def _put_calibration() -> JsonObject:
-    return put_calibration(_body(), _HISTORY, now=now()).to_json()
+    from rewarm.steps.record.learned_times import put_calibration
+
+    return put_calibration(_body(), _history(), now=now()).to_json()
 
 
 @app.get("/calibration")
 def _get_calibration() -> JsonObject:
+    from rewarm.steps.record.learned_times import get_calibration
+
     book = _prices().book(now=now())
-    return get_calibration(_HISTORY, book, stack=wiring.settings.stack_name).to_json()
+    return get_calibration(_history(), book, stack=wiring.settings.stack_name).to_json()
 
 
 @app.put("/calibrations/<calibration_id>")
 def _put_lease(calibration_id: str) -> JsonObject:
-    return put_lease(calibration_id, _body(), _HISTORY, now=now()).to_json()
+    from rewarm.steps.record.leases import put_lease
+
+    return put_lease(calibration_id, _body(), _history(), now=now()).to_json()
 
 
 @app.exception_handler(errors.RestoreError)  # type: ignore[untyped-decorator]

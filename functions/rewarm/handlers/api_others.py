@@ -1,11 +1,12 @@
 """Routes of fleets, of volumes' performance, of benchmarks and of undo logs; handlers/api.py includes them.
 
-Their ports are made at the first use, because only these routes need them.
+As in api.py, a route imports its step, and makes its ports, when it is asked first.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from aws_lambda_powertools.event_handler.api_gateway import Router
@@ -15,17 +16,13 @@ from rewarm.handlers.http import json_body, query
 from rewarm.observability import count, logger
 from rewarm.ports import JsonObject
 from rewarm.runtime import filled
-from rewarm.steps.fleet.routes import FleetPorts, cancel_fleet, get_fleet, redrive_fleet
-from rewarm.steps.performance.routes import (
-    StartPerformanceChangePorts,
-    get_performance,
-    start_performance_change,
-)
-from rewarm.steps.request.listing import list_fleets
-from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts, delete_undo_log, list_undo_logs
-from rewarm.steps.verify.benchmarks import get_benchmark
-from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
 from rewarm.wiring import now
+
+if TYPE_CHECKING:
+    from rewarm.steps.fleet.routes import FleetPorts
+    from rewarm.steps.performance.routes import StartPerformanceChangePorts
+    from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts
+    from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 
 router = Router()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
 
@@ -33,48 +30,66 @@ router = Router()  # type: ignore[no-untyped-call]  # Powertools leaves it untyp
 @cache
 def fleet_ports() -> FleetPorts:
     """What POST /fleets takes as well."""
+    from rewarm.steps.fleet.routes import FleetPorts
+
     return filled(FleetPorts)
 
 
 @cache
 def _changes() -> StartPerformanceChangePorts:
+    from rewarm.steps.performance.routes import StartPerformanceChangePorts
+
     return filled(StartPerformanceChangePorts)
 
 
 @cache
 def _benchmarks() -> BenchmarkPorts:
+    from rewarm.steps.verify.start_benchmark import BenchmarkPorts
+
     return filled(BenchmarkPorts)
 
 
 @cache
 def _undo_logs() -> DeleteUndoLogPorts:
+    from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts
+
     return filled(DeleteUndoLogPorts)
 
 
 @router.get("/fleets")
 def _list_fleets() -> JsonObject:
+    from rewarm.steps.request.listing import list_fleets
+
     return list_fleets(query(APIGatewayProxyEvent(router.current_event.raw_event)), fleet_ports().table)
 
 
 @router.get("/fleets/<fleet_id>")
 def _get_fleet(fleet_id: str) -> JsonObject:
+    from rewarm.steps.fleet.routes import get_fleet
+
     return get_fleet(fleet_id, now=now(), ports=fleet_ports())
 
 
 @router.delete("/fleets/<fleet_id>")
 def _cancel_fleet(fleet_id: str) -> tuple[JsonObject, int]:
+    from rewarm.steps.fleet.routes import cancel_fleet
+
     logger.append_keys(restore_id=fleet_id)
     return cancel_fleet(fleet_id, fleet_ports()), 202
 
 
 @router.post("/fleets/<fleet_id>/redrive")
 def _redrive_fleet(fleet_id: str) -> tuple[JsonObject, int]:
+    from rewarm.steps.fleet.routes import redrive_fleet
+
     logger.append_keys(restore_id=fleet_id)
     return redrive_fleet(fleet_id, now=now(), ports=fleet_ports()), 202
 
 
 @router.post("/volumes/<volume_id>/performance")
 def _change_performance(volume_id: str) -> tuple[JsonObject, int]:
+    from rewarm.steps.performance.routes import start_performance_change
+
     # A repeated request finds the first one's change in EC2, so no key is needed.
     change_id = f"performance-{uuid4().hex[:16]}"
     logger.append_keys(restore_id=change_id, volume_id=volume_id)
@@ -86,11 +101,15 @@ def _change_performance(volume_id: str) -> tuple[JsonObject, int]:
 
 @router.get("/volumes/<volume_id>/performance")
 def _get_performance(volume_id: str) -> JsonObject:
+    from rewarm.steps.performance.routes import get_performance
+
     return get_performance(volume_id, now=now(), ports=_changes())
 
 
 @router.post("/benchmarks")
 def _start_benchmark() -> tuple[JsonObject, int]:
+    from rewarm.steps.verify.start_benchmark import start_benchmark
+
     return start_benchmark(
         json_body(router.current_event),
         benchmark_id=f"benchmark-{uuid4().hex[:16]}",
@@ -101,14 +120,20 @@ def _start_benchmark() -> tuple[JsonObject, int]:
 
 @router.get("/benchmarks/<benchmark_id>")
 def _get_benchmark(benchmark_id: str) -> JsonObject:
+    from rewarm.steps.verify.benchmarks import get_benchmark
+
     return get_benchmark(benchmark_id, now=now(), ports=_benchmarks())
 
 
 @router.get("/undo-logs")
 def _list_undo_logs() -> JsonObject:
+    from rewarm.steps.rewind.undo_logs import list_undo_logs
+
     return list_undo_logs(_undo_logs())
 
 
 @router.delete("/undo-logs/<restore_id>")
 def _delete_undo_log(restore_id: str) -> JsonObject:
+    from rewarm.steps.rewind.undo_logs import delete_undo_log
+
     return delete_undo_log(restore_id, _undo_logs())

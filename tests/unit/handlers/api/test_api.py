@@ -23,6 +23,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from rewarm.domain import errors
 from rewarm.openapi import document
+from rewarm.steps.request import routes
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE, World
 from tests.support.tree import ROOT
 from tests.support.wired import use
@@ -227,7 +228,7 @@ class TestStart:
         def broken(*_: Any, **__: Any) -> Json:
             raise KeyError("bug")
 
-        monkeypatch.setattr(api.module, "start_restore", broken)
+        monkeypatch.setattr(routes, "start_restore", broken)
         with pytest.raises(KeyError):
             api.call("POST", "/restores", TO_INSTANCE)
 
@@ -258,14 +259,14 @@ class TestIdempotency:
         assert answer["field"] == "Idempotency-Key"
 
     def test_a_refused_request_may_be_sent_again(self, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-        real = api.module.start_restore
+        real = routes.start_restore
 
         def throttled(*_: Any, **__: Any) -> Json:
             raise errors.ThrottledError("slow down")
 
-        monkeypatch.setattr(api.module, "start_restore", throttled)
+        monkeypatch.setattr(routes, "start_restore", throttled)
         assert api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="k1")[0] == 429
-        monkeypatch.setattr(api.module, "start_restore", real)
+        monkeypatch.setattr(routes, "start_restore", real)
         assert api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="k1")[0] == 202
 
     def test_a_lost_answer_starts_nothing_twice(self, api: Api, fresh: Callable[[str], ModuleType]) -> None:
@@ -516,7 +517,7 @@ class TestErrors:
         def refuse(*_: Any, **__: Any) -> Json:
             raise error("because", field="target.device")
 
-        monkeypatch.setattr(api.module, "start_restore", refuse)
+        monkeypatch.setattr(routes, "start_restore", refuse)
         found, answer = api.call("POST", "/restores", TO_INSTANCE)
         assert found == status
         fault = {"field": "target.device", "found": None, "allowed": None, "message": "because"}
@@ -717,10 +718,10 @@ def test_the_ports_of_ec2_are_made_by_the_first_route_that_needs_them(
     fresh: Callable[[str], ModuleType], context: Context
 ) -> None:
     """Whoever looks at a restore in a cold start does not wait for EC2's client."""
-    routes, module = fresh("api_others"), fresh("api")
+    others, module = fresh("api_others"), fresh("api")
     api = Api(module, World(), context)
     assert api.call("GET", "/restores/restore-1")[0] == 404
-    late = (module._ec2_ports, module._prices, routes._changes, routes._benchmarks)
-    assert [ports.cache_info().currsize for ports in late] == [0, 0, 0, 0]
+    late = (module._start_ports, module._plan_ports, module._prices, others._changes, others._benchmarks)
+    assert [ports.cache_info().currsize for ports in late] == [0, 0, 0, 0, 0]
     assert api.call("POST", "/plans", {})[0] == 400
-    assert module._ec2_ports.cache_info().currsize == 1
+    assert module._plan_ports.cache_info().currsize == 1

@@ -244,7 +244,7 @@ def test_what_is_signed_and_no_click_does_nothing(team: Team, body: str) -> None
 def test_only_who_may_can_click(
     team: Team, monkeypatch: pytest.MonkeyPatch, clickers: Clickers, changes: Json
 ) -> None:
-    monkeypatch.setattr(team._module, "_CLICKERS", clickers)
+    monkeypatch.setattr(team._module, "_clickers", lambda: clickers)
     for name in ("approve", "cancel"):
         assert team.press(name, **changes) == 200
     assert "cancelRequested" not in team.record
@@ -255,7 +255,7 @@ def test_only_who_may_can_click(
 
 def test_who_is_listed_may_click(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
     allowed = Clickers(team_id=team.slack.team, user_ids=["U0BOB", "U0ANN"])
-    monkeypatch.setattr(team._module, "_CLICKERS", allowed)
+    monkeypatch.setattr(team._module, "_clickers", lambda: allowed)
     team.press("approve")
     assert team.record["approval"]["approvedAt"]
 
@@ -277,7 +277,7 @@ def test_a_signing_secret_that_was_emptied_signs_nothing() -> None:
 
 
 def test_without_an_app_the_route_is_not_there(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(team._module, "_SLACK", None)
+    monkeypatch.setattr(team._module, "_slack", lambda: None)
     assert team.press("cancel") == 404
 
 
