@@ -1,7 +1,5 @@
 """What the routes take in their addresses, and what they answer; and the one form of their errors."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any, Literal, get_args
 

@@ -3,10 +3,8 @@
 Also a calibration: what `rewarm calibrate` measured, without anything that names an account or its things.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     ConfigDict,
@@ -174,7 +172,7 @@ class MeasuredFigure(Contract):
     observations: Annotated[StrictInt, Field(ge=1, le=1_000_000)]
 
     @model_validator(mode="after")
-    def _in_order(self) -> MeasuredFigure:
+    def _in_order(self) -> Self:
         if not self.low <= self.value <= self.high:
             raise PydanticCustomError("out_of_order", "low, value and high are out of order")
         return self

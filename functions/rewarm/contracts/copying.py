@@ -1,7 +1,5 @@
 """What the state machine copy-blocks takes and answers, and the events of its states."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

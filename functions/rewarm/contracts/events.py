@@ -3,8 +3,6 @@
 ReplaceResult stands here because the next ReplaceEvent brings it back.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What a fleet is made of: an instance, an image, a recovery point, a tag query or a list."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """POST /fleets: many volumes by one request, what its routes answer, and the events of its states."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

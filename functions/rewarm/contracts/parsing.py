@@ -1,7 +1,5 @@
 """From any JSON to a RestoreRequest, with what its fields may not be together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pydantic.alias_generators import to_camel

@@ -1,7 +1,5 @@
 """A change of a volume's performance on its own: the request, and the steps of `change-performance`."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictInt

@@ -1,7 +1,5 @@
 """What POST /plans answers: each volume's plan, the facts behind it, and what other deadlines cost."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """RestoreRequest: the one truth for the API, the events, the schedules and the runbooks."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """What each step answers to the state machines."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Annotated, Literal
 

@@ -1,9 +1,7 @@
 """What the state `Rewind` takes and answers, and what undo logs are."""
 
-from __future__ import annotations
-
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -31,9 +29,9 @@ class BlockCounts(Contract):
     list_calls: int = 0
     seconds: float = 0.0
 
-    def plus(self, copied: JoinPartsResult) -> BlockCounts:
+    def plus(self, copied: JoinPartsResult) -> Self:
         """With one more part of the manifest."""
-        return BlockCounts(**{name: value + getattr(copied, name) for name, value in self})
+        return type(self)(**{name: value + getattr(copied, name) for name, value in self})
 
 
 class BlocksWritten(Contract):
@@ -47,9 +45,9 @@ class BlocksWritten(Contract):
         list[tuple[int, int]], Field(description="Some of them: first block and count.", max_length=5)
     ] = []
 
-    def plus(self, other: BlocksWritten) -> BlocksWritten:
+    def plus(self, other: Self) -> Self:
         """With those of another attempt."""
-        return BlocksWritten(
+        return type(self)(
             blocks=self.blocks + other.blocks,
             is_exact=self.is_exact and other.is_exact,
             runs=[*self.runs, *(run for run in other.runs if run not in self.runs)][:5],

@@ -1,7 +1,5 @@
 """Values that several steps hand on: the chosen snapshot and target, the plan, what was measured."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
