@@ -95,7 +95,7 @@ def wanted(taker: Any) -> Iterator[tuple[str, Any, list[str]]]:
     kinds = get_type_hints(taker)
     if not dataclasses.is_dataclass(taker):
         _event, *names = (name for name in kinds if name != "return")
-        yield from ((name, kinds[name], []) for name in names)
+        yield from ((name, kinds[name], [taker.__name__]) for name in names)
         return
     owners = [_snake(owner.__name__.removesuffix("Ports")) for owner in taker.__mro__]  # type: ignore[union-attr]
     yield from ((field.name, kinds[field.name], owners) for field in dataclasses.fields(taker))
@@ -105,7 +105,7 @@ def maker(name: str, owners: list[str]) -> Callable[[], Any] | None:
     """Returns the function of wiring.py that makes a port; None if the port is a bundle itself.
 
     For the port `commands` of AgentPorts and bundles that inherit from it, that is `agent_commands`, if it is
-    there, else `commands`.
+    there, else `commands`; for the port `artifacts` of the step `announce`, `announce_artifacts`.
     """
     names = [*(f"{owner}_{name}" for owner in owners), name]
     return next((vars(wiring)[maker_name] for maker_name in names if maker_name in vars(wiring)), None)

@@ -69,7 +69,7 @@ def _client(service: str) -> Any:
     return clients.client(service)
 
 
-def _later_client(service: str) -> Any:
+def later_client(service: str) -> Any:
     """Of a service that few of those ask who have the port."""
     return clients.later(partial(_client, service))
 
@@ -114,7 +114,7 @@ def undo_log_days() -> int:
 def snapshots() -> SnapshotCatalog:
     lister = clients.block_list_client(adapters.snapshot_blocks.THREADS)
     return adapters.snapshots.Ec2SnapshotCatalog(
-        _client("ec2"), lister, _later_client("kms"), _foreign_snapshots
+        _client("ec2"), lister, later_client("kms"), _foreign_snapshots
     )
 
 
@@ -131,7 +131,8 @@ def copies() -> SnapshotCopies:
 
 
 def evidence() -> EvidenceSnapshots:
-    return adapters.snapshots.Ec2EvidenceSnapshots(_client("ec2"), _client_that_tries_once("ec2"))
+    once = clients.later(partial(_client_that_tries_once, "ec2"))
+    return adapters.snapshots.Ec2EvidenceSnapshots(_client("ec2"), once)
 
 
 def tagged_snapshots() -> TaggedSnapshots:
@@ -139,7 +140,7 @@ def tagged_snapshots() -> TaggedSnapshots:
 
 
 def fast_restores() -> FastSnapshotRestores:
-    return adapters.fast_restores.Ec2FastSnapshotRestores(_client("ec2"), _later_client("cloudwatch"))
+    return adapters.fast_restores.Ec2FastSnapshotRestores(_client("ec2"), later_client("cloudwatch"))
 
 
 def volumes() -> VolumeStore:
@@ -232,11 +233,25 @@ def prices() -> Prices:
 
 
 def quotas() -> Quotas:
-    return adapters.quotas.ServiceQuotas(_later_client("service-quotas"), _client("ec2"))
+    return adapters.quotas.ServiceQuotas(later_client("service-quotas"), _client("ec2"))
 
 
 def artifacts() -> Artifacts:
     return adapters.artifacts.S3Artifacts(_s3(), settings.artifacts_bucket)
+
+
+def late_artifacts() -> Artifacts:
+    return adapters.artifacts.S3Artifacts(clients.later(_s3), settings.artifacts_bucket)
+
+
+def announce_artifacts() -> Artifacts:
+    """Only the news of a plan are read from the bucket."""
+    return late_artifacts()
+
+
+def look_artifacts() -> Artifacts:
+    """Few restores replace a volume, whose device is looked at."""
+    return late_artifacts()
 
 
 def draw() -> Callable[[JsonObject], str | None]:
@@ -331,29 +346,27 @@ def inventory() -> Inventory:
     return adapters.executions.AwsInventory(
         _client("ec2"),
         _client("stepfunctions"),
-        _later_client("cloudformation"),
+        later_client("cloudformation"),
         _table(),
         settings.restore_state_machine_arn,
     )
 
 
-def messages() -> Messages:
+def messages(client: Callable[[str], Any] = _client) -> Messages:
     """Every channel that the stack has."""
     channels = adapters.messages
-    there: list[adapters.messages.Channel] = [channels.EventBus(_client("events"), settings.event_bus_name)]
+    there: list[adapters.messages.Channel] = [channels.EventBus(client("events"), settings.event_bus_name)]
     if settings.slack_webhook_secret_arn:
-        there.append(
-            adapters.slack.SlackWebhook(_client("secretsmanager"), settings.slack_webhook_secret_arn)
-        )
+        there.append(adapters.slack.SlackWebhook(client("secretsmanager"), settings.slack_webhook_secret_arn))
     if settings.slack_bot_secret_arn and settings.slack_channel:
         place = adapters.slack_bot.SlackPlace(
             settings.slack_bot_secret_arn, settings.slack_channel, settings.slack_buttons
         )
-        there.append(adapters.slack_bot.SlackBot(_client("secretsmanager"), place, table()))
+        there.append(adapters.slack_bot.SlackBot(client("secretsmanager"), place, table()))
     if settings.notification_topic_arn:
-        there.append(channels.NotificationTopic(_client("sns"), settings.notification_topic_arn))
+        there.append(channels.NotificationTopic(client("sns"), settings.notification_topic_arn))
     if settings.chat_topic_arn:
-        there.append(channels.ChatTopic(_client("sns"), settings.chat_topic_arn))
+        there.append(channels.ChatTopic(client("sns"), settings.chat_topic_arn))
     return channels.MessageFanOut(there, message_refused)
 
 
@@ -365,4 +378,4 @@ def message_refused() -> None:
 def slack_requests() -> adapters.slack_requests.SlackRequests | None:
     """What checks the clicks in Slack; None if there is no app."""
     arn = settings.slack_signing_secret_arn
-    return adapters.slack_requests.SlackRequests(_later_client("secretsmanager"), arn) if arn else None
+    return adapters.slack_requests.SlackRequests(later_client("secretsmanager"), arn) if arn else None

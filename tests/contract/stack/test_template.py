@@ -35,7 +35,7 @@ NOT_IN_DRILLS = {
     "DrillAttachVolumeFunction": {"look_commands"},
     "DrillReleaseFunction": {"fast_restores", "copies", "modifications"},
     "DrillCleanUpFunction": {
-        "fast_restores", "copies", "modifications", "instances", "states", "look_commands", "artifacts",
+        "fast_restores", "copies", "modifications", "instances", "states", "look_commands", "look_artifacts",
     },
 }  # fmt: skip
 """A drill has no fast snapshot restore and no boost, copies no snapshot, and starts and replaces nothing."""
@@ -360,7 +360,8 @@ class TestPermissions:
             "waiters": "dynamodb:", "tasks": "states:SendTaskSuccess",
             "table": "dynamodb:", "messages": "sns:Publish", "executions": "states:StartExecution",
             "benchmark_commands": "ssm:SendCommand", "agent_commands": "ssm:SendCommand",
-            "look_commands": "ssm:SendCommand",
+            "look_commands": "ssm:SendCommand", "late_artifacts": "s3:",
+            "look_artifacts": "s3:", "announce_artifacts": "s3:",
             "tagged_snapshots": "ec2:DeleteSnapshot", "fleets": "states:StopExecution",
             "states": "ec2:St", "copies": "ec2:DescribeSnapshots",
             "evidence": "ec2:CreateSnapshot", "roots": "ec2:CreateReplaceRootVolumeTask",
