@@ -24,7 +24,8 @@ ONLY_FOR = {
 MADE_LATER = {"cloudformation", "kms", "pricing", "service-quotas"}
 """Services that few cold starts ask, by botocore's names: their clients are made at their first call."""
 MOST_IMPORTED = {
-    "sweep": 131, "prepare_fleet": 95, "choose_strategy": 93, "announce": 86, "rewind": 69, "create_volume": 46,
+    "sweep": 131, "prepare_fleet": 95, "choose_strategy": 93, "announce": 86, "rewind": 69,
+    "create_volume": 46,
     "release_target": 30, "public": 25, "api": 20,
 }  # fmt: skip
 """Function -> modules of this project that its cold start imports, packages not counted."""
