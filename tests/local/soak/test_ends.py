@@ -1,4 +1,7 @@
-"""Somebody stops a restore, or cancels a fleet, in the moments in which it ends: people hear of one end."""
+"""What happens in the moments in which a restore or a fleet ends: people hear of one end, and it is true.
+
+Somebody stops the restore, cancels the fleet, or deletes the volume.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from random import Random
 import pytest
 
 from local.soak.audit.auditor import Auditor
-from local.soak.lab.endings import RESTORE
+from local.soak.lab.endings import RESTORE, VOLUME
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.matrix import SWEPT_SECONDS
 from local.soak.trouble.paths.fleet_paths import fleeted, items
@@ -16,6 +19,7 @@ from tests.support.amount import LONG
 
 STOPPED = range(200) if LONG else (2, 22, 42, 55)
 CANCELLED = range(200 if LONG else 3)
+OF_RESTORES = {"Filters": [{"Name": "tag-key", "Values": ["rewarm:restore-id"]}]}
 LAST_STATES = ("Report", "Report", "Confirm Readiness", "Release Target")
 
 
@@ -42,6 +46,24 @@ def test_a_restore_that_is_stopped_at_its_end_is_ready_or_has_failed_and_not_bot
 def _is_at(lab: FastLab, restore_id: str, state: str) -> bool:
     found = lab.execution(RESTORE, restore_id)
     return found is not None and (found.state == state or found.status != "RUNNING")
+
+
+@pytest.mark.parametrize("state", ["Wait For Initialization", "Release"])
+def test_a_volume_that_is_deleted_before_its_message_is_never_called_ready(state: str) -> None:
+    with FastLab(1) as lab:
+
+        def delete(restore_id: str) -> None:
+            name = f"{restore_id}-0"
+            lab.run(lambda: getattr(lab.execution(VOLUME, name), "state", "") == state, most_seconds=3_600)
+            (made,) = lab.region.call("ec2", "DescribeVolumes", OF_RESTORES)["Volumes"]
+            lab.region.call("ec2", "DeleteVolume", {"VolumeId": made["VolumeId"]})
+
+        target = {"availabilityZone": "us-east-1a"}
+        ending = restored(lab, request(lab, "provisioned-rate", target=target), during=delete)
+        lab.pass_time(SWEPT_SECONDS)
+        assert ending.status == "failed"
+        assert not [posted for posted in lab.slack if "is at full speed" in posted["text"]]
+        assert Auditor(lab).findings(ending) == []
 
 
 @pytest.mark.parametrize("seed", CANCELLED)

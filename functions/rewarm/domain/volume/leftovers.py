@@ -33,6 +33,8 @@ REWINDING_TAG, REWINDING_STACK_TAG = "rewarm:rewinding", "rewarm:rewinding-by-st
 """On a volume from before a rewind's first write to its end: the restore, and the stack that may untag it."""
 DRILL_TAG = "rewarm:drill"
 """Value true: a drill made the volume. The roles of drills may change no other volume."""
+DELETED = frozenset({"deleting", "deleted"})
+"""States in which a volume is gone for good."""
 
 CLOCKS_AGREE = timedelta(seconds=1)
 """What EC2's times may leave off. Only times of EC2 are compared: other clocks may be seconds away."""

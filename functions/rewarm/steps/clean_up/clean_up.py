@@ -29,6 +29,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import OnFailure, Volume
 from rewarm.domain.volume.leftovers import (
+    DELETED,
     FAILED_TAG,
     INCOMPLETE_TAG,
     INDEX_TAG,
@@ -55,7 +56,6 @@ from rewarm.steps.replace.swap_root import may_be_root
 from rewarm.steps.volume.extras import delete_copies, lower, release_fast_restore
 from rewarm.steps.warm.agent_command import sent_before
 
-GONE = frozenset({"deleting", "deleted"})
 SWEPT_LATER = "the sweeper tries again every 15 minutes"
 KEPT_BEFORE = "it was kept before, and is its owner's"
 
@@ -271,7 +271,7 @@ def _volumes_made(
         account.left.append(f"volumes of this restore could not be listed: {error}")
     for volume in unproven:
         account.kept.append(f"volume {volume.volume_id} ({unproven_volume(volume, UNPROVEN)})")
-    there = [volume for volume in found.values() if volume.state not in GONE]
+    there = [volume for volume in found.values() if volume.state not in DELETED]
     ours = [volume for volume in there if volume.settings.tags.get(STACK_TAG) == ports.stack_name]
     for volume in there:
         if volume not in ours:
@@ -287,7 +287,7 @@ def _plausible(others: Sequence[Volume], restore_id: str, ports: CleanUpPorts, n
         volume
         for volume in others
         if volume.settings.tags.get(STACK_TAG) == ports.stack_name
-        and volume.state not in GONE
+        and volume.state not in DELETED
         and (since is None or could_be_of(volume.created_at, since, until))
     ]
 
@@ -348,7 +348,7 @@ def _marks(event: Remains, volume: Volume) -> tuple[dict[str, str], str]:
 
 def _is_gone(volume_id: str, volumes: VolumeStore) -> bool:
     try:
-        return volumes.get(volume_id).state in GONE
+        return volumes.get(volume_id).state in DELETED
     except RestoreError as error:
         return isinstance(error, VolumeNotFoundError)
 

@@ -1,7 +1,8 @@
 """State `Release`: disables fast snapshot restore and ends a boost. From here on nobody can cancel.
 
 A ready volume never fails because something cannot be released: the message lists what still costs money.
-If this step fails for good, the state machine continues to the ready message, which says so.
+If this step fails for good, the state machine continues to the ready message, which says so. Only a volume
+that somebody has deleted since its measurement fails here: nobody shall hear that it is at full speed.
 """
 
 from __future__ import annotations
@@ -14,8 +15,14 @@ from pydantic import Field
 from rewarm.contracts.base import StepEvent
 from rewarm.contracts.results import BoostRelease, ReleaseResult
 from rewarm.contracts.values import Plan, VolumeAssignment
-from rewarm.domain.errors import RestoreCancelledError
+from rewarm.domain.errors import (
+    RestoreCancelledError,
+    RestoreError,
+    VolumeFailedError,
+    VolumeNotFoundError,
+)
 from rewarm.domain.units import duration_text, iso
+from rewarm.domain.volume.leftovers import DELETED
 from rewarm.domain.volume.performance import performance_of
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
@@ -56,7 +63,12 @@ def release(
     event: ReleaseEvent,
     ports: ReleasePorts,
 ) -> ReleaseResult:
-    """Releases what the strategy left running, if anything. Idempotent. Raises RestoreCancelledError."""
+    """Releases what the strategy left running, if anything. Idempotent.
+
+    Raises RestoreCancelledError, VolumeFailedError.
+    """
+    if event.previous is None:
+        _look_once_more(event.volume_id, ports.volumes)
     record = RestoreNotes(ports.table, event.restore_id)
     if not record.mark_settled(event.volume.index):
         raise RestoreCancelledError(ENDED)
@@ -89,6 +101,20 @@ def release(
         first_tried_at=_first_tried_at(event),
         boost=boost,
     )
+
+
+def _look_once_more(volume_id: str | None, volumes: VolumeStore) -> None:
+    """Raises VolumeFailedError if the volume is gone; an answer that EC2 does not give changes nothing."""
+    if volume_id is None:
+        return
+    try:
+        is_gone = volumes.get(volume_id).state in DELETED
+    except VolumeNotFoundError:
+        is_gone = True
+    except RestoreError:
+        return
+    if is_gone:
+        raise VolumeFailedError(f"{volume_id} was deleted after it had reached full speed")
 
 
 def _first_tried_at(event: ReleaseEvent) -> datetime:

@@ -14,6 +14,7 @@ from rewarm.domain.errors import (
     RestoreCancelledError,
     ServiceUnavailableError,
     ThrottledError,
+    VolumeFailedError,
 )
 from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification
@@ -138,6 +139,30 @@ class TestRelease:
         assert world.fast_restores.disabled == [PLACE]
 
 
+class TestDeleted:
+    @pytest.mark.parametrize("state", ["deleting", "deleted", None])
+    def test_a_volume_that_somebody_has_deleted_is_never_called_ready(self, state):
+        world = boosted_world()
+        if state is None:
+            del world.volumes.volumes[VOLUME_ID]
+        else:
+            world.volumes.change(VOLUME_ID, state=state)
+        with pytest.raises(VolumeFailedError, match=f"{VOLUME_ID} was deleted after it had"):
+            lower(world)
+        assert "settled0" not in world.table.records.get(RESTORE_ID, {})
+
+    def test_an_answer_that_ec2_does_not_give_changes_nothing(self, monkeypatch):
+        world = boosted_world()
+        prepare(world)
+
+        def refused(volume_id):
+            raise ThrottledError(f"DescribeVolumes of {volume_id}")
+
+        monkeypatch.setattr(world.volumes, "get", refused)
+        event = ReleaseEvent(restore_id=RESTORE_ID, now=at(10), volume=assignment(), volume_id=VOLUME_ID)
+        assert give(world, event).finished
+
+
 BOOSTED, TARGET = "gp3 with 4,000 IOPS and 1,000 MiB/s", "gp3 with 3,000 IOPS and 125 MiB/s"
 
 
@@ -205,10 +230,11 @@ class TestBoost:
         assert lower(world).boost.state == "lowered"
         assert world.modifications.started == []
 
-    def test_a_volume_that_is_gone_costs_nothing(self):
+    def test_a_volume_that_is_deleted_while_it_is_lowered_costs_nothing(self):
         world = boosted_world()
+        first = lower(world)
         world.volumes.volumes.clear()
-        assert lower(world).finished
+        assert lower(world, minute=1, previous=first).finished
 
     def test_waits_for_somebody_elses_modification(self):
         world = boosted_world()
