@@ -130,7 +130,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     (PUT_BACK, "SweepFunctionRole", _LOOKS),
     (PUT_BACK, "CleanUpFunctionRole", (
         *_LOOKS,
-        ("ec2:DeleteTags", _VOLUME, _OURS),
+        ("ec2:DeleteTags", _VOLUME, {**_OURS, "aws:tagkeys": ("rewarm:boost",)}),
     )),
     *(("a plan while volumes have rates that other restores use", f"{name}FunctionRole",
        (("ec2:DescribeVolumeStatus", "*"),)) for name in ("Api", "ChooseStrategy")),
