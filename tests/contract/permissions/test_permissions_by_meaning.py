@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local.soak.lab.template import stack
-from tests.contract.permissions.attempts import attempts
+from tests.contract.permissions.attempts import SINGLE_ATTRIBUTES, attempts
 from tests.contract.permissions.judgement import excesses, expanded, given, lacks, of_the_template, short
 from tests.contract.permissions.rules import rules
 from tests.contract.repository import template
@@ -28,6 +28,10 @@ def test_every_rule_gives_somebody_something() -> None:
     for one in rules():
         assert one.who <= known
         assert [action for action in one.actions if not any(map(one.covers, attempts(action)))] == []
+
+
+def test_user_data_is_an_attribute_that_nobody_may_change() -> None:
+    assert "UserData" in SINGLE_ATTRIBUTES
 
 
 def principals(value: Any) -> list[Any]:
