@@ -25,7 +25,9 @@ OTHERS = f"{STACK}2"
 
 OBJECTS = (
     "agents/index.json", "restores/r/plans.json", "restores/r/volumes.json", "restores/r/report.html",
-    "restores/r/0/samples.json", "restores/r/0/progress-1.json", "restores/fleet-1/fleet-request.json",
+    "restores/r/0/plan.json", "restores/r/0/blocks.map", "restores/r/0/first.map",
+    "restores/r/0/samples.json",
+    "restores/r/0/progress-1.json", "restores/r/0/result.json", "restores/fleet-1/fleet-request.json",
     "restores/fleet-1/report.html", "restores/fleet-1/run-1.json",
     "restores/fleet-1/results-1/manifest.json",
     "deltas/snap-1/pack", "deltas/r/0/part-000001", "deltas/r/0/failed-000000.json",

@@ -48,6 +48,8 @@ from tests.contract.permissions.meanings import (
 )
 from tests.contract.repository import MACHINES
 
+IN_PARTS = "s3: GetObject PutObject ListMultipartUploadParts AbortMultipartUpload"
+"""How a Distributed Map writes its results."""
 DRILLS = "DrillAttachVolume DrillDispatchWarmer DrillVerifyVolume"
 
 
@@ -199,17 +201,24 @@ def _bucket() -> Iterator[Rule]:
     yield rule("Api ChooseStrategy", "s3: GetObject", objects("rewound/*"))
     yield rule("Api", "s3: DeleteObject", objects("undo/*"))
     yield rule("JoinParts", "s3: GetObject", objects("deltas/*/part-*", "deltas/*/failed-*"))
-    in_parts = "s3: GetObject PutObject ListMultipartUploadParts AbortMultipartUpload"
-    yield rule("CopyBlocksStateMachine", in_parts, objects("deltas/*/results-*"))
+    yield rule("CopyBlocksStateMachine", IN_PARTS, objects("deltas/*/results-*"))
     yield rule("CopyBlocksStateMachine", "s3: GetObject", objects("deltas/*/blocks-*.jsonl"))
-    # Files of restores and fleets.
-    yield rule("ChooseStrategy DispatchWarmer DrillDispatchWarmer KeepResult Report Rewind SelectSnapshot "
-               "Sweep", "s3: PutObject", objects("restores/*"))  # fmt: skip
-    yield rule("SelectSnapshot", "s3: AbortMultipartUpload", objects("restores/*"))
+
+
+def _files() -> Iterator[Rule]:
+    # Files of restores: what is to be made, how it goes, and how it went.
+    yield rule("SelectSnapshot", "s3: PutObject", objects("restores/*/volumes.json", "restores/*/blocks.map"))
+    yield rule("SelectSnapshot", "s3: AbortMultipartUpload", objects("restores/*/blocks.map"))
+    yield rule("ChooseStrategy", "s3: PutObject", objects("restores/*/plan*.json"))
+    progress = objects("restores/*/progress*.json")
+    yield rule("DispatchWarmer DrillDispatchWarmer Rewind", "s3: PutObject", progress)
+    yield rule("DispatchWarmer DrillDispatchWarmer", "s3: PutObject", objects("restores/*/first.map"))
+    yield rule("KeepResult", "s3: PutObject", objects("restores/*/result.json"))
+    yield rule("Report Sweep", "s3: PutObject", objects("restores/*/report.*"))
     yield rule("PollInitialization", "s3: PutObject", objects("restores/*/samples.json"))
     yield rule("PrepareFleet ReportFleet", "s3: PutObject", objects("restores/fleet-*"))
     yield rule("Api", "s3: PutObject", objects("restores/fleet-*/fleet-request.json"))
-    yield rule("FleetStateMachine", in_parts, objects("restores/fleet-*/results-*"))
+    yield rule("FleetStateMachine", IN_PARTS, objects("restores/fleet-*/results-*"))
     yield rule("FleetStateMachine", "s3: GetObject", objects("restores/fleet-*/run-*.json"))
     yield rule("Api ChooseStrategy ConfirmReadiness DispatchWarmer DrillDispatchWarmer DrillVerifyVolume "
                "LoadPlan PollInitialization PrepareFleet Report ReportFleet Rewind Sweep VerifyVolume",
@@ -327,5 +336,17 @@ def _messages() -> Iterator[Rule]:
 @cache
 def rules() -> tuple[Rule, ...]:
     """All of them."""
-    groups = (_made, _changed, _tags, _looks, _data, _bucket, _records, _commands, _machines, _messages)
+    groups = (
+        _made,
+        _changed,
+        _tags,
+        _looks,
+        _data,
+        _bucket,
+        _files,
+        _records,
+        _commands,
+        _machines,
+        _messages,
+    )
     return tuple(one for group in groups for one in group())
