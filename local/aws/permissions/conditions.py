@@ -15,7 +15,7 @@ from typing import Any
 
 Context = Mapping[str, str | Sequence[str]]
 """Condition key in small letters -> the request's value, or values. Keys of tags keep their own spelling."""
-FOR_ALL = "ForAllValues:"
+FOR_ALL, NULL = "ForAllValues:", "Null"
 
 
 @cache
@@ -47,8 +47,13 @@ class Condition:
     values: tuple[str, ...]
 
     def holds(self, context: Context) -> bool:
-        """A key that the request does not have fails the test, except one for all values."""
+        """A key that the request does not have fails the test, except one for all values.
+
+        Null says whether the key must be absent. A key without values is.
+        """
         found = context.get(normal(self.key))
+        if self.operator == NULL:
+            return (not found) == (self.values == ("true",))
         fits = OPERATORS[self.operator.removeprefix(FOR_ALL)]
         if self.operator.startswith(FOR_ALL):
             given = [found] if isinstance(found, str) else found or []
@@ -68,7 +73,7 @@ def conditions(block: Mapping[str, Mapping[str, Any]]) -> tuple[Condition, ...]:
     """A Condition element. Raises ValueError for an operator that is not known here."""
     found = []
     for operator, tests in block.items():
-        if operator.removeprefix(FOR_ALL) not in OPERATORS:
+        if operator != NULL and operator.removeprefix(FOR_ALL) not in OPERATORS:
             raise ValueError(f"the condition operator {operator} is none that is evaluated here")
         for key, values in tests.items():
             listed = values if isinstance(values, list) else [values]

@@ -48,9 +48,7 @@ class Action:
 
     def type_of(self, resource: str) -> ResourceType | None:
         """The type of a resource; None where the action does not support it."""
-        if not self.resource_types:
-            return self.anywhere if resource == NO_RESOURCE else None
-        return next((kind for kind in self.resource_types if kind.pattern.fullmatch(resource)), None)
+        return _type_of(self.name, resource)
 
 
 @cache
@@ -74,6 +72,15 @@ def action(name: str) -> Action | None:
     )
     anywhere = ResourceType("", re.compile(re.escape(NO_RESOURCE)), everywhere)
     return Action(f"{prefix.lower()}:{spelled}", types, anywhere)
+
+
+@cache
+def _type_of(name: str, resource: str) -> ResourceType | None:
+    """EC2's tags have a hundred types, so each pair is looked for once."""
+    known = action(name)
+    if known is None or not known.resource_types:
+        return known.anywhere if known is not None and resource == NO_RESOURCE else None
+    return next((kind for kind in known.resource_types if kind.pattern.fullmatch(resource)), None)
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from fnmatch import fnmatch, fnmatchcase
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Any
 
@@ -18,17 +18,12 @@ from local.aws.permissions.policies import problems
 from local.soak.lab.template import stack
 from rewarm.contracts.answers import Problem
 from rewarm.domain.volume.performance import ModificationRule
-from rewarm.domain.volume.replacing import TAGS as REPLACING_TAGS
 from rewarm.openapi import OPERATIONS, SIGNATURE, document
 from rewarm.steps.request.parse_request import OWN_ALARMS
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json, actions, functions, listed, statements
 from tests.support.wired import makers, steps
 
-STACK_TAG = "aws:ResourceTag/rewarm:stack"
-MANAGED_TAG = "aws:ResourceTag/rewarm:managed"
-REPLACED_TAG = "aws:ResourceTag/rewarm:replaced-by-stack"
-REWINDING_TAG = "aws:ResourceTag/rewarm:rewinding-by-stack"
 NO_HANDLERS = {"__init__", "http", "api_others"}
 """Parts of handlers."""
 NOT_IN_DRILLS = {
@@ -46,10 +41,6 @@ DEFINITION = json.loads((ROOT / "api.json").read_text(encoding="utf-8"))
 
 
 PUBLIC_ROUTES = {("GET", "/pages/{token}"), ("POST", "/slack/interactions")}
-PUBLIC_ACTIONS = {
-    "dynamodb:GetItem", "dynamodb:BatchGetItem", "s3:GetObject", "s3:ListBucket", "dynamodb:UpdateItem",
-    "dynamodb:DeleteItem", "states:SendTaskSuccess", "secretsmanager:GetSecretValue",
-}  # fmt: skip
 NAME_LIMITS = {
     "AWS::DynamoDB::Table": 255, "AWS::S3::Bucket": 63, "AWS::SSM::Document": 128, "AWS::SNS::Topic": 256,
     "AWS::Serverless::StateMachine": 80, "AWS::SecretsManager::Secret": 512,
@@ -66,12 +57,6 @@ def draws(function: str) -> bool:
     return "draw" in makers(function) or any(
         re.search(r"from rewarm\.(charts|page|restore_page)\b", text) for text in texts
     )
-
-
-def keys_of(resource: Any) -> list[str]:
-    """The patterns of keys in the artifacts bucket."""
-    texts = [str(one.get("Fn::Sub", "")) if isinstance(one, dict) else str(one) for one in listed(resource)]
-    return [text.partition("${ArtifactsBucket.Arn}/")[2] for text in texts]
 
 
 def longest_value(value: Any) -> str:
@@ -136,83 +121,6 @@ class TestPermissions:
         assert substitutions.pop("Partition") == {"Ref": "AWS::Partition"}
         assert {json.dumps(value) for value in substitutions.values()} == allowed
 
-    def test_a_child_execution_can_be_watched_and_stopped(self) -> None:
-        machine = repository.resources("AWS::Serverless::StateMachine")["RestoreStateMachine"]
-        granted = {action for statement in statements(machine) for action in actions(statement)}
-        needed = {
-            "states:StartExecution", "states:DescribeExecution", "states:StopExecution",
-            "events:PutTargets", "events:PutRule", "events:DescribeRule",
-        }  # fmt: skip
-        assert needed <= granted
-
-    @pytest.mark.parametrize(
-        "action",
-        ["ec2:DeleteVolume", "ec2:DetachVolume", "ec2:AttachVolume", "ec2:ModifyVolume", "ec2:DeleteTags"],
-    )
-    def test_only_volumes_of_this_stack_are_touched(self, action: str) -> None:
-        found = 0
-        for properties in functions().values():
-            for statement in statements(properties):
-                if action in actions(statement) and "volume/" in json.dumps(statement["Resource"]):
-                    condition = statement["Condition"]["StringEquals"]
-                    # Others of the account only where their owner has said so, and only their performance.
-                    if action != "ec2:ModifyVolume" or condition != {MANAGED_TAG: "true"}:
-                        # A replaced volume is marked first; it is never deleted, and never changed.
-                        marked = action not in ("ec2:DeleteVolume", "ec2:ModifyVolume")
-                        marks = [tag for tag in (REPLACED_TAG, REWINDING_TAG) if marked and tag in condition]
-                        tag = marks[0] if marks else STACK_TAG
-                        assert condition[tag] == {"Ref": "AWS::StackName"}
-                    found += 1
-        assert found
-
-    def test_tags_are_written_at_creation_or_on_our_own_volumes_only(self) -> None:
-        for properties in functions().values():
-            for statement in statements(properties):
-                if "ec2:CreateTags" in actions(statement):
-                    condition = statement["Condition"]["StringEquals"]
-                    creating = set(listed(condition.get("ec2:CreateAction", [])))
-                    # On a volume that is to be replaced only the tags that say so.
-                    keys = statement["Condition"].get("ForAllValues:StringEquals", {}).get("aws:TagKeys", [])
-                    replacing = set(keys) == set(REPLACING_TAGS) and condition == {
-                        "aws:RequestTag/rewarm:replaced-by-stack": {"Ref": "AWS::StackName"}
-                    }
-                    # On an instance that is to be started only the tag that allows that.
-                    starting = keys == ["rewarm:started-by-stack"] and condition == {
-                        "aws:RequestTag/rewarm:started-by-stack": {"Ref": "AWS::StackName"}
-                    }
-                    # On a volume that goes back to a snapshot only the tags that say so.
-                    rewinding = keys == ["rewarm:rewinding", "rewarm:rewinding-by-stack"] and condition == {
-                        "aws:RequestTag/rewarm:rewinding-by-stack": {"Ref": "AWS::StackName"}
-                    }
-                    made = bool(creating) and (
-                        creating <= {"CreateVolume", "CopyVolumes"}
-                        or creating in ({"CopySnapshot"}, {"CreateSnapshot"})
-                    )
-                    assert STACK_TAG in condition or made or replacing or starting or rewinding
-
-    @pytest.mark.parametrize("name", sorted(functions()))
-    def test_what_is_changed_was_tagged_by_the_call_that_made_it(self, name: str) -> None:
-        """A tag that can be set later proves nothing; see SECURITY.md."""
-        changing = {"ec2:AttachVolume", "ec2:DeleteSnapshot", "ec2:DeleteVolume", "ec2:DetachVolume"}
-        if name != "ChangePerformanceFunction":  # a person names the volume there
-            changing.add("ec2:ModifyVolume")
-        for statement in statements(functions()[name]):
-            condition = statement.get("Condition", {})
-            is_of_stack = STACK_TAG in condition.get("StringEquals", {})
-            if is_of_stack and changing & set(actions(statement)):
-                assert condition["StringLike"]["aws:ResourceTag/rewarm:creation"] == "?*"
-
-    def test_no_role_may_set_that_tag_on_what_is_there(self) -> None:
-        for properties in functions().values():
-            for statement in statements(properties):
-                if "ec2:CreateTags" not in actions(statement) or "Condition" not in statement:
-                    continue
-                condition = statement["Condition"]
-                keys = condition.get("ForAllValues:StringEquals", {}).get("aws:TagKeys", [])
-                is_creating = "ec2:CreateAction" in condition["StringEquals"]
-                is_of_drill = "aws:ResourceTag/rewarm:drill" in condition["StringEquals"]
-                assert is_creating or is_of_drill or (keys and "rewarm:creation" not in keys)
-
     def test_the_sample_policy_for_accounts_names_every_tag_that_is_no_consent(self) -> None:
         text = (repository.ROOT / "docs/policies/tags-scp.json").read_text(encoding="utf-8")
         patterns = json.loads(text)["Statement"][0]["Condition"]["ForAnyValue:StringLike"]["aws:TagKeys"]
@@ -220,124 +128,6 @@ class TestPermissions:
         used = {tag for source in sources for tag in re.findall(r'"(rewarm:[a-z-]+)"', source)}
         named = {tag for tag in used if any(fnmatchcase(tag, pattern) for pattern in patterns)}
         assert used - named == {"rewarm:drills", "rewarm:managed"}
-
-    def test_only_instances_with_our_tag_are_started_stopped_or_untagged(self) -> None:
-        ours = {"aws:ResourceTag/rewarm:started-by-stack": {"Ref": "AWS::StackName"}}
-        found = 0
-        for properties in functions().values():
-            for statement in statements(properties):
-                on_instances = "instance/*" in str(statement.get("Resource"))
-                if on_instances and {"ec2:StartInstances", "ec2:StopInstances", "ec2:DeleteTags"} & set(
-                    actions(statement)
-                ):
-                    assert statement["Condition"]["StringEquals"] == ours
-                    found += 1
-        assert found == 6
-
-    @pytest.mark.parametrize(
-        ("action", "users"),
-        [
-            (
-                "s3:PutObject",
-                {"SelectSnapshot", "ChooseStrategy", "KeepResult", "Report", "DispatchWarmer", "PublishAgent",
-                 "Api", "VerifyVolume", "PollInitialization", "Sweep", "PrepareFleet", "ReportFleet",
-                 "ListBlocks", "CopyShard", "Rewind"},
-            ),
-            (
-                "s3:GetObject",
-                {"SelectSnapshot", "ChooseStrategy", "Announce", "LoadPlan", "Report", "DispatchWarmer",
-                 "VerifyVolume", "PollInitialization", "ConfirmReadiness", "Api", "PublishAgent", "Sweep",
-                 "AttachVolume", "Replace", "CleanUp", "Public", "PrepareFleet", "ReportFleet",
-                 "ListBlocks", "CopyShard", "JoinParts", "Rewind"},
-            ),
-            ("cloudwatch:GetMetricData",
-             {"ChooseStrategy", "PrepareSnapshot", "DispatchWarmer", "PollInitialization", "Api",
-              "CheckPerformance", "ConfirmReadiness", "PrepareFleet"}),
-            ("ec2:EnableFastSnapshotRestores", {"PrepareSnapshot"}),
-            ("ec2:DisableFastSnapshotRestores", {"Release", "CleanUp", "Sweep"}),
-            ("ec2:ModifyVolume", {"Release", "CleanUp", "ChangePerformance", "Sweep"}),
-            ("cloudtrail:LookupEvents", {"CheckPerformance", "Api"}),
-            ("ec2:CopyVolumes", {"CreateVolume"}),
-            ("ec2:CopySnapshot", {"PrepareSnapshot"}),
-            ("ec2:CreateSnapshot", {"Rewind"}),
-            ("ec2:DeleteSnapshot", {"Release", "CleanUp", "Sweep"}),
-            (
-                "ssm:SendCommand",
-                {"AttachVolume", "DispatchWarmer", "VerifyVolume", "Api", "Replace", "CleanUp", "Sweep",
-                 "Rewind"},
-            ),
-            ("ssm:ListCommands", {"DispatchWarmer", "VerifyVolume", "CleanUp", "Sweep", "Rewind"}),
-            ("ec2:ModifyInstanceAttribute", {"AttachVolume", "Replace", "CleanUp", "Sweep"}),
-            ("ec2:CreateReplaceRootVolumeTask", {"Replace"}),
-            ("secretsmanager:GetSecretValue", {"Announce", "Sweep", "Public"}),
-            ("dynamodb:PutItem", {"ParseRequest", "SelectSnapshot", "ReleaseTarget", "Sweep", "Api"}),
-            ("dynamodb:UpdateItem",
-             {"ParseRequest", "SelectSnapshot", "ChooseStrategy", "CheckApproval", "ChooseFallback",
-              "Announce", "Report",
-              "ReleaseTarget", "PrepareSnapshot", "CreateVolume", "Replace", "DispatchWarmer", "VerifyVolume",
-              "PollInitialization", "AwaitSignal", "Release", "CleanUp", "ChangePerformance",
-              "CheckPerformance", "Sweep", "Api", "Public", "PrepareFleet", "StartInstance", "ListBlocks",
-              "CopyShard", "Rewind"}),
-            ("ec2:StartInstances", {"StartInstance"}),
-            ("ec2:StopInstances", {"CleanUp", "Sweep"}),
-            ("ec2:DescribeInstances",
-             {"SelectSnapshot", "AttachVolume", "StartInstance", "Replace", "DispatchWarmer",
-              "PollInitialization", "VerifyVolume", "CleanUp", "Sweep", "Api", "PrepareFleet",
-              "ChooseStrategy", "Rewind"}),
-            ("ec2:DescribeInstanceTypes",
-             {"SelectSnapshot", "ChooseStrategy", "VerifyVolume", "Api", "PrepareFleet"}),
-            ("servicequotas:GetAWSDefaultServiceQuota", set()),
-        ],
-    )  # fmt: skip
-    def test_only_who_needs_it_may(self, action: str, users: set[str]) -> None:
-        found = {
-            name.removesuffix("Function")
-            for name, properties in functions().items()
-            if any(action in actions(statement) for statement in statements(properties))
-        }
-        # The functions of drills share one policy; test_drill_roles.py says what it lets nobody touch.
-        assert {name for name in found if not name.startswith("Drill")} == users
-
-    @pytest.mark.parametrize(
-        ("key", "writers"),
-        [
-            ("undo/restore-1/0/log.json", {"Rewind"}),
-            ("undo/restore-1/0/2/000001-002", {"ListBlocks", "CopyShard"}),
-            ("rewound/vol-1.json", {"Rewind"}),
-        ],
-    )
-    def test_what_decides_to_what_a_volume_goes_back_is_written_by_few(
-        self, key: str, writers: set[str]
-    ) -> None:
-        found = {
-            name.removesuffix("Function")
-            for name, properties in functions().items()
-            for statement in statements(properties)
-            if "s3:PutObject" in actions(statement)
-            and any(fnmatch(key, keys) for keys in keys_of(statement["Resource"]))
-        }
-        assert found == writers
-
-    def test_no_attribute_of_an_instance_that_iam_can_name_is_changed(self) -> None:
-        """EC2 user guide, "ec2:Attribute condition key": objects that have only a Value can be named."""
-        request = get_session().get_service_model("ec2").shape_for("ModifyInstanceAttributeRequest")
-        single = {
-            name
-            for name, shape in request.members.items()
-            if shape.type_name == "structure" and set(shape.members) == {"Value"}
-        }
-        assert "UserData" in single
-        for properties in functions().values():
-            changing = {
-                statement["Effect"]: statement
-                for statement in statements(properties)
-                if "ec2:ModifyInstanceAttribute" in actions(statement)
-            }
-            assert set(changing) in (set(), {"Allow", "Deny"})
-            if denied := changing.get("Deny"):
-                assert denied["Resource"]["Fn::Sub"].endswith(":instance/*")
-                # An attribute is a field of its own (UserData), or named in the field Attribute (userData).
-                assert set(denied["Condition"]["StringEqualsIgnoreCase"]["ec2:Attribute"]) == single
 
     def test_every_permission_says_why(self) -> None:
         lines = [line.strip() for line in (ROOT / "template.yaml").read_text(encoding="utf-8").splitlines()]
@@ -484,16 +274,6 @@ class TestFunctions:
             assert functions()[name]["Environment"]["Variables"]["MPLCONFIGDIR"] == "/tmp/matplotlib"
             assert functions()[name]["MemorySize"] >= 1_024
 
-    @pytest.mark.parametrize(
-        ("name", "files"),
-        [("AnnounceFunction", ["plans.json"]), ("PublicFunction", ["report.html", "progress*.json"])],
-    )
-    def test_who_sends_and_opens_links_may_read_these_files_only(self, name: str, files: list[str]) -> None:
-        allowed = [one for one in statements(functions()[name]) if "s3:GetObject" in actions(one)]
-        assert [one["Resource"] for one in allowed] == [
-            {"Fn::Sub": f"${{ArtifactsBucket.Arn}}/restores/*/{file}"} for file in files
-        ]
-
     def test_everybody_can_call_two_routes_only_and_slowly(self) -> None:
         """They are in an API of their own, so all routes of the other one ask for a signature."""
         apis = repository.resources("AWS::Serverless::Api")
@@ -510,10 +290,6 @@ class TestFunctions:
         (limits,) = apis["PublicApi"]["MethodSettings"]
         assert (limits["HttpMethod"], limits["ResourcePath"]) == ("*", "/*")
         assert limits["ThrottlingRateLimit"] <= 10
-
-    def test_what_everybody_can_call_may_write_nothing_but_what_its_routes_need(self) -> None:
-        granted = {action for one in statements(functions()["PublicFunction"]) for action in actions(one)}
-        assert granted == PUBLIC_ACTIONS
 
     def test_the_layers_of_packages_have_a_recipe_and_a_list(self) -> None:
         recipes = (ROOT / "functions" / "Makefile").read_text(encoding="utf-8")

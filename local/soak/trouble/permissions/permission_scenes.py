@@ -193,7 +193,8 @@ def _goes_with_its_instance(lab: FastLab) -> None:
 def _own_performance(lab: FastLab) -> None:
     tags = {"rewarm:stack": "rewarm", "rewarm:creation": "by the call that made it"}
     volume_id = lab.region.add_volume(size_gib=8, attach_to=lab.region.add_instance(), tags=tags)
-    lab.api("POST", f"/volumes/{volume_id}/performance", {"throughputMibS": 250})
+    status, answer = lab.api("POST", f"/volumes/{volume_id}/performance", {"throughputMibS": 250})
+    assert status == 202, answer
     lab.pass_time(600)
 
 

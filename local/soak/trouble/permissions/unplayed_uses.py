@@ -102,6 +102,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
         ("ssm:GetCommandInvocation", "*"),
         ("ssm:ListCommands", "*"),
         ("s3:ListBucket", _BUCKET),
+        ("s3:PutObject", f"{_BUCKET}/restores/1/0/first.map"),
     )),
     (NO_DRILL, "DrillVerifyVolumeFunctionRole", (
         ("ssm:CancelCommand", "*"),
@@ -130,7 +131,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     (PUT_BACK, "SweepFunctionRole", _LOOKS),
     (PUT_BACK, "CleanUpFunctionRole", (
         *_LOOKS,
-        ("ec2:DeleteTags", _VOLUME, _OURS),
+        ("ec2:DeleteTags", _VOLUME, {**_OURS, "aws:tagkeys": ("rewarm:boost",)}),
     )),
     *(("a plan while volumes have rates that other restores use", f"{name}FunctionRole",
        (("ec2:DescribeVolumeStatus", "*"),)) for name in ("Api", "ChooseStrategy")),
@@ -153,7 +154,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     ("a snapshot that is being restored from the archive", "SelectSnapshotFunctionRole",
      (("ec2:DescribeSnapshotTierStatus", "*"),)),
     ("an upload of a large block map that fails half way", "SelectSnapshotFunctionRole",
-     (("s3:AbortMultipartUpload", f"{_BUCKET}/restores/1/map"),)),
+     (("s3:AbortMultipartUpload", f"{_BUCKET}/restores/1/0/blocks.map"),)),
     (DEPLOYMENT, "PublishAgentFunctionRole", (
         *((f"s3:{verb}Object", f"{_BUCKET}/agents/index.json") for verb in ("Get", "Put", "Delete")),
         ("s3:ListBucket", _BUCKET),

@@ -37,6 +37,9 @@ def on(operator, key, value):
 
 TAGGED = on("StringEquals", "aws:ResourceTag/rewarm:stack", "rewarm")
 KEYS = "dynamodb:LeadingKeys"
+NAMED = allow("ec2:DeleteTags", VOLUME, Condition={
+    "ForAllValues:StringEquals": {"aws:TagKeys": ["rewarm:boost"]}, "Null": {"aws:TagKeys": "false"},
+})  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -68,6 +71,15 @@ KEYS = "dynamodb:LeadingKeys"
          ("dynamodb:GetItem", TABLE, {"dynamodb:leadingkeys": ("a#1", "b#2")}), True),
         ([allow("dynamodb:GetItem", TABLE, **on("ForAllValues:StringLike", KEYS, "a#*"))],
          ("dynamodb:GetItem", TABLE, {"dynamodb:leadingkeys": ("a#1", "b#2")}), False),
+        # All values of none are in any list; Null asks for one (IAM user guide, "Multivalued context keys").
+        ([allow("ec2:DeleteTags", VOLUME, **on("ForAllValues:StringEquals", "aws:TagKeys", "a"))],
+         ("ec2:DeleteTags", VOLUME, {"aws:tagkeys": ()}), True),
+        ([NAMED], ("ec2:DeleteTags", VOLUME, {"aws:tagkeys": ()}), False),
+        ([NAMED], ("ec2:DeleteTags", VOLUME), False),
+        ([NAMED], ("ec2:DeleteTags", VOLUME, {"aws:tagkeys": ("rewarm:boost",)}), True),
+        ([NAMED], ("ec2:DeleteTags", VOLUME, {"aws:tagkeys": ("rewarm:boost", "Name")}), False),
+        ([allow("ec2:DeleteTags", VOLUME, **on("Null", "aws:TagKeys", True))],
+         ("ec2:DeleteTags", VOLUME, {"aws:tagkeys": ()}), True),
         ([allow("kms:CreateGrant", KEY, **on("Bool", "kms:GrantIsForAWSResource", True))],
          ("kms:CreateGrant", KEY, {"kms:grantisforawsresource": "true"}), True),
     ],
