@@ -43,6 +43,27 @@ def test_a_restore_that_is_stopped_at_its_end_is_ready_or_has_failed_and_not_bot
         assert Auditor(lab).findings(ending) == []
 
 
+@pytest.mark.parametrize("state", ["Keep Result", "Report"])
+def test_a_restore_that_is_stopped_with_all_volumes_at_full_speed_and_redriven_has_not_failed(
+    state: str,
+) -> None:
+    with FastLab(1) as lab:
+
+        def redrive(restore_id: str) -> None:
+            lab.run(lambda: _is_at(lab, restore_id, state), most_seconds=3_600)
+            found = lab.execution(RESTORE, restore_id)
+            assert found is not None
+            lab.states.stop(found.arn)
+            lab.pass_time(SWEPT_SECONDS)
+            lab.states.redrive(found.arn)
+
+        ending = restored(lab, request(lab, "warm-up-agent"), during=redrive)
+        lab.pass_time(SWEPT_SECONDS)
+        assert ending.status == "ready"
+        assert not [posted for posted in lab.slack if "Restore failed" in posted["text"]]
+        assert Auditor(lab).findings(ending) == []
+
+
 def _is_at(lab: FastLab, restore_id: str, state: str) -> bool:
     found = lab.execution(RESTORE, restore_id)
     return found is not None and (found.state == state or found.status != "RUNNING")

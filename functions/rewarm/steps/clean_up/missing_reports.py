@@ -121,7 +121,8 @@ def _finish(restore: RestoreNotes, record: KnownRestore, now: datetime) -> datet
 def is_owed(record: KnownRestore, ending: ExecutionEnd) -> bool:
     """Whether a report is missing. A restore that succeeded has ready volumes; a dry run has no report."""
     has_volumes = record.volume_count > 0 and not record.request.dry_run
-    return ending.status == "SUCCEEDED" and has_volumes and not record.report_key
+    is_ready = ending.status == "SUCCEEDED" or (record.is_at_full_speed and not record.is_finished)
+    return is_ready and has_volumes and not record.report_key
 
 
 def _ready(restore_id: str, record: KnownRestore, index: int, ports: PagePorts) -> JsonObject:

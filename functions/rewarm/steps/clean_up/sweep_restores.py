@@ -171,8 +171,11 @@ def _only_starts(restore_id: str, record: KnownRestore, ending: ExecutionEnd, po
 
 
 def _lacks_message(record: KnownRestore) -> bool:
-    """True also if it failed and its execution was stopped before or during the message."""
-    if record.request.dry_run:
+    """True also if it failed and its execution was stopped before or during the message.
+
+    Where all volumes are at full speed, their messages have said so.
+    """
+    if record.request.dry_run or (record.is_at_full_speed and record.status not in FAILURES):
         return False
     return not record.is_finished or (record.status in ANNOUNCED and record.message_sent_at is None)
 
@@ -258,8 +261,6 @@ def _send(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled
     if record.message_sent_at is not None:
         restore.note_end(Status.CANCELLED if cancelled else Status.FAILED)
         return True
-    if record.status == Status.READY:
-        return True  # The function of `Report` has ended after its execution was stopped.
     if not _is_ours_to_send(restore_id, ports):
         return False
     failure = _failure(record, ending, cancelled=cancelled)

@@ -227,6 +227,11 @@ class KnownRestore(Item):
         """Whether the volume is at full speed, after which it cannot be cancelled."""
         return bool(self.raw.get(f"{_SETTLED}{index}"))
 
+    @property
+    def is_at_full_speed(self) -> bool:
+        """Whether all of its volumes are, which stay: a drill's are deleted then."""
+        return bool(self.indexes) and all(map(self.settled, self.indexes)) and not self.is_drill
+
     def attached(self, index: int) -> AttachedMark:
         """The mark of a usable volume; empty if it has none."""
         return AttachedMark.model_validate(self.raw.get(f"{_ATTACHED}{index}") or {})
@@ -458,10 +463,6 @@ class RestoreNotes:
             failure=result.failure.to_json() if result.failure else None,
             **drill,
         )
-
-    def note_report_of_swept(self, result: ReportResult) -> None:
-        """Where the report is; the sweeper has ended the restore and notes its end."""
-        self._set(reportKey=result.report_key, pageKey=result.page_key)
 
     def note_failed(self, status: Status, failure: Failure, finished_at: datetime) -> None:
         """It failed or was cancelled."""

@@ -153,10 +153,6 @@ def _note(event: ReportEvent, result: ReportResult, record: RestoreNotes) -> Non
     for volume in result.volumes:
         if volume.phases:
             record.volume(volume.index).note_measured(_measured(volume))
-    if result.verdict == "ready" and record.read().swept_at is not None:
-        # The execution was stopped while this function worked, and the sweeper says how it ended.
-        record.note_report_of_swept(result)
-        return
     record.note_report(result, _status(result), event.now)
 
 

@@ -9,7 +9,9 @@ from rewarm.domain.model import FastSnapshotRestore, VolumeSettings
 from rewarm.domain.ready.waits import cancel_signal
 from rewarm.domain.volume.leftovers import restore_of
 from rewarm.steps.clean_up.sweep import restore_of_event
+from rewarm.steps.record.payloads import write_plans
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at, request
+from tests.support.values import accounts
 from tests.support.worlds.sweeping import MADE, SweepWorld
 
 PLACE = (SNAPSHOT_ID, ZONE)
@@ -109,11 +111,13 @@ class TestAbortedRestores:
         assert world.volumes.volumes[VOLUME_ID] == before
 
     def test_a_volume_that_is_ready_stays_as_it_is(self, world):
+        write_plans(RESTORE_ID, [accounts.planned()], world.artifacts)
         world.begun(settled0=True)
         world.made()
         world.sweep()
         assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags
-        assert f"volume {VOLUME_ID} (ready)" in world.messages.sent[0]["text"]
+        assert [sent["title"] for sent in world.messages.sent] == [f"{VOLUME_ID} is at full speed"]
+        assert world.table.records[RESTORE_ID]["status"] == "ready"
 
     @pytest.mark.parametrize("mark", [{"settled0": True}, {"attached0": {"volumeId": VOLUME_ID}}])
     def test_the_volume_of_a_drill_is_deleted_however_far_it_came(self, world, mark):

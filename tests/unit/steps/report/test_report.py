@@ -102,15 +102,6 @@ class TestReport:
         assert world.table.records[RESTORE_ID]["status"] == "ready"
         assert world.table.records[RESTORE_ID]["finishedAt"] == "2026-11-21T03:08:00Z"
 
-    def test_leaves_the_end_to_the_sweeper_that_has_ended_the_restore(self):
-        """Its execution was stopped while this function worked, and the message says that it failed."""
-        world = World()
-        ended = {"status": "failed", "sweptAt": "2026-11-21T03:07:00+00:00"}
-        world.table.update(RESTORE_ID, ended)
-        result = account(world, [ready()])
-        record = world.table.records[RESTORE_ID]
-        assert record == {**ended, "reportKey": result.report_key, "pageKey": result.page_key}
-
     def test_one_failed_volume_makes_the_restore_fail(self):
         result = account(World(), [ready(0), failed(1)], plans=two_plans())
         assert result.verdict == "failed"
