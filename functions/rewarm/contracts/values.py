@@ -368,7 +368,9 @@ class Approval(ApprovalQuestion):
     model_config = {"extra": "ignore"}
 
     approved_at: Instant | None = None
-    by: str | None = None
+    by: str | None = Field(
+        default=None, description="The ARN of the caller who signed; any other name says what kind it is."
+    )
     ended_at: Instant | None = None
 
     @property
