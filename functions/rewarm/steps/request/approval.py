@@ -181,12 +181,8 @@ def _is_its_channel(payload: JsonObject, record: KnownRestore) -> bool:
 
 
 def _cancel(restore_id: str, by: Caller, now: datetime, ports: ApproveRestorePorts) -> Reply:
-    record = RestoreNotes(ports.table, restore_id)
-    asked_before = record.read().cancel_requested
-    cancel_restore(restore_id, ports)
+    asked_before = RestoreNotes(ports.table, restore_id).read().cancel_requested
+    cancel_restore(restore_id, by=by, now=now, ports=ports)
     if asked_before:
         return Reply("The restore is being cancelled already.", is_done=False)
-    title = f"Cancelled by {by.name}"
-    news = {"event": "cancel-requested", "at": iso(now), "title": title, "text": f"{title}: it stops soon."}
-    record.append_event(news)
-    return Reply(f"{title}. The restore stops soon.", is_done=True)
+    return Reply(f"Cancelled by {by.name}. The restore stops soon.", is_done=True)

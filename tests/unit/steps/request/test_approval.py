@@ -116,7 +116,7 @@ def test_another_plan_than_the_one_that_was_shown_is_not_approved(ports):
 
 
 def test_what_is_being_cancelled_is_not_approved(ports):
-    cancel_restore(RESTORE_ID, ports)
+    cancel_restore(RESTORE_ID, by=BOB, now=NOW, ports=ports)
     assert ports.tasks.woken == ["token-1"], "who cancels ends the wait"
     with pytest.raises(NotAwaitingApprovalError, match="is being cancelled"):
         approve(ports)

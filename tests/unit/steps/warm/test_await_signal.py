@@ -61,9 +61,8 @@ def test_who_cancels_ends_the_wait_at_once():
     waiters, tasks, table = FakeWaiters(), FakeTasks({"token-1"}), FakeTable()
     table.put_new(RESTORE_ID, {"status": "initializing", "volumeCount": 1})
     wait_for(waiters, table)
-    cancel_restore(
-        RESTORE_ID, CancelRestorePorts(table=table, holds=FakeHolds(), waiters=waiters, tasks=tasks)
-    )
+    ports = CancelRestorePorts(table=table, holds=FakeHolds(), waiters=waiters, tasks=tasks)
+    cancel_restore(RESTORE_ID, by=ALICE, now=NOW, ports=ports)
     assert tasks.woken == ["token-1"]
 
 
@@ -98,7 +97,7 @@ class TestApproval:
         table.put_new(RESTORE_ID, {"request": {}, "status": "awaiting-approval"})
         wait_for(waiters, table, volume=None)
         ports = CancelRestorePorts(table=table, holds=FakeHolds(), waiters=waiters, tasks=tasks)
-        cancel_restore(RESTORE_ID, ports)
+        cancel_restore(RESTORE_ID, by=ALICE, now=NOW, ports=ports)
         assert tasks.woken == ["token-1"]
         with pytest.raises(RestoreCancelledError):
             wait_for(waiters, table, volume=None)
