@@ -23,6 +23,7 @@ locals {
     DescribeCallsPerSecond = tostring(var.describe_calls_per_second)
     ModificationRule       = var.modification_rule
     LogRetentionDays       = tostring(var.log_retention_days)
+    ApiLogsRole            = var.api_logs_role
     UndoLogDays            = tostring(var.undo_log_days)
     LogLevel               = var.log_level
     PriceOverrides         = var.price_overrides

@@ -274,6 +274,18 @@ variable "log_retention_days" {
   }
 }
 
+variable "api_logs_role" {
+  description = "Which role writes REST APIs' access logs in this account and Region, one that the stack sets or the one that is set."
+  type        = string
+  default     = "stack"
+  nullable    = false
+
+  validation {
+    condition     = contains(["stack", "account"], var.api_logs_role)
+    error_message = "It must be one of stack, account."
+  }
+}
+
 variable "undo_log_days" {
   description = "Days that S3 keeps a rewind's undo log, which holds the blocks that the rewind overwrote."
   type        = number

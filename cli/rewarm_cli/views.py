@@ -308,9 +308,9 @@ def show_restore(target: Console, record: Json, *, events: bool = True) -> None:
 
 
 def _facts(record: Json) -> Iterator[tuple[str, str]]:
-    trigger = record.get("trigger") or {}
-    by = trigger.get("alarmName") or trigger.get("scheduleName") or trigger.get("kind") or "-"
-    yield "started", f"{words.clock(record.get('startedAt'))} by {by}"
+    yield "started", f"{words.clock(record.get('startedAt'))} by {_asker(record.get('trigger'))}"
+    if record.get("cancelledBy"):
+        yield "cancelled", f"by {record['cancelledBy']['name']}"
     if record.get("deadlineAt"):
         yield "deadline", words.clock(record["deadlineAt"])
     summary = record.get("summary") or {}
@@ -458,9 +458,18 @@ def show_restores(target: Console, restores: list[Json]) -> None:
 
 
 def _started_by(trigger: Any) -> str:
+    """The asker, in short: of the ARN of a caller only what stands behind the account."""
+    name = _asker(trigger)
+    return name.partition("::")[2].partition(":")[2] or name if name.startswith("arn:") else name
+
+
+def _asker(trigger: Any) -> str:
     if not isinstance(trigger, dict):
         return str(trigger or "-")
-    return str(trigger.get("alarmName") or trigger.get("scheduleName") or trigger.get("kind") or "-")
+    caller = (trigger.get("askedBy") or {}).get("name")
+    return str(
+        trigger.get("alarmName") or trigger.get("scheduleName") or caller or trigger.get("kind") or "-"
+    )
 
 
 def show_fleets(target: Console, fleets: list[Json]) -> None:

@@ -11,7 +11,7 @@ from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import DispatchWarmerResult
 from rewarm.contracts.values import NewVolume, Plan, VolumeAssignment, VolumePlan
-from rewarm.domain.model import GIB, Boost, Instance, InstanceEbsLimits, Snapshot, Strategy
+from rewarm.domain.model import GIB, Boost, Caller, Instance, InstanceEbsLimits, Snapshot, Strategy
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.volume.volume_types import VolumeLimits
 from rewarm.steps.select.admission import Keeper
@@ -46,6 +46,8 @@ VOLUME_ID = "vol-00000000000000001"
 INSTANCE_ID = "i-0123456789abcdef0"
 ZONE = "ap-northeast-1a"
 DEVICE = "/dev/sdf"
+ALICE = Caller("iam", "arn:aws:iam::123456789012:user/alice")
+BOB = Caller("iam", "arn:aws:iam::123456789012:user/bob")
 TO_INSTANCE: dict[str, Any] = {"source": {"snapshotId": SNAPSHOT_ID}, "target": {"instanceId": INSTANCE_ID}}
 TO_ZONE: dict[str, Any] = {"source": {"snapshotId": SNAPSHOT_ID}, "target": {"availabilityZone": ZONE}}
 

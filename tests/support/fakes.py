@@ -770,6 +770,8 @@ class FakeTable:
 
     records: dict[str, JsonObject] = field(default_factory=dict)
     runbooks: dict[str, JsonObject] = field(default_factory=dict)
+    writers: dict[str, JsonObject | None] = field(default_factory=dict)
+    """Of runbooks."""
     written: dict[str, str] = field(default_factory=dict)
     """When each runbook was."""
     credits_taken: dict[tuple[str, str], dict[str, datetime]] = field(default_factory=dict)
@@ -846,12 +848,14 @@ class FakeTable:
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
         self.records.setdefault(restore_id, {}).setdefault(f"events{index}", []).append(_copy(event))
 
-    def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
+    def request_cancel(
+        self, restore_id: str, *, by: JsonObject | None = None, unless: Sequence[str] = ()
+    ) -> bool:
         if restore_id not in self.records:
             raise RestoreNotFoundError(f"there is no restore {restore_id}")
         if unless and all(name in self.records[restore_id] for name in unless):
             return False
-        self.records[restore_id]["cancelRequested"] = True
+        self.records[restore_id] |= {"cancelRequested": True, **({"cancelledBy": by} if by else {})}
         return True
 
     def set_unless_cancelled(self, restore_id: str, name: str, value: Any) -> bool:
@@ -878,8 +882,13 @@ class FakeTable:
     def runbook(self, alarm_name: str) -> JsonObject | None:
         return self.runbooks.get(alarm_name)
 
-    def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
+    def runbook_item(self, alarm_name: str) -> JsonObject | None:
+        found = self.runbooks.get(alarm_name)
+        return found and {"request": found, "trigger": self.writers.get(alarm_name)}
+
+    def put_runbook(self, alarm_name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
         self.runbooks[alarm_name] = _copy(request)
+        self.writers[alarm_name] = trigger
         self.written[alarm_name] = f"2026-11-21T03:00:{len(self.written):02}Z"
 
     def listed(
@@ -892,7 +901,7 @@ class FakeTable:
         ]
         if status == RUNBOOK:
             entries = [
-                Listed(at, name, {"alarmName": name, "request": _copy(self.runbooks[name]), "startedAt": at})
+                Listed(at, name, {"alarmName": name, "startedAt": at, **_copy(self.runbook_item(name) or {})})
                 for name, at in self.written.items()
                 if name in self.runbooks
             ]

@@ -18,6 +18,7 @@ from rewarm.contracts.base import (
 )
 from rewarm.contracts.request import AlarmName, InstanceId, RestoreRequest
 from rewarm.contracts.values import Approval, DrillResult, Trigger
+from rewarm.domain.model import Caller
 from rewarm.domain.volume.performance import PerformanceSettings
 
 MOST_WAIT_SECONDS = 20
@@ -129,6 +130,7 @@ class RestoreRecord(Contract):
     trigger: Trigger | None = None
     plans: list[JsonObject]
     events: list[JsonObject]
+    cancelled_by: Caller | None = None
     approval: JsonObject | None = Field(
         default=None, description="What it waits for somebody to approve, and who approved it."
     )
@@ -172,6 +174,7 @@ class StoredRunbook(Contract):
 
     alarm_name: str
     request: RestoreRequest
+    written_by: Caller | None = Field(description="Who put it last.")
     drills: Annotated[
         list[DrillResult], Field(description="GET only: the latest drills, the oldest first.")
     ] = Field(default_factory=list)
@@ -189,6 +192,7 @@ class ListedRunbook(Contract):
 
     alarm_name: str
     updated_at: Instant
+    written_by: Caller | None
     runbook: JsonObject
 
 

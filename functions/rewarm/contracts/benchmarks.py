@@ -27,6 +27,7 @@ from rewarm.domain.benchmark.benchmarks import (
     PatternName,
 )
 from rewarm.domain.benchmark.fio_output import Direction
+from rewarm.domain.model import Caller
 from rewarm.domain.time.calibration import CalibratedFigure, FigureName
 
 MountPath = Annotated[StrictStr, Field(pattern=r"^/[A-Za-z0-9._/-]*$", max_length=200)]
@@ -99,6 +100,7 @@ class StartedBenchmark(Contract):
     platform: str
     instance_type: str
     started_at: Instant
+    asked_by: Caller | None = None
     request: BenchmarkRequest
 
 
@@ -149,6 +151,7 @@ class BenchmarkResult(Contract):
     reason: str
     instance_id: str
     started_at: Instant
+    asked_by: Caller | None = Field(default=None, description="null where it is part of a restore.")
     runs: list[BenchmarkRun] = Field(default_factory=list)
     copied: CopyTimes | None = None
 
@@ -227,6 +230,7 @@ class KeptLease(CalibrationLease):
     calibration_id: CalibrationId
     started_at: Instant
     expires_at: Instant
+    asked_by: Caller | None = Field(default=None, description="Who wrote it last.")
 
 
 class StoredCalibration(Contract):
@@ -234,6 +238,7 @@ class StoredCalibration(Contract):
 
     calibration: Calibration | None
     stored_at: Instant | None
+    stored_by: Caller | None = None
 
 
 class CalibrationAnswer(StoredCalibration):

@@ -27,9 +27,9 @@ from rewarm.contracts.request import (
     VolumeRequest,
     WarmUp,
 )
-from rewarm.contracts.values import ApprovalQuestion, Failure, FleetShare, PlanSummary
+from rewarm.contracts.values import ApprovalQuestion, Failure, FleetShare, PlanSummary, Trigger
 from rewarm.domain.fleets import MOST_VOLUMES, FailedVolumeOfFleet, SlowRestore
-from rewarm.domain.model import OnFailure
+from rewarm.domain.model import Caller, OnFailure
 
 FleetStatusName = Literal[
     "accepted", "awaiting-approval", "restoring", "ready", "incomplete", "failed", "cancelled"
@@ -112,6 +112,7 @@ class FleetSummary(Contract):
     started_at: Instant
     finished_at: Instant | None
     deadline_at: Instant | None
+    trigger: Trigger | None
     volume_count: int | None = Field(description="null before its volumes are known.")
 
 
@@ -189,7 +190,9 @@ class FleetRecord(Contract):
         description="Of all volumes of this run; null before it is made, and where each restore plans alone."
     )
     failure: JsonObject | None
+    trigger: Trigger | None = Field(description="Who asked for this run.")
     cancel_requested: bool
+    cancelled_by: Caller | None
     events: list[JsonObject] = Field(description="The messages about the fleet.")
     report_url: str | None = Field(description="Of its page; good for an hour at most.")
 

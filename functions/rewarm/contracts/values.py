@@ -8,7 +8,7 @@ from pydantic import Field, with_config
 
 from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject, Usd
 from rewarm.contracts.request import RewindCompare, RewindEvidence
-from rewarm.domain.model import Boost, Strategy, VolumeSettings
+from rewarm.domain.model import Boost, Caller, Strategy, VolumeSettings
 from rewarm.domain.plan.cost import CostPart
 from rewarm.domain.ready.reads import Opinion
 from rewarm.domain.snapshots import PassedOverSnapshot
@@ -26,6 +26,10 @@ class Trigger(Contract):
     model_config = {"extra": "ignore"}
 
     kind: TriggerKind
+    asked_by: Caller | None = Field(
+        default=None,
+        description="Who called the API, or the ARN of the alarm or schedule; of a fleet, its caller.",
+    )
     alarm_name: str | None = None
     event_id: str | None = None
     schedule_name: str | None = None
@@ -368,7 +372,9 @@ class Approval(ApprovalQuestion):
     model_config = {"extra": "ignore"}
 
     approved_at: Instant | None = None
-    by: str | None = None
+    by: str | None = Field(
+        default=None, description="The ARN of the caller who signed; any other name says what kind it is."
+    )
     ended_at: Instant | None = None
 
     @property

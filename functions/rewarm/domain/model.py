@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from typing import Literal
 
 BLOCK_BYTES = 524_288
 """Block size of the EBS direct APIs (EBS user guide, "Use EBS direct APIs": blocks of 512 KiB)."""
@@ -44,6 +45,36 @@ class Strategy(StrEnum):
     def writes_with_agent(self) -> bool:
         """The agent writes blocks that were copied out of the snapshot."""
         return self in {Strategy.DIRECT_WRITE, Strategy.REWIND}
+
+
+CallerKind = Literal["iam", "token", "slack", "alarm", "schedule", "unknown"]
+_MOST_NAME, _MOST_SUBJECT = 640, 256
+"""Characters. The ARN of a user with the longest path and name has about 620 (IAM user guide, "IAM and STS
+quotas"); a token's subject has at most 255 (OpenID Connect Core, "ID Token")."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asked for something. Only an ARN that AWS has checked is a name without the word for its kind.
+
+    So what a token or Slack calls somebody can never be taken for the ARN of somebody else.
+    """
+
+    kind: CallerKind
+    name: str
+
+    def __post_init__(self) -> None:
+        """Callers choose a part of their names, so it is one line of bounded length."""
+        line = "".join(letter if letter.isprintable() else " " for letter in self.name)
+        object.__setattr__(self, "name", line[:_MOST_NAME])
+
+    @classmethod
+    def with_token(cls, issuer: str, subject: str) -> Caller:
+        """Whoever sent a token of this issuer."""
+        return cls("token", f"token of {issuer}: {subject[:_MOST_SUBJECT]}")
+
+
+NOBODY = Caller("unknown", "a caller without a name")
 
 
 class OnFailure(StrEnum):

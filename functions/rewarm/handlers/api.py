@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from uuid import uuid4
 
 from aws_lambda_powertools.event_handler import APIGatewayRestResolver, Response
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 from aws_lambda_powertools.utilities.idempotency import (
     DynamoDBPersistenceLayer,
     IdempotencyConfig,
@@ -167,10 +168,14 @@ app.include_router(router)
 
 @tracer.capture_lambda_handler(capture_response=False)
 @logger.inject_lambda_context(clear_state=True)
-def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
+def lambda_handler(given: JsonObject, context: LambdaContext) -> JsonObject:
     """One HTTP request."""
     _IDEMPOTENCY.register_lambda_context(context)
-    return as_answer_to(event, app.resolve(with_safe_path(as_rest_event(event)), context))
+    event = with_safe_path(as_rest_event(given))
+    if event["httpMethod"] != "GET":
+        by = caller(APIGatewayProxyEvent(event)).name
+        logger.info("asked", method=event["httpMethod"], path=event["path"], asked_by=by)
+    return as_answer_to(given, app.resolve(event, context))
 
 
 @app.post("/restores")
@@ -215,7 +220,8 @@ def _started(body: JsonObject, restore_id: str) -> JsonObject:
     from rewarm.steps.request.routes import start_restore
 
     logger.append_keys(restore_id=restore_id)
-    started = start_restore(body, restore_id=restore_id, now=now(), ports=_start_ports())
+    by = caller(app.current_event)
+    started = start_restore(body, restore_id=restore_id, by=by, now=now(), ports=_start_ports())
     count("RestoresStarted", trigger="api")
     return started
 
@@ -237,7 +243,8 @@ def _fleet_started(body: JsonObject, fleet_id: str) -> JsonObject:
     from rewarm.steps.fleet.routes import start_fleet
 
     logger.append_keys(restore_id=fleet_id)
-    started = start_fleet(body, fleet_id=fleet_id, now=now(), ports=fleet_ports())
+    by = caller(app.current_event)
+    started = start_fleet(body, fleet_id=fleet_id, by=by, now=now(), ports=fleet_ports())
     count("FleetsStarted")
     return started
 
@@ -309,7 +316,7 @@ def _get_restore(restore_id: str) -> JsonObject:
 def _cancel_restore(restore_id: str) -> tuple[JsonObject, int]:
     from rewarm.steps.request.routes import cancel_restore
 
-    return cancel_restore(restore_id, _approval_ports()), 202
+    return cancel_restore(restore_id, by=caller(app.current_event), now=now(), ports=_approval_ports()), 202
 
 
 @app.post("/restores/<restore_id>/approve")
@@ -337,7 +344,8 @@ def _put_runbook(alarm_name: str) -> JsonObject:
     from rewarm.steps.request.runbooks import put_runbook
 
     prefix = wiring.settings.alarm_name_prefix
-    return put_runbook(unquote(alarm_name), _body(), prefix=prefix, table=_table())
+    by = caller(app.current_event)
+    return put_runbook(unquote(alarm_name), _body(), by=by, prefix=prefix, table=_table())
 
 
 @app.get("/runbooks/<alarm_name>")
@@ -358,7 +366,7 @@ def _delete_runbook(alarm_name: str) -> JsonObject:
 def _put_calibration() -> JsonObject:
     from rewarm.steps.record.learned_times import put_calibration
 
-    return put_calibration(_body(), _history(), now=now()).to_json()
+    return put_calibration(_body(), _history(), by=caller(app.current_event), now=now()).to_json()
 
 
 @app.get("/calibration")
@@ -373,7 +381,8 @@ def _get_calibration() -> JsonObject:
 def _put_lease(calibration_id: str) -> JsonObject:
     from rewarm.steps.record.leases import put_lease
 
-    return put_lease(calibration_id, _body(), _history(), now=now()).to_json()
+    by = caller(app.current_event)
+    return put_lease(calibration_id, _body(), _history(), by=by, now=now()).to_json()
 
 
 @app.exception_handler(errors.RestoreError)  # type: ignore[untyped-decorator]

@@ -12,7 +12,7 @@ from uuid import uuid4
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
-from rewarm.handlers.http import json_body, query
+from rewarm.handlers.http import caller, json_body, query
 from rewarm.observability import count, logger
 from rewarm.ports import JsonObject
 from rewarm.runtime import filled
@@ -75,7 +75,8 @@ def _cancel_fleet(fleet_id: str) -> tuple[JsonObject, int]:
     from rewarm.steps.fleet.routes import cancel_fleet
 
     logger.append_keys(restore_id=fleet_id)
-    return cancel_fleet(fleet_id, fleet_ports()), 202
+    by = caller(router.current_event)
+    return cancel_fleet(fleet_id, by=by, now=now(), ports=fleet_ports()), 202
 
 
 @router.post("/fleets/<fleet_id>/redrive")
@@ -83,7 +84,8 @@ def _redrive_fleet(fleet_id: str) -> tuple[JsonObject, int]:
     from rewarm.steps.fleet.routes import redrive_fleet
 
     logger.append_keys(restore_id=fleet_id)
-    return redrive_fleet(fleet_id, now=now(), ports=fleet_ports()), 202
+    by = caller(router.current_event)
+    return redrive_fleet(fleet_id, by=by, now=now(), ports=fleet_ports()), 202
 
 
 @router.post("/volumes/<volume_id>/performance")
@@ -94,7 +96,10 @@ def _change_performance(volume_id: str) -> tuple[JsonObject, int]:
     change_id = f"performance-{uuid4().hex[:16]}"
     logger.append_keys(restore_id=change_id, volume_id=volume_id)
     body = json_body(router.current_event)
-    started = start_performance_change(volume_id, body, change_id=change_id, now=now(), ports=_changes())
+    by = caller(router.current_event)
+    started = start_performance_change(
+        volume_id, body, change_id=change_id, by=by, now=now(), ports=_changes()
+    )
     count("PerformanceChangesStarted")
     return started, 202
 
@@ -113,6 +118,7 @@ def _start_benchmark() -> tuple[JsonObject, int]:
     return start_benchmark(
         json_body(router.current_event),
         benchmark_id=f"benchmark-{uuid4().hex[:16]}",
+        by=caller(router.current_event),
         now=now(),
         ports=_benchmarks(),
     ), 202
@@ -136,4 +142,5 @@ def _list_undo_logs() -> JsonObject:
 def _delete_undo_log(restore_id: str) -> JsonObject:
     from rewarm.steps.rewind.undo_logs import delete_undo_log
 
-    return delete_undo_log(restore_id, _undo_logs())
+    by = caller(router.current_event)
+    return delete_undo_log(restore_id, by=by, now=now(), ports=_undo_logs())

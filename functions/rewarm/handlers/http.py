@@ -14,6 +14,7 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 from aws_lambda_powertools.utilities.data_classes.common import BaseProxyEvent
 
 from rewarm.domain.errors import AccessDeniedError, InvalidRequestError
+from rewarm.domain.model import NOBODY, Caller
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
 
@@ -87,12 +88,17 @@ def as_answer_to(event: JsonObject, answer: JsonObject) -> JsonObject:
     return {**answer, "headers": headers}
 
 
-def caller(event: BaseProxyEvent) -> str:
-    """Who signed the request, by IAM's name, or whose token it has; API Gateway has checked either."""
+def caller(event: BaseProxyEvent) -> Caller:
+    """Who signed the request, by IAM's name, or whose token it has; API Gateway has checked either.
+
+    Its developer guide, "Variables for data transformations" ($context.identity.userArn), "JWT authorizers".
+    """
     context = event.get("requestContext") or {}
-    claims = ((context.get("authorizer") or {}).get("jwt") or {}).get("claims") or {}
-    identity = context.get("identity") or {}
-    return str(identity.get("userArn") or claims.get("sub") or "a caller without a name")
+    claims = ((context.get("authorizer") or {}).get("jwt") or {}).get("claims")
+    if claims:
+        return Caller.with_token(str(claims.get("iss")), str(claims.get("sub") or "without a subject"))
+    arn = (context.get("identity") or {}).get("userArn")
+    return Caller("iam", str(arn)) if arn else NOBODY
 
 
 def stop_other_routes(event: BaseProxyEvent, route: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rewarm.domain.units import usd_text
 from rewarm.page import text
-from rewarm.page.live import STYLE, environment
+from rewarm.page.live import STYLE, environment, name_of
 
 Json = dict[str, Any]
 MOST_RESTORES = 1_000
@@ -22,6 +22,7 @@ def render(account: Json) -> str:
         "style": STYLE.read_text(encoding="utf-8"),
         "account": account,
         "verdict": verdict(account),
+        "askers": _askers(account),
         "cards": _cards(account),
         "failed": [{**row, "snapshot": _named(row["snapshot"])} for row in account["progress"]["failed"]],
         "restores": restores[:MOST_RESTORES],
@@ -37,6 +38,13 @@ def verdict(account: Json) -> str:
         return f"Ready: {count:,} volumes at full speed"
     said = {"incomplete": "Incomplete", "failed": "Failed", "cancelled": "Cancelled on request"}
     return f"{said[account['verdict']]}: {ready:,} of {count:,} volumes at full speed"
+
+
+def _askers(account: Json) -> list[tuple[str, str]]:
+    """Who asked for the run, and who cancelled it, where that is known."""
+    asked, cancelled = (account.get("trigger") or {}).get("askedBy"), account.get("cancelledBy")
+    named = [("Asked for by", name_of(asked)), ("Cancelled by", name_of(cancelled))]
+    return [(words, name) for words, name in named if name]
 
 
 def _cards(account: Json) -> list[tuple[str, str, str]]:

@@ -55,13 +55,19 @@ def environment() -> Environment:
     return found
 
 
+def name_of(caller: Json | None) -> str:
+    """Who asked; empty where that is not known."""
+    return str((caller or {}).get("name") or "")
+
+
 def started_by(trigger: Json) -> str:
     """Who or what asked for the restore."""
+    by = name_of(trigger.get("askedBy"))
     words = {
         "alarm": f"the alarm {trigger.get('alarmName')}",
-        "fleet": f"the fleet {trigger.get('fleetId') or ''}".strip(),
+        "fleet": f"the fleet {trigger.get('fleetId') or ''}".strip() + (f", asked for by {by}" if by else ""),
         "schedule": f"the schedule {trigger.get('scheduleName') or ''}".strip(),
-        "api": "a call of the API",
+        "api": by or "a call of the API",
     }
     return words.get(str(trigger.get("kind")), "")
 
@@ -125,6 +131,7 @@ def _facts(account: Json) -> list[tuple[str, str]]:
         ("Restore", str(account["restoreId"])),
         ("Started by", started_by(account.get("trigger") or {})),
         ("Started", text.clock_text(account.get("startedAt"))),
+        ("Cancelled by", name_of(account.get("cancelledBy"))),
         ("This page is of", text.clock_text(account["at"])),
     ]
     return [(name, value) for name, value in found if value]

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from rewarm.page import pictures, text
-from rewarm.page.live import STYLE, environment, started_by
+from rewarm.page.live import STYLE, environment, name_of, started_by
 from rewarm.page.pictures import MOST_DRAWN, drills_picture
 from rewarm.page.volumes import Figure, view
 
@@ -109,6 +109,7 @@ def _facts(account: Json) -> list[tuple[str, str]]:
         ("Started by", started_by(trigger)),
         ("Started", text.clock_text(account["startedAt"])),
         ("Approval", _approval(account.get("approval"))),
+        ("Cancelled by", name_of(account.get("cancelledBy"))),
         ("This page is of", text.clock_text(account["finishedAt"])),
         ("Prices", prices),
         ("As JSON", account["reportKey"]),

@@ -110,7 +110,9 @@ class RestoreTable(Protocol):
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
         """Adds to the list `events` of one volume."""
 
-    def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
+    def request_cancel(
+        self, restore_id: str, *, by: JsonObject | None = None, unless: Sequence[str] = ()
+    ) -> bool:
         """Marks the restore as to be cancelled; returns False if it has all marks of `unless`.
 
         Raises RestoreNotFoundError.
@@ -128,7 +130,10 @@ class RestoreTable(Protocol):
     def runbook(self, alarm_name: str) -> JsonObject | None:
         """Returns the restore request for an alarm; None if the alarm has none."""
 
-    def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
+    def runbook_item(self, alarm_name: str) -> JsonObject | None:
+        """Returns `request`, and `trigger`: who wrote it."""
+
+    def put_runbook(self, alarm_name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
         """Writes or replaces the restore request for an alarm."""
 
     def delete_runbook(self, alarm_name: str) -> bool:

@@ -31,6 +31,7 @@ from local.aws.emulator.patches.functions import (
 )
 from local.aws.emulator.patches.stack import (
     compat_addresses,
+    compat_caller,
     compat_rest_api_body,
     compat_rule_name,
     compat_secret_ref,
@@ -136,16 +137,43 @@ class Emulator:
             raise EmulatorError(f"the emulator did not start: {self._failure}") from self._failure
 
     def answer(
-        self, method: str, path: str, query: str, headers: Headers, body: bytes
+        self,
+        method: str,
+        path: str,
+        query: str,
+        headers: Headers,
+        body: bytes,
+        signer: tuple[str, str] | None = None,
     ) -> tuple[int, Headers, bytes]:
-        """The answer to an HTTP request, from any thread but the emulator's own."""
+        """The answer to an HTTP request, from any thread but the emulator's own.
+
+        `signer` has the id of the access key, and the ARN of who has it.
+        """
         scope = {
             "type": "http", "http_version": "1.1", "scheme": "https", "client": ("127.0.0.1", 0),
             "method": method, "path": unquote(path), "raw_path": path.encode(),
             "query_string": query.encode(),
             "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers],
         }  # fmt: skip
-        return self._await(_exchange(seam.module("app").app, scope, body))
+
+        def exchange() -> tuple[int, Headers, bytes]:
+            # The loop runs the request in a copy of this thread's context.
+            compat_caller.SIGNED_BY.set(signer)
+            return self._await(_exchange(seam.module("app").app, scope, body))
+
+        return contextvars.copy_context().run(exchange)
+
+    def access_key(self, access_key_id: str) -> tuple[str, str] | None:
+        """Secret and user's ARN of an active key that IAM's API has made (CreateAccessKey)."""
+        iam = seam.module("services.iam")
+
+        def read() -> tuple[str, str] | None:
+            key = iam._access_keys.get(access_key_id) or {}
+            user = iam._users.get(key.get("UserName")) if key.get("Status") == "Active" else None
+            return None if user is None else (key["SecretAccessKey"], user["Arn"])
+
+        found: tuple[str, str] | None = self._as_account(read)
+        return found
 
     def has_bucket(self, name: str) -> bool:
         """S3 has a bucket of this name."""
@@ -298,6 +326,7 @@ class Emulator:
         compat_lambda_environment.apply(self._settings, self._keys, self._starter)
         compat_lambda_layers.apply()
         compat_lambda_logs.apply()
+        compat_caller.apply()
         compat_rest_api_body.apply()
         compat_rule_name.apply()
         compat_secret_ref.apply()

@@ -34,9 +34,18 @@ class Emulator(Protocol):
     """What the front needs of the emulator."""
 
     def answer(
-        self, method: str, path: str, query: str, headers: Headers, body: bytes
+        self,
+        method: str,
+        path: str,
+        query: str,
+        headers: Headers,
+        body: bytes,
+        signer: tuple[str, str] | None = None,
     ) -> tuple[int, Headers, bytes]:
-        """Status, headers and body."""
+        """Status, headers and body; `signer` has the id of the access key, and the ARN of who has it."""
+
+    def access_key(self, access_key_id: str) -> tuple[str, str] | None:
+        """Secret and user's ARN of a key that IAM's API has made; None where it has not, or no more."""
 
     def has_bucket(self, name: str) -> bool:
         """S3 has a bucket of this name."""
@@ -95,12 +104,19 @@ class Front:
         if UNSIGNED.fullmatch(request.path) or self._is_open(request, place):
             return self._by_emulator(request, place)
         try:
-            key = check(request, place, self._keys, datetime.now(UTC))
+            key = check(request, place, self._key, datetime.now(UTC))
         except SignatureError as error:
             return self._in_the_apis_form(request, place, refusal(request, place, error))
         call = Call(key, place, request)
         refused = self.authorize(call)
         return self._allowed(call) if refused is None else self._in_the_apis_form(request, place, refused)
+
+    def _key(self, access_key_id: str) -> AccessKey | None:
+        known = self._keys.get(access_key_id)
+        if known is not None:
+            return known
+        made = self._emulator.access_key(access_key_id)
+        return None if made is None else AccessKey(access_key_id, *made)
 
     def _in_the_apis_form(self, request: HttpRequest, place: Place, refused: HttpAnswer) -> HttpAnswer:
         if place.api_id is None:
@@ -113,7 +129,8 @@ class Front:
         request, place = call.request, call.place
         if place.service in protocol.SERVICES:
             return self._by_region(request)
-        answer = self._by_emulator(self._as_account(request, place), place)
+        signer = (call.key.access_key_id, call.key.principal)
+        answer = self._by_emulator(self._as_account(request, place), place, signer)
         is_missing = place.service == "s3" and answer.status == NOT_FOUND
         return (self.unlisted(call) if is_missing else None) or answer
 
@@ -127,7 +144,9 @@ class Front:
         )
         return HttpAnswer(answer.status_code, tuple(answer.headers.items()), answer.get_data())
 
-    def _by_emulator(self, request: HttpRequest, place: Place) -> HttpAnswer:
+    def _by_emulator(
+        self, request: HttpRequest, place: Place, signer: tuple[str, str] | None = None
+    ) -> HttpAnswer:
         path = request.path
         if place.api_id and self._emulator.is_http_api(place.api_id):
             path = f"/_aws/execute-api/{place.api_id}/$default{path}"
@@ -136,7 +155,7 @@ class Front:
             # cent sign in it is encoded again. The emulator only decodes.
             path = f"/_aws/execute-api/{place.api_id}{path.replace('%25', '%2525')}"
         return HttpAnswer(
-            *self._emulator.answer(request.method, path, request.query, request.headers, request.body)
+            *self._emulator.answer(request.method, path, request.query, request.headers, request.body, signer)
         )
 
     def _as_account(self, request: HttpRequest, place: Place) -> HttpRequest:

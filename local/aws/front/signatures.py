@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
@@ -74,6 +74,10 @@ class AccessKey:
     """Of temporary credentials."""
 
 
+Keys = Callable[[str], AccessKey | None]
+"""Access key id -> the key; None where there is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Signature:
     """The parts of a request's signature."""
@@ -110,11 +114,11 @@ class _ExpectedOfS3(_AsSent, S3SigV4Auth):
     """S3 signs a path as it is, all others encode it again."""
 
 
-def check(request: HttpRequest, place: Place, keys: Mapping[str, AccessKey], now: datetime) -> AccessKey:
+def check(request: HttpRequest, place: Place, known: Keys, now: datetime) -> AccessKey:
     """Whose request it is. Raises SignatureError where AWS would refuse it."""
     query = parse_qsl(request.query, keep_blank_values=True)
     signature = _presigned(dict(query)) if "X-Amz-Signature" in dict(query) else _in_header(request)
-    key = keys.get(signature.access_key_id)
+    key = known(signature.access_key_id)
     if key is None:
         raise SignatureError(Fault.UNKNOWN_KEY, "The security token included in the request is invalid.")
     if "host" not in signature.signed_headers:

@@ -47,15 +47,24 @@ def page() -> str:
     for role in sorted(name for name, resource in deployed.items() if resource["Type"] == roles.ROLE):
         owner = role.removesuffix("Role")
         if {owner, role} & own:
-            rows = "\n".join(_rows(deployed[role]["Properties"], deployed))
+            rows = "\n".join(_rows(role, deployed))
             parts.append(f"## {owner}\n\n| actions | resources | conditions |\n|---|---|---|\n{rows}\n")
     return "\n".join(parts)
 
 
-def _rows(properties: Json, deployed: Json) -> Iterator[str]:
+def _rows(role: str, deployed: Json) -> Iterator[str]:
+    properties = deployed[role]["Properties"]
+    arns = [arn for arn in properties.get("ManagedPolicyArns", []) if isinstance(arn, dict)]
+    attached = [
+        name
+        for name, resource in deployed.items()
+        if resource["Type"] == roles.POLICY and {"Ref": role} in resource["Properties"]["Roles"]
+    ]
     documents = [policy["PolicyDocument"] for policy in properties.get("Policies", [])]
-    shared = [arn["Ref"] for arn in properties.get("ManagedPolicyArns", []) if isinstance(arn, dict)]
-    documents += [deployed[name]["Properties"]["PolicyDocument"] for name in shared]
+    named = [*(arn["Ref"] for arn in arns if "Ref" in arn), *attached]
+    documents += [deployed[name]["Properties"]["PolicyDocument"] for name in named]
+    for aws in (str(arn["Fn::Sub"]).rpartition("/")[2] for arn in arns if "Fn::Sub" in arn):
+        yield f"| AWS's own policy `{aws}` | | |"
     for document in documents:
         for element in _listed(document["Statement"]):
             statement = element["Fn::If"][1] if "Fn::If" in element else element

@@ -85,11 +85,11 @@ def _of_role(name: str, properties: Json, deployed: Json, value: Value) -> Itera
         if resource["Type"] == POLICY and {"Ref": name} in resource["Properties"]["Roles"]:
             yield from statements(attached, value(resource["Properties"]["PolicyDocument"]))
     for arn in properties.get("ManagedPolicyArns", []):
-        if isinstance(arn, dict):
+        if isinstance(arn, dict) and "Ref" in arn:
             document = deployed[arn["Ref"]]["Properties"]["PolicyDocument"]
             yield from statements(arn["Ref"], value(document))
         else:
-            policy_name = arn.rpartition("/")[2]
+            policy_name = str(value(arn)).rpartition("/")[2]
             yield from statements(policy_name, _aws_policies()[policy_name]["Document"])
 
 

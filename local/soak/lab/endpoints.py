@@ -54,6 +54,10 @@ class Objects:
         return path.removeprefix(f"{self._bucket}/")
 
 
+CALLER = "arn:aws:iam::123456789012:user/alice"
+"""Who signs every request of the API."""
+
+
 def http_event(method: str, path: str, body: Json | None, headers: dict[str, str]) -> Json:
     """API Gateway's proxy event, REST API."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -66,7 +70,13 @@ def http_event(method: str, path: str, body: Json | None, headers: dict[str, str
         "queryStringParameters": None,
         "multiValueQueryStringParameters": None,
         "pathParameters": None,
-        "requestContext": {"requestId": "0", "httpMethod": method, "path": path, "stage": "v1"},
+        "requestContext": {
+            "requestId": "0",
+            "httpMethod": method,
+            "path": path,
+            "stage": "v1",
+            "identity": {"userArn": CALLER},
+        },
         "body": None if body is None else json.dumps(body),
         "isBase64Encoded": False,
     }

@@ -412,6 +412,22 @@ class TestList:
             ["restore-249", "failed"],
         ]
 
+    @pytest.mark.parametrize(
+        ("name", "shown"),
+        [
+            ("arn:aws:iam::123456789012:user/alice", "user/alice"),
+            ("arn:aws:sts::123456789012:assumed-role/Ops/bob", "assumed-role/Ops/bob"),
+            ("token of https://id.example: bob", "token of https://id.example: bob"),
+        ],
+    )
+    def test_who_asked_has_a_column(self, rewarm, stack, monkeypatch, name, shown):
+        monkeypatch.setenv("COLUMNS", "200")
+        by = {"kind": "iam", "name": name}
+        stack.put(restored("restore-251", trigger={"kind": "api", "askedBy": by}, cancelledBy=by))
+        assert shown in rewarm("list", "--limit", "1").out
+        said = rewarm("status", "restore-251").out
+        assert f"by {name}" in said
+
     def test_what_to_list_is_asked_of_the_api(self, rewarm, stack):
         words = ("--status", "failed", "--instance", INSTANCE, "--alarm", "rewarm-a b", "--since",
                  "2026-11-22T10:00:00+01:00")  # fmt: skip

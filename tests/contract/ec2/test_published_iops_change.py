@@ -37,6 +37,7 @@ from rewarm.steps.performance.routes import (
     start_performance_change,
 )
 from tests.local.aws.region.region_lab import Lab
+from tests.support.builders import ALICE
 from tests.support.fakes import FakeExecutions, FakeTable
 from tests.support.wired import wired
 from tests.support.worlds.performance import CHANGE_ID, FakeLog
@@ -112,6 +113,7 @@ class LoadedVolume:
             self.volume_id,
             {"iops": iops},
             change_id=f"{CHANGE_ID}-{iops}",
+            by=ALICE,
             now=self.now,
             ports=wired(
                 StartPerformanceChangePorts, self, stack_name="rewarm", rule=ModificationRule.FOUR_IN_24_H

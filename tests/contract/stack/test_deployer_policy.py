@@ -26,6 +26,7 @@ CHARACTERS = 6_144
 """The longest managed policy, without white space (IAM user guide, "IAM and AWS STS quotas")."""
 
 ARNS = {
+    "AWS::ApiGateway::Account": "arn:aws:apigateway:{region}::/account",
     "AWS::ApiGateway::Deployment": "arn:aws:apigateway:{region}::/restapis/1/deployments",
     "AWS::ApiGateway::RestApi": "arn:aws:apigateway:{region}::/restapis",
     "AWS::ApiGateway::Stage": "arn:aws:apigateway:{region}::/restapis/1/stages/v1",
@@ -79,6 +80,7 @@ OTHERS = {
 REFUSED = {"iam:DeleteRolePermissionsBoundary"}
 """What a handler may need, and who deploys must not do: take the boundary from a role."""
 PASSED_TO = {
+    "AWS::ApiGateway::Account": "apigateway.amazonaws.com",
     "AWS::Events::Rule": "events.amazonaws.com",
     "AWS::Lambda::Function": "lambda.amazonaws.com",
     "AWS::StepFunctions::StateMachine": "states.amazonaws.com",
@@ -185,10 +187,18 @@ def object_arn(key: str) -> str:
         # A custom resource's function is called as who deploys.
         ("lambda:InvokeFunction", f"arn:aws:lambda:{HERE}:function:rewarm-PublishAgentFunction-1"),
         ("lambda:InvokeFunction", f"arn:aws:lambda:{HERE}:function:rewarm-SweepFunction-1"),
+        # API Gateway developer guide, "Configure logging for HTTP APIs in API Gateway".
+        *(
+            (f"logs:{name}", "*")
+            for name in (
+                "CreateLogDelivery", "PutResourcePolicy", "UpdateLogDelivery", "DeleteLogDelivery",
+                "DescribeResourcePolicies", "GetLogDelivery", "ListLogDeliveries",
+            )
+        ),
         # What `make undeploy` lists at its end.
         ("ec2:DescribeVolumes", "*"),
     ],
-)
+)  # fmt: skip
 def test_sam_and_make_undeploy_may_call(deployer: Authorizer, action: str, resource: str) -> None:
     """What SAM's command line calls for `sam deploy` and `sam delete`, and we ourselves."""
     assert deployer.authorize("deployer", action, resource).allowed

@@ -170,6 +170,63 @@ class TestPermissions:
                 )
 
 
+ACCESS_LOGS = {
+    "apiId", "authorizer.claims.iss", "authorizer.claims.sub", "httpMethod", "identity.sourceIp",
+    "identity.userArn", "path", "requestId", "requestTime", "resourcePath", "status",
+}  # fmt: skip
+"""API Gateway developer guide, "Variables for access logging" and "Customize HTTP API access logs"."""
+OF_CALLERS = {"identity.userArn", "identity.sourceIp", "authorizer.claims.iss", "authorizer.claims.sub"}
+
+
+class TestAccessLogs:
+    LOGS = {
+        **{
+            name: one["AccessLogSetting"]
+            for name, one in repository.resources("AWS::Serverless::Api").items()
+        },
+        **{
+            name: one["AccessLogSettings"]
+            for name, one in repository.resources("AWS::ApiGatewayV2::Stage").items()
+        },
+    }
+
+    def test_every_api_has_one(self) -> None:
+        assert len(self.LOGS) == 3
+        assert {log["DestinationArn"]["Fn::GetAtt"][0] for log in self.LOGS.values()} == {"ApiLogGroup"}
+
+    @pytest.mark.parametrize("name", sorted(LOGS))
+    def test_each_names_its_callers_and_no_secret(self, name: str) -> None:
+        fields = json.loads(self.LOGS[name]["Format"])
+        variables = {value.removeprefix("$context.") for value in fields.values()}
+        assert variables <= ACCESS_LOGS
+        if name == "PublicApi":
+            assert "identity.sourceIp" in variables
+            assert "path" not in variables, "it has the token of a page"
+        else:
+            assert variables >= OF_CALLERS | {"path", "httpMethod", "status", "requestId", "requestTime"}
+
+    @pytest.mark.parametrize("name", sorted(LOGS))
+    def test_what_a_caller_chooses_replaces_nothing_that_api_gateway_knows(self, name: str) -> None:
+        """A text that is not escaped could add a field, and of two fields the last one counts."""
+        fields = [value.removeprefix("$context.") for value in json.loads(self.LOGS[name]["Format"]).values()]
+        chosen = {"path", "authorizer.claims.sub", "authorizer.claims.iss"} & set(fields)
+        assert set(fields[: len(chosen)]) == chosen
+
+    def test_a_stage_waits_for_the_role_that_writes_its_log(self) -> None:
+        """A deployment without the role fails: "CloudWatch Logs role ARN must be set in account settings"."""
+        resources = repository.template()["Resources"]
+        assert {"Ref": "ApiAccount"} in _values(resources["ApiLogGroup"])
+        assert resources["ApiAccount"]["DependsOn"] == "PublicApi"
+        for name in ("ApiAccount", "ApiLogsWriter"):
+            assert resources[name]["DeletionPolicy"] == "Retain", "other stacks' APIs log by it"
+
+
+def _values(value: Any) -> list[Any]:
+    """The value and everything in it."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [value, *(each for one in inner for each in _values(one))]
+
+
 class TestFunctions:
     @pytest.mark.parametrize("name", sorted(functions()))
     def test_each_is_packaged_and_logged_alike(self, name: str) -> None:
@@ -185,7 +242,7 @@ class TestFunctions:
             assert properties["RetentionInDays"] == {"Ref": "LogRetentionDays"}
 
     def test_late_lines_do_not_take_the_name_of_the_next_stacks_log_group(self) -> None:
-        """A function may make its log group again; the log delivery of Step Functions may not."""
+        """A function may make its log group again; those who deliver for Step Functions and APIs may not."""
         groups = repository.resources("AWS::Logs::LogGroup")
         named = {name for name, properties in groups.items() if "LogGroupName" in properties}
         machines = repository.resources("AWS::Serverless::StateMachine").values()
@@ -194,7 +251,7 @@ class TestFunctions:
             for machine in machines
             for one in machine["Logging"]["Destinations"]
         }
-        assert named == delivered
+        assert named == delivered | {"ApiLogGroup"}
 
     @pytest.mark.parametrize("name", sorted(functions()))
     def test_the_longest_prices_fit_into_lambdas_environment(self, name: str) -> None:

@@ -118,7 +118,8 @@ class TestOneItemAVolume:
 
     def test_after_a_cancellation_no_value_is_replaced(self, table: DynamoRestoreTable) -> None:
         table.put_new("r1", {"status": "planned"})
-        assert table.request_cancel("r1")
+        assert table.request_cancel("r1", by={"kind": "iam", "name": "arn"})
+        assert (table.get("r1") or {})["cancelledBy"] == {"kind": "iam", "name": "arn"}
         assert not table.replace_value("r1", "approval", {"usd": "3.20"}, was=None)
 
     def test_every_item_expires(self, table: DynamoRestoreTable) -> None:

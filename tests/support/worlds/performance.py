@@ -23,7 +23,7 @@ from rewarm.steps.performance.routes import (
     StartPerformanceChangePorts,
     start_performance_change,
 )
-from tests.support.builders import NOW, VOLUME_ID, ZONE
+from tests.support.builders import ALICE, NOW, VOLUME_ID, ZONE
 from tests.support.fakes import FakeExecutions, FakeModifications, FakeTable, FakeVolumes
 from tests.support.wired import wired
 
@@ -204,7 +204,7 @@ class ChangeWorld:
         change_id = changes.pop("change_id", CHANGE_ID)
         settings = {"stack_name": STACK, "rule": ModificationRule.FOUR_IN_24_H}
         ports = wired(StartPerformanceChangePorts, self, **{**settings, **changes})
-        return start_performance_change(volume_id, body, change_id=change_id, now=now, ports=ports)
+        return start_performance_change(volume_id, body, change_id=change_id, by=ALICE, now=now, ports=ports)
 
 
 def check_event(now: datetime, **changes: Any) -> CheckPerformanceEvent:

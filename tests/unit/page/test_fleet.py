@@ -47,6 +47,13 @@ def test_names_what_is_not_ready_and_escapes_the_reason():
     assert "&lt;script&gt;" in page
 
 
+def test_says_who_asked_and_who_cancelled():
+    by = {"kind": "token", "name": "token of https://id.example: <b>"}
+    page = render(account(trigger={"kind": "api", "askedBy": by}, cancelledBy=by))
+    assert "Asked for by token of https://id.example: &lt;b&gt;" in page
+    assert "Cancelled by token of https://id.example: &lt;b&gt;" in page
+
+
 def test_a_long_list_of_restores_is_cut():
     page = render(account(restores=1_200))
     assert "r999<" in page

@@ -298,6 +298,17 @@ def test_the_page_says_who_approved_the_plan(account, answer, words):
     assert "Approval" not in outline(render(account)).text
 
 
+@pytest.mark.parametrize(
+    "name", ["arn:aws:iam::123456789012:user/alice", "token of https://id.example: <b>x"]
+)
+def test_the_page_says_who_asked_and_who_cancelled(account, name):
+    by = {"kind": "iam", "name": name}
+    asked = {"trigger": {"kind": "api", "askedBy": by}, "cancelledBy": {"kind": "iam", "name": f"{name}-2"}}
+    words = outline(render({**account, **asked})).text
+    assert f"Started by {name}" in " ".join(words.split())
+    assert f"Cancelled by {name}-2" in " ".join(words.split())
+
+
 def drill(day, outcome, seconds, objective=600):
     return {
         "restoreId": f"restore-{day}", "runbook": "rewarm-<orders>", "at": f"2026-11-{day}T03:00:00Z",

@@ -100,7 +100,7 @@ def test_approve_is_pressed_in_slack(chat: RestoreUser) -> None:
         assert posted(chat.lab.outputs["SlackInteractionsUrl"], *click) == 200
     done = chat.finished(restore_id)
     assert done.main.status == "SUCCEEDED", done.why
-    assert done.record["approval"]["by"] == "ann (U0ANN) in Slack"
+    assert done.record["approval"]["by"] == "Slack user U0ANN (ann)"
     assert [one["event"] for one in done.record["events"]].count("approved") == 1
     assert not slack.refused
 
@@ -124,12 +124,12 @@ def test_cancel_is_pressed_in_slack(chat: RestoreUser) -> None:
     assert "You may not do this" in slack.ephemeral[-1]["text"]
     assert posted(url, headers, body) == 200
     assert set(buttons(message_of(slack, restore_id))) == {"rewarm-report"}
-    assert "Cancelled by ann (U0ANN) in Slack" in json.dumps(message_of(slack, restore_id))
+    assert "Cancelled by Slack user U0ANN (ann)" in json.dumps(message_of(slack, restore_id))
     done = chat.finished(restore_id)
     assert done.record["status"] == "cancelled"
     said = json.dumps(message_of(slack, restore_id))
     assert "cancelled" in said
-    assert "Cancelled by ann (U0ANN) in Slack" in said
+    assert "Cancelled by Slack user U0ANN (ann)" in said
     assert "Cancelled on request" in opened(link).text
-    assert "Cancelled by ann (U0ANN) in Slack" in opened(link).text
+    assert "Cancelled by Slack user U0ANN (ann)" in opened(link).text
     assert not slack.refused

@@ -11,8 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import requests
 
 from local import ROOT
+from rewarm_cli.api import Api
 from tests.support.stack.restores import RestoreUser, request_for
 
 Json = dict[str, Any]
@@ -67,16 +69,51 @@ def test_the_viewer_s_policy_lets_somebody_look_and_plan_only(user: RestoreUser)
     ):  # fmt: skip
         text = text.replace(name, value)
     iam = user.lab.client("iam")
-    arn = iam.create_user(UserName="viewer")["User"]["Arn"]
+    iam.create_user(UserName="viewer")
     iam.put_user_policy(UserName="viewer", PolicyName="viewer", PolicyDocument=text)
-    key = user.lab.keys.of(arn)
-    viewer = replace(user._api, access_key_id=key.access_key_id, secret_access_key=key.secret)
+    viewer = with_key_of(user, "viewer")
     request = request_for(user, "provisioned-rate")
     assert viewer.call("GET", "/restores/unknown").status == 404
     assert viewer.call("POST", "/plans", request).status == 200
     refused = viewer.call("POST", "/restores", request)
     assert (refused.status, refused.body["error"], refused.body["field"]) == (403, "ACCESS_DENIED", None)
     assert "its IAM policy must allow execute-api:Invoke" in refused.body["message"]
+
+
+def with_key_of(user: RestoreUser, name: str) -> Api:
+    """The API, called with an access key that IAM's API makes for the user of this name."""
+    key = user.lab.client("iam").create_access_key(UserName=name)["AccessKey"]
+    return replace(user._api, access_key_id=key["AccessKeyId"], secret_access_key=key["SecretAccessKey"])
+
+
+def test_who_signs_is_who_is_recorded_and_shown(user: RestoreUser) -> None:
+    iam, allowed = (
+        user.lab.client("iam"),
+        {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": "*"},
+    )
+    arns = []
+    for name in ("alice", "bob"):
+        arns.append(iam.create_user(UserName=name)["User"]["Arn"])
+        iam.put_user_policy(
+            UserName=name, PolicyName="all", PolicyDocument=json.dumps({"Statement": [allowed]})
+        )
+    alice, bob = (with_key_of(user, name) for name in ("alice", "bob"))
+    waits = request_for(user, "provisioned-rate", approveAboveUsd=0) | user.to_zone
+    started = alice.call("POST", "/restores", waits)
+    restore_id = started.body["restoreId"]
+    assert bob.call("DELETE", f"/restores/{restore_id}").status == 202
+    done = user.finished(restore_id)
+    by = [{"kind": "iam", "name": arn} for arn in arns]
+    assert done.record["trigger"]["askedBy"] == by[0]
+    assert done.record["cancelledBy"] == by[1]
+    listed = alice.call("GET", "/restores?limit=100").body["restores"]
+    assert [one["trigger"]["askedBy"] for one in listed if one["restoreId"] == restore_id] == by[:1]
+    told = [news["text"] for news in done.record["events"]]
+    assert any(f"The restore was cancelled by {arns[1]}." in text for text in told), told
+    page = requests.get(
+        done.record["reportUrl"], verify=user.lab.environment["AWS_CA_BUNDLE"], timeout=60
+    ).text
+    assert all(arn in page for arn in arns)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,8 @@ def test_a_token_is_good_for_what_its_scopes_say(user: RestoreUser, caller: Call
     started = caller.call("POST", "/restores", write, {**request, "dryRun": True})
     assert started.status_code == 202, started.text
     restore_id = started.json()["restoreId"]
+    shown = caller.call("GET", f"/restores/{restore_id}", read).json()
+    assert shown["trigger"]["askedBy"]["name"] == f"token of {caller.issuer.url}: someone"
     assert caller.call("GET", f"/restores/{restore_id}?wait=0", read).json()["restoreId"] == restore_id
     listed = caller.call("GET", "/restores?limit=100", write).json()["restores"]
     assert restore_id in [restore["restoreId"] for restore in listed]

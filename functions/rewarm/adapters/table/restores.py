@@ -139,16 +139,18 @@ class DynamoRestoreTable(TableItems):
     def append_volume_event(self, restore_id: str, index: int, event: JsonObject) -> None:
         self._append(_volume(restore_id, index), event)
 
-    def request_cancel(self, restore_id: str, *, unless: Sequence[str] = ()) -> bool:
+    def request_cancel(
+        self, restore_id: str, *, by: JsonObject | None = None, unless: Sequence[str] = ()
+    ) -> bool:
         """One update of the restore's item, which has all the marks that it checks."""
         names = {f"#u{index}": name for index, name in enumerate(unless)}
         missing = " OR ".join(f"attribute_not_exists({name})" for name in names)
         found = self._update(
             _restore(restore_id),
-            "SET cancelRequested = :yes",
+            "SET cancelRequested = :yes" + (", cancelledBy = :by" if by else ""),
             condition="attribute_exists(pk)" + (f" AND ({missing})" if missing else ""),
             names=names,
-            values={":yes": True},
+            values={":yes": True, **({":by": by} if by else {})},
         )
         if found is None and self.get(restore_id) is None:
             raise RestoreNotFoundError(f"there is no restore {restore_id}")
@@ -190,13 +192,17 @@ class DynamoRestoreTable(TableItems):
         return str((self._get(key) or {}).get("restoreId", restore_id))
 
     def runbook(self, alarm_name: str) -> JsonObject | None:
-        found = self._get(f"runbook#{alarm_name}")
+        found = self.runbook_item(alarm_name)
         return None if found is None else dict(found["request"])
 
-    def put_runbook(self, alarm_name: str, request: JsonObject) -> None:
+    def runbook_item(self, alarm_name: str) -> JsonObject | None:
+        return self._get(f"runbook#{alarm_name}")
+
+    def put_runbook(self, alarm_name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
         written_at = datetime.fromtimestamp(self._clock(), UTC)
         listed = {"status": RUNBOOK, "startedAt": iso(written_at)}
-        item = to_item({"pk": f"runbook#{alarm_name}", "alarmName": alarm_name, "request": request, **listed})
+        kept = {"alarmName": alarm_name, "request": request, "trigger": trigger, **listed}
+        item = to_item({"pk": f"runbook#{alarm_name}", **kept})
         with naming_errors():
             self._dynamodb.put_item(TableName=self._table, Item=item)
 

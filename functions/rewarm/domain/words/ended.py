@@ -9,6 +9,7 @@ from datetime import datetime
 from textwrap import shorten
 from typing import Literal
 
+from rewarm.domain.model import Caller
 from rewarm.domain.units import clock_text, duration_text, elapsed_text
 from rewarm.domain.words.message import TRIES_AGAIN, Message, Severity
 
@@ -70,13 +71,14 @@ def failed(restore_id: str, reason: str, *, state: str | None, ending: Ending) -
     )
 
 
-def cancelled(restore_id: str, *, ending: Ending) -> Message:
+def cancelled(restore_id: str, *, by: Caller | None, ending: Ending) -> Message:
     """The message of a restore that somebody cancelled."""
+    whom = f"by {by.name}" if by else "on request"
     return Message(
         event="failed",
         restore_id=restore_id,
         title="Restore cancelled",
-        text="\n".join(["The restore was cancelled on request.", *_left(ending)]),
+        text="\n".join([f"The restore was cancelled {whom}.", *_left(ending)]),
         severity=Severity.WARNING,
         next_steps=_deleting(ending),
     )

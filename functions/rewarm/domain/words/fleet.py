@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
+from rewarm.domain.model import Caller
 from rewarm.domain.units import clock_text, count_text, duration_text, usd_text
 from rewarm.domain.words.message import Message, PricedPlan, Severity
 
@@ -26,6 +27,7 @@ class FleetEnd:
     """A line for each volume that is not ready."""
     cause: str | None = None
     """Why the fleet ended before its restores had."""
+    cancelled_by: Caller | None = None
     plan: PricedPlan | None = None
     billed_usd: Decimal | None = None
     """By Rewarm's own clock; None where a part of it is not known."""
@@ -131,6 +133,7 @@ def _ended(fleet_id: str, end: FleetEnd) -> Message:
     text = " ".join(
         [
             *([end.cause] if end.cause else []),
+            *([f"It was cancelled by {end.cancelled_by.name}."] if end.cancelled_by else []),
             f"{end.ready:,} of {count_text(end.volume_count, 'volume')} are ready, {missing:,} are not.",
             *named,
             *([f"And {more:,} more; the report names them."] if more else []),

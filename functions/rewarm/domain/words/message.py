@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Protocol
 
-from rewarm.domain.model import Strategy
+from rewarm.domain.model import Caller, Strategy
 from rewarm.domain.units import clock_text
 from rewarm.domain.words.schedule import ScheduleLine
 
@@ -40,6 +40,15 @@ class Message:
     next_steps: tuple[str, ...] = ()
     kind: str = "Restore"
     links: tuple[tuple[str, str], ...] = ()
+    asked_by: Caller | None = None
+
+    def of(self, asked_by: Caller | None) -> Message:
+        """The message, which says who asked for what it is about, where that is known."""
+        if asked_by is None:
+            return self
+        said = asked_by.name in self.text
+        fields = self.fields if said else (*self.fields, ("Asked for by", asked_by.name))
+        return replace(self, asked_by=asked_by, fields=fields)
 
 
 class PricedPlan(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from types import MappingProxyType
 
@@ -159,7 +159,7 @@ def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) ->
         if _is_sent(event, index, record):
             return None
         message, change = compose(event, record)
-        message = _of_drill(event, message)
+        message = _of_drill(event, message).of(record.asked_by)
         news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}
         _append(restore, index, news, record)
         change(restore)
@@ -202,10 +202,8 @@ def _index(event: AnnounceEvent) -> int | None:
 
 def _record(event: AnnounceEvent, index: int | None, restore: RestoreNotes) -> KnownRestore:
     """Reads only what the message needs of the record; the message of a failure needs every volume."""
-    if index is not None and event.details["volume"].get("startsInstance"):
-        return restore.read_with(index)
     if index is not None:
-        return restore.read_volume(index)
+        return restore.read_with(index)
     return restore.read_whole() if event.event == "failed" else restore.read()
 
 
@@ -242,6 +240,7 @@ def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:
         "text": message.text,
         "fields": [{"name": name, "value": value} for name, value in message.fields],
         "nextSteps": list(message.next_steps),
+        "askedBy": None if message.asked_by is None else asdict(message.asked_by),
         "links": dict(message.links) or {"restore": f"/restores/{message.restore_id}"},
         "kind": message.kind,
         "notify": notify,

@@ -39,7 +39,8 @@ def announce_failure(event: AnnounceEvent, record: KnownRestore) -> tuple[Messag
     ending = ending_of(event.restore_id, details.results, record, at=event.now)
     known = Failure(state=failure.state, error=why.error, cause=why.sentence)
     if why.error == "RestoreCancelledError":
-        message, status = words.cancelled(event.restore_id, ending=ending), Status.CANCELLED
+        message = words.cancelled(event.restore_id, by=record.cancelled_by, ending=ending)
+        status = Status.CANCELLED
     else:
         message = words.failed(event.restore_id, why.sentence, state=failure.state, ending=ending)
         status = Status.REFUSED if why.error in REFUSALS else Status.FAILED

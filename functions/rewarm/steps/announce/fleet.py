@@ -60,7 +60,7 @@ def announce_fleet_progress(event: AnnounceEvent, _record: KnownRestore) -> tupl
     return message, lambda restore: restore.table.update(restore.restore_id, {"endedAnnounced": over})
 
 
-def announce_fleet_end(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+def announce_fleet_end(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
     """The message of a fleet that is over; the record gets its status with it."""
     report = FleetEndDetails.model_validate(event.details).report
     failed = [
@@ -73,6 +73,7 @@ def announce_fleet_end(event: AnnounceEvent, _record: KnownRestore) -> tuple[Mes
         ready=report.ready,
         failed=failed,
         cause=report.cause,
+        cancelled_by=record.cancelled_by,
         plan=report.plan,
         billed_usd=report.billed_usd,
     )

@@ -72,7 +72,7 @@ def _started_by(trigger: Trigger) -> str:
         return f"Scheduled{f' by {trigger.schedule_name}' if trigger.schedule_name else ''}."
     if trigger.kind == "fleet":
         return f"Part of the fleet {trigger.fleet_id}."
-    return "Requested through the API."
+    return f"Requested by {trigger.asked_by.name}." if trigger.asked_by else "Requested through the API."
 
 
 def announce_fallback(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:

@@ -15,6 +15,7 @@ from rewarm.contracts.fleets import ReportFleetEvent
 from rewarm.contracts.values import Failure
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.fleets import FLEETS_RUNNING, FleetProgress
+from rewarm.domain.model import Caller
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource, failed_sweep
 from rewarm.ports import JsonObject
@@ -23,7 +24,7 @@ from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from rewarm.steps.fleet.progress import account_of, kept_volumes, notify_of, progress
 from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet
-from rewarm.steps.record.restore import RestoreNotes, parsed_time
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, parsed_time
 from rewarm.steps.warm.wake_up import wake_waiting
 
 FLEETS = "fleets"
@@ -78,7 +79,7 @@ def _follow(entry: Listed, ports: SweepPorts) -> Iterator[SweptResource]:
         _announce_progress(fleet_id, record, found, ports)
         return
     if found.running_restores:
-        still = _cancel(found.running_restores, ports)
+        still = _cancel(found.running_restores, KnownRestore.model_validate(record).cancelled_by, ports)
         yield SweptResource(FLEETS, fleet_id, "ending", f"{still} of its restores have not ended yet")
         return
     _end(fleet_id, record, ending, began, ports)
@@ -93,12 +94,12 @@ def _announce_progress(fleet_id: str, record: JsonObject, found: FleetProgress, 
     _announce(fleet_id, "fleet-progress", {"account": account}, ports)
 
 
-def _cancel(restore_ids: tuple[str, ...], ports: SweepPorts) -> int:
+def _cancel(restore_ids: tuple[str, ...], by: Caller | None, ports: SweepPorts) -> int:
     """Cancels the restores, and returns how many had not ended."""
     for restore_id in restore_ids:
         with suppress(RestoreError):
             record = RestoreNotes(ports.table, restore_id)
-            if ports.has_time() and record.cancel():
+            if ports.has_time() and record.cancel(by):
                 wake_waiting(restore_id, record.read().indexes, waiters=ports.waiters, tasks=ports.tasks)
     return len(restore_ids)
 

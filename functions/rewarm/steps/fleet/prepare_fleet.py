@@ -39,6 +39,7 @@ from rewarm.steps.record.bucket import (
     fleet_request_key,
     fleet_results_prefix,
 )
+from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.registration import state
 
 
@@ -138,7 +139,8 @@ def _plan_run(
     )
     ports.artifacts.put_json(fleet_plan_key(fleet_id, event.run), plan.answer.to_json())
     at_once = places_of_fleet(request, ports.planning.most_in_stack)
-    items = plan.to_items(trigger_of(fleet_id, deadline_at), ports.planning.pace, at_once, event.now)
+    trigger = trigger_of(fleet_id, deadline_at, RestoreNotes(ports.table, fleet_id).read().asked_by)
+    items = plan.to_items(trigger, ports.planning.pace, at_once, event.now)
     ports.artifacts.put_json(fleet_items_key(fleet_id, event.run), items)
     volumes = [*kept, *(volume for restore in restores for volume in restore.volumes)]
     keep_volumes(fleet_id, event.run, volumes, ports.artifacts)

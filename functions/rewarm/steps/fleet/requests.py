@@ -25,7 +25,7 @@ from rewarm.contracts.request import MOST_LISTED, RestoreRequest, Target, Volume
 from rewarm.contracts.values import Trigger
 from rewarm.domain.errors import InvalidRequestError, RestoreError
 from rewarm.domain.fleets import FleetVolume, check_devices
-from rewarm.domain.model import ImageVolume, Instance
+from rewarm.domain.model import Caller, ImageVolume, Instance
 from rewarm.domain.volume.replacing import device_to_replace
 from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
 from rewarm.domain.volume.volume_types import VOLUME_TYPES
@@ -303,6 +303,6 @@ def _without_none(part: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in part.items() if value is not None}
 
 
-def trigger_of(fleet_id: str, deadline_at: datetime | None) -> Trigger:
-    """What started the restores."""
-    return Trigger(kind="fleet", fleet_id=fleet_id, deadline_at=deadline_at)
+def trigger_of(fleet_id: str, deadline_at: datetime | None, by: Caller | None = None) -> Trigger:
+    """What started the restores; `by` asked for this run of the fleet."""
+    return Trigger(kind="fleet", fleet_id=fleet_id, deadline_at=deadline_at, asked_by=by)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from rewarm.domain.errors import (
@@ -27,6 +27,7 @@ from rewarm.domain.fleets import (
     is_fleet,
     status_of_fleet,
 )
+from rewarm.domain.model import Caller
 from rewarm.domain.units import count_text, iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
@@ -35,7 +36,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.steps.fleet.progress import account_of, kept_volumes, progress
 from rewarm.steps.fleet.requests import listed_items, parse_fleet_request, restores_of, source_of
 from rewarm.steps.record.bucket import ANSWER_SECONDS, fleet_request_key, page_url
-from rewarm.steps.record.restore import parsed_time
+from rewarm.steps.record.restore import RestoreNotes, asked_through_api, cancelled_news, parsed_time
 
 STOPPED = "The fleet was cancelled."
 
@@ -55,13 +56,15 @@ def fleet_id_of(call: JsonObject) -> str:
     return f"{FLEET_PREFIX}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
-def start_fleet(body: JsonObject, *, fleet_id: str, now: datetime, ports: FleetPorts) -> JsonObject:
+def start_fleet(
+    body: JsonObject, *, fleet_id: str, by: Caller, now: datetime, ports: FleetPorts
+) -> JsonObject:
     """The same id starts one fleet only. Raises InvalidRequestError."""
     request = parse_fleet_request(body)
     restores_of(fleet_id, listed_items(source_of(request)), request, run=1)
     ports.artifacts.put_json(fleet_request_key(fleet_id), request.to_json())
     record = {"status": FleetStatus.ACCEPTED.recorded, "startedAt": iso(now)}
-    is_new = ports.table.put_new(fleet_id, {**record, **_run(fleet_id, 1, now, ports)})
+    is_new = ports.table.put_new(fleet_id, {**record, **_run(fleet_id, 1, by, now, ports)})
     if is_new or status_of_fleet((ports.table.get(fleet_id) or {}).get("status")) in FLEETS_RUNNING:
         # The same call again: the first answer was lost, and maybe the start.
         _begin(fleet_id, 1, ports)
@@ -95,13 +98,15 @@ def get_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObject:
         "approval": record.get("approval"),
         "plan": record.get("plan"),
         "failure": record.get("failure"),
+        "trigger": record.get("trigger"),
         "cancelRequested": bool(record.get("cancelRequested")),
+        "cancelledBy": record.get("cancelledBy"),
         "events": record.get("events") or [],
         "reportUrl": page_url(record.get("pageKey"), ports.artifacts, seconds=ANSWER_SECONDS),
     }
 
 
-def cancel_fleet(fleet_id: str, ports: FleetPorts) -> JsonObject:
+def cancel_fleet(fleet_id: str, *, by: Caller, now: datetime, ports: FleetPorts) -> JsonObject:
     """Stops the fleet and its restores; the sweeper cleans up after them.
 
     Volumes at full speed stay. Asking again changes nothing. Raises FleetNotFoundError, RestoreEndedError.
@@ -110,12 +115,14 @@ def cancel_fleet(fleet_id: str, ports: FleetPorts) -> JsonObject:
     status = status_of_fleet(record["status"])
     if status not in FLEETS_RUNNING:
         raise RestoreEndedError(f"{fleet_id} has ended: it is {status}; nothing is left to cancel")
-    ports.table.request_cancel(fleet_id)
+    if not record.get("cancelRequested"):
+        ports.table.request_cancel(fleet_id, by=asdict(by))
+        RestoreNotes(ports.table, fleet_id).append_event(cancelled_news(by, now))
     ports.fleets.stop(str(record["execution"]), STOPPED)
     return {"fleetId": fleet_id, "status": status, "cancelRequested": True}
 
 
-def redrive_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObject:
+def redrive_fleet(fleet_id: str, *, by: Caller, now: datetime, ports: FleetPorts) -> JsonObject:
     """Restores the volumes that are not ready. Raises FleetNotFoundError, FleetBusyError, and
     RestoreEndedError if every volume is ready.
     """
@@ -134,11 +141,12 @@ def redrive_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObj
         )
     begun: JsonObject = {
         "status": FleetStatus.ACCEPTED.recorded,
-        **_run(fleet_id, run + 1, now, ports),
+        **_run(fleet_id, run + 1, by, now, ports),
         "finishedAt": None,
         "failure": None,
         "plan": None,
         "cancelRequested": False,
+        "cancelledBy": None,
         "endedAnnounced": None,
     }
     ports.table.update(fleet_id, begun)
@@ -146,10 +154,11 @@ def redrive_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObj
     return _accepted(fleet_id, run + 1)
 
 
-def _run(fleet_id: str, run: int, now: datetime, ports: FleetPorts) -> JsonObject:
+def _run(fleet_id: str, run: int, by: Caller, now: datetime, ports: FleetPorts) -> JsonObject:
     """What is noted of a run before its execution starts, so that the sweeper always finds it."""
     execution = ports.fleets.arn_of(execution_of_fleet(fleet_id, run))
-    return {"run": run, "runStartedAt": iso(now), "execution": execution}
+    noted = {"run": run, "runStartedAt": iso(now), "execution": execution}
+    return {**noted, "trigger": asked_through_api(by)}
 
 
 def _begin(fleet_id: str, run: int, ports: FleetPorts) -> None:

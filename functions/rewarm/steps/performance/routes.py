@@ -24,7 +24,7 @@ from rewarm.domain.errors import (
     RestoreError,
     TargetNotUsableError,
 )
-from rewarm.domain.model import Volume
+from rewarm.domain.model import Caller, Volume
 from rewarm.domain.units import iso, shown
 from rewarm.domain.volume.performance import (
     BOOST_TAG,
@@ -40,7 +40,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.executions import Executions
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.performance.changes import ChangeStatus, PerformancePorts, known_slots, requested_at
-from rewarm.steps.record.restore import parsed_time
+from rewarm.steps.record.restore import asked_through_api, parsed_time
 
 VOLUME_ID = re.compile(r"vol-([0-9a-f]{8}|[0-9a-f]{17})")
 
@@ -58,6 +58,7 @@ def start_performance_change(
     body: JsonObject,
     *,
     change_id: str,
+    by: Caller,
     now: datetime,
     ports: StartPerformanceChangePorts,
 ) -> JsonObject:
@@ -69,10 +70,8 @@ def start_performance_change(
     latest = ports.modifications.latest(volume_id)
     free = known_slots(volume, latest, now=now, ports=ports)
     if free.next_free_at is not None:
-        raise ModificationPostponedError(
-            f"{volume_id} takes its next change at {iso(free.next_free_at)}: {free.reason}",
-            retry_at=free.next_free_at,
-        )
+        why = f"{volume_id} takes its next change at {iso(free.next_free_at)}: {free.reason}"
+        raise ModificationPostponedError(why, retry_at=free.next_free_at)
     if target.fits(original):
         raise InvalidRequestError(f"{volume_id} is {original.in_words} already", field="request")
     accepted = AcceptedChange(
@@ -86,7 +85,8 @@ def start_performance_change(
         links=PerformanceLinks(self_=f"/volumes/{volume_id}/performance"),
     ).to_json()
     change = {name: value for name, value in accepted.items() if name not in {"changeId", "status", "links"}}
-    ports.table.put_new(change_id, {**change, "status": ChangeStatus.ACCEPTED.value})
+    noted = {"status": ChangeStatus.ACCEPTED.value, "trigger": asked_through_api(by)}
+    ports.table.put_new(change_id, {**change, **noted})
     ports.log.begin(volume_id, change_id)
     try:
         ports.executions.start(change_id, {**change, "notify": request.notify.to_json()})

@@ -9,7 +9,7 @@ from rewarm.contracts.base import parsed
 from rewarm.contracts.benchmarks import Calibration, CalibrationAnswer, StoredCalibration
 from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.model import PriceBook
+from rewarm.domain.model import Caller, PriceBook
 from rewarm.domain.time.calibration import calibrated
 from rewarm.domain.time.history import learned
 from rewarm.domain.time.measured import Likeness, Measured
@@ -70,9 +70,9 @@ def get_calibration(history: History, book: PriceBook, *, stack: str) -> Calibra
     )
 
 
-def put_calibration(body: JsonObject, history: History, *, now: datetime) -> StoredCalibration:
+def put_calibration(body: JsonObject, history: History, *, by: Caller, now: datetime) -> StoredCalibration:
     """PUT /calibration: the next estimates use it. Raises InvalidRequestError."""
-    stored = StoredCalibration(calibration=parsed(Calibration, body), stored_at=now)
+    stored = StoredCalibration(calibration=parsed(Calibration, body), stored_at=now, stored_by=by)
     history.keep_calibration(stored.to_json())
     return stored
 

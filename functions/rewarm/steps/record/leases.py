@@ -6,11 +6,13 @@ nobody can have a thing removed that was there before.
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from rewarm.contracts.base import parsed
 from rewarm.contracts.benchmarks import CalibrationLease, KeptLease
 from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.model import Caller
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.proof import CLOCKS_APART
 from rewarm.ports import JsonObject
@@ -22,7 +24,9 @@ LONGEST = timedelta(hours=12)
 """A calibration takes an hour. What is made later is none of this one's."""
 
 
-def put_lease(calibration_id: str, body: JsonObject, history: History, *, now: datetime) -> KeptLease:
+def put_lease(
+    calibration_id: str, body: JsonObject, history: History, *, by: Caller, now: datetime
+) -> KeptLease:
     """PUT /calibrations/{calibrationId}. Raises InvalidRequestError."""
     asked = parsed(CalibrationLease, body)
     before = known_leases(history).get(calibration_id)
@@ -33,7 +37,8 @@ def put_lease(calibration_id: str, body: JsonObject, history: History, *, now: d
         )
     started_at = before.started_at if before else now
     times = {"startedAt": iso(started_at), "expiresAt": iso(now + LEASE)}
-    lease = parsed(KeptLease, {**asked.to_json(), "calibrationId": calibration_id, **times})
+    own = {"calibrationId": calibration_id, **times, "askedBy": asdict(by)}
+    lease = parsed(KeptLease, {**asked.to_json(), **own})
     history.keep_lease(calibration_id, lease.to_json())
     return lease
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -22,7 +22,7 @@ from rewarm.contracts.results import ReportResult
 from rewarm.contracts.values import Failure, PlanSummary, Trigger, VolumePlan
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.fleets import RestoreStanding
-from rewarm.domain.model import OnFailure
+from rewarm.domain.model import Caller, OnFailure
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
@@ -167,6 +167,7 @@ class KnownRestore(Item):
     report_key: str | None = None
     page_key: str | None = None
     cancel_requested: bool = False
+    cancelled_by: Caller | None = None
     cancel_asked: bool = False
     """Somebody had asked to cancel it before the sweeper did."""
     swept_at: datetime | None = None
@@ -190,6 +191,12 @@ class KnownRestore(Item):
         """The request as it was written; None if it is lost."""
         return self.request.raw if "request" in self.model_fields_set else None
 
+    @property
+    def trigger_json(self) -> JsonObject | None:
+        """The trigger as it was written; None if it is lost."""
+        found: JsonObject | None = self.raw["trigger"] if self.trigger else None
+        return found
+
     def whole_request(self) -> RestoreRequest:
         """The request. Raises ValueError if another version wrote it."""
         return RestoreRequest.model_validate(self.raw.get("request"))
@@ -203,6 +210,11 @@ class KnownRestore(Item):
     def goes_on(self) -> bool:
         """Whether it has not ended; a dry run ends with its plan."""
         return not self.is_finished and not (self.request.dry_run and self.status == Status.PLANNED)
+
+    @property
+    def asked_by(self) -> Caller | None:
+        """Who asked for it, where that is known."""
+        return self.trigger.asked_by if self.trigger else None
 
     def stop_if_cancelled(self) -> None:
         """Raises RestoreCancelledError."""
@@ -288,7 +300,7 @@ class KnownRestore(Item):
         return {
             "finishedAt": self.raw.get("finishedAt"),
             "deadlineAt": self.raw.get("deadlineAt"),
-            "trigger": self.raw["trigger"] if self.trigger else None,
+            "trigger": self.trigger_json,
             "instanceId": self.request.target.instance_id,
             "volumeCount": self.raw.get(VOLUME_COUNT),
             "step": self.failure.state,
@@ -332,10 +344,6 @@ class RestoreNotes:
     def read_with(self, index: int) -> KnownRestore:
         """The restore's item and that of one volume."""
         return _known(self.table.get(self.restore_id), {index: self.volume(index).read()})
-
-    def read_volume(self, index: int) -> KnownRestore:
-        """Only the item of one volume."""
-        return _known(None, {index: self.volume(index).read()})
 
     def volume(self, index: int) -> VolumeNotes:
         """The item of one volume."""
@@ -428,7 +436,7 @@ class RestoreNotes:
         now = {**known.raw, **noted}
         return self.table.replace_value(self.restore_id, _INSTANCE, now, was=known.raw or None)
 
-    def cancel(self) -> bool:
+    def cancel(self, by: Caller | None = None) -> bool:
         """False if all volumes are at full speed, a rewind writes, or EC2 swaps a root volume.
 
         One write checks a hundred volumes that are not at full speed. If all of these get there at that
@@ -438,11 +446,13 @@ class RestoreNotes:
             known = self.read()
             mark, _ = known.way_back()
             if mark is not None:
-                return not known.raw.get(mark) and self.table.request_cancel(self.restore_id, unless=[mark])
+                return not known.raw.get(mark) and self.table.request_cancel(
+                    self.restore_id, by=_json(by), unless=[mark]
+                )
             open_ones = [f"{_SETTLED}{index}" for index in known.indexes if not known.settled(index)]
             if known.indexes and not open_ones:
                 return False
-            if self.table.request_cancel(self.restore_id, unless=open_ones[:_MOST_AT_ONCE]):
+            if self.table.request_cancel(self.restore_id, by=_json(by), unless=open_ones[:_MOST_AT_ONCE]):
                 return True
 
     # ----------------------------------------------------------------------------------------- how it ends
@@ -508,6 +518,21 @@ Change = Callable[[RestoreNotes], None]
 
 def nothing(_record: RestoreNotes) -> None:
     """Changes nothing."""
+
+
+def asked_through_api(by: Caller) -> JsonObject:
+    """The trigger of what this caller asked for."""
+    return {"kind": "api", "askedBy": asdict(by)}
+
+
+def cancelled_news(by: Caller, now: datetime) -> JsonObject:
+    """The news that somebody has asked to cancel a restore or a fleet."""
+    title = f"Cancelled by {by.name}"
+    return {"event": "cancel-requested", "at": iso(now), "title": title, "text": f"{title}: it stops soon."}
+
+
+def _json(by: Caller | None) -> JsonObject | None:
+    return None if by is None else asdict(by)
 
 
 def marks_of_settled(indexes: Collection[int]) -> JsonObject:

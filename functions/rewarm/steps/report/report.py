@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Decimal
 
 from rewarm.contracts.base import JsonObject
@@ -214,6 +214,7 @@ def _document(facts: _Facts, result: ReportResult) -> JsonObject:
         "trigger": event.trigger.to_json() if event.trigger else None,
         "plans": [plan.to_json() for plan in facts.plans],
         "results": facts.results,
+        "cancelledBy": asdict(record.cancelled_by) if record.cancelled_by else None,
         "summary": record.summary,
         "approval": approval_json(record),
         "events": record.all_events,

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from rewarm.contracts.values import Approval
 from rewarm.domain.errors import NotAwaitingApprovalError, RestoreEndedError, RestoreError
 from rewarm.domain.fleets import FLEETS_RUNNING, is_fleet, status_of_fleet
+from rewarm.domain.model import Caller
 from rewarm.domain.ready.waits import approval_signal
 from rewarm.domain.units import iso, price_text
 from rewarm.ports import JsonObject
@@ -37,7 +38,7 @@ class ApproveRestorePorts(CancelRestorePorts):
 def approve_restore(
     restore_id: str,
     *,
-    by: str,
+    by: Caller,
     now: datetime,
     ports: ApproveRestorePorts,
     asked_at: datetime | None = None,
@@ -50,9 +51,9 @@ def approve_restore(
     record = _found(restore_id, ports)
     approval = _meant(restore_id, record, asked_at)
     if approval.approved_at is None:
-        given = {"approvedAt": iso(now), "by": by}
+        given = {"approvedAt": iso(now), "by": by.name}
         if answer(restore_id, record, given, ports.table):
-            RestoreNotes(ports.table, restore_id).append_event(_news(approval, by, now))
+            RestoreNotes(ports.table, restore_id).append_event(_news(approval, by.name, now))
         record = RestoreNotes(ports.table, restore_id).read()
         approval = _meant(restore_id, record, asked_at)
     if approval.approved_at is None:
@@ -134,7 +135,7 @@ def press_button(
     user = payload.get("user") or {}
     if not _may_click(payload, user, clickers):
         return Reply("You may not do this: see the parameters SlackApprovers and SlackTeamId.", is_done=False)
-    by = f"{str(user.get('username') or user.get('name') or 'somebody')[:_MOST_NAME]} ({user.get('id')})"
+    by = _clicker(user)
     value = _value(action)
     restore_id = str(value.get("restoreId"))
     if not _is_its_channel(payload, RestoreNotes(ports.table, restore_id).read()):
@@ -145,7 +146,7 @@ def press_button(
         asked_at = parsed_time(value.get("askedAt"))
         if asked_at is None:
             return Reply("Nothing was done: the button names no plan.", is_done=False)
-        answer = approve_restore(restore_id, by=f"{by} in Slack", now=now, asked_at=asked_at, ports=ports)
+        answer = approve_restore(restore_id, by=by, now=now, asked_at=asked_at, ports=ports)
         return Reply(f"Approved by {answer['approval']['by']}.", is_done=True)
     except RestoreError as error:
         return Reply(f"Nothing was done: {error}.", is_done=False)
@@ -157,6 +158,12 @@ def _may_click(payload: JsonObject, user: JsonObject, clickers: Clickers) -> boo
     if clickers.team_id is not None and teams != {clickers.team_id}:
         return False
     return bool(user.get("id")) and (not clickers.user_ids or user["id"] in clickers.user_ids)
+
+
+def _clicker(user: JsonObject) -> Caller:
+    """The id comes first, because people choose their names in Slack themselves."""
+    name = str(user.get("username") or user.get("name") or "somebody")[:_MOST_NAME]
+    return Caller("slack", f"Slack user {user.get('id')} ({name})")
 
 
 def _value(action: JsonObject) -> JsonObject:
@@ -173,13 +180,9 @@ def _is_its_channel(payload: JsonObject, record: KnownRestore) -> bool:
     return known is None or known == (payload.get("channel") or {}).get("id")
 
 
-def _cancel(restore_id: str, by: str, now: datetime, ports: ApproveRestorePorts) -> Reply:
-    record = RestoreNotes(ports.table, restore_id)
-    asked_before = record.read().cancel_requested
-    cancel_restore(restore_id, ports)
+def _cancel(restore_id: str, by: Caller, now: datetime, ports: ApproveRestorePorts) -> Reply:
+    asked_before = RestoreNotes(ports.table, restore_id).read().cancel_requested
+    cancel_restore(restore_id, by=by, now=now, ports=ports)
     if asked_before:
         return Reply("The restore is being cancelled already.", is_done=False)
-    title = f"Cancelled by {by} in Slack"
-    news = {"event": "cancel-requested", "at": iso(now), "title": title, "text": f"{title}: it stops soon."}
-    record.append_event(news)
-    return Reply(f"{title}. The restore stops soon.", is_done=True)
+    return Reply(f"Cancelled by {by.name}. The restore stops soon.", is_done=True)

@@ -25,6 +25,7 @@ from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import FIRST, LAST, RUNBOOK, Listed, RestoreTable
 from rewarm.steps.record.restore import KnownRestore, Status
+from rewarm.steps.request.runbooks import written_by
 
 MOST_LOOKED_AT = 1_000
 """The most entries that are read for a page: some hundred milliseconds of DynamoDB."""
@@ -111,9 +112,8 @@ def list_runbooks(query: JsonObject, table: RestoreTable) -> JsonObject:
     lanes = [_Lane(status, after, read) for status, after in places.items()]
     page = []
     for entry in _merged(lanes):
-        page.append(
-            {"alarmName": entry.name, "updatedAt": entry.at, "runbook": entry.record.get("request") or {}}
-        )
+        runbook, by = entry.record.get("request") or {}, written_by(entry.record)
+        page.append({"alarmName": entry.name, "updatedAt": entry.at, "writtenBy": by, "runbook": runbook})
         if len(page) == asked.limit:
             break
     return {"runbooks": page, "nextToken": _token(lanes)}
@@ -136,7 +136,7 @@ def list_fleets(query: JsonObject, table: RestoreTable) -> JsonObject:
 def _fleet(entry: Listed) -> JsonObject:
     shown = KnownRestore.model_validate(entry.record).listed()
     status = status_of_fleet(entry.record["status"])
-    dates = {name: shown[name] for name in ("finishedAt", "deadlineAt", "volumeCount")}
+    dates = {name: shown[name] for name in ("finishedAt", "deadlineAt", "trigger", "volumeCount")}
     return {"fleetId": entry.name, "status": status, "startedAt": entry.at, **dates}
 
 

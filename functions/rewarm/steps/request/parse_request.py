@@ -20,6 +20,7 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
     TooManyRestoresError,
 )
+from rewarm.domain.model import Caller
 from rewarm.domain.units import elapsed_text, shown
 from rewarm.domain.volume.holds import AlarmStart, Running
 from rewarm.ports import JsonObject
@@ -225,7 +226,19 @@ def _alarm_trigger(event: JsonObject) -> Trigger:
     if value != "ALARM":
         raise InvalidRequestError(f"found {shown(value)}; allowed is ALARM", field="detail.state.value")
     event_id = event.get("id")
-    return Trigger(kind="alarm", alarm_name=name, event_id=event_id if isinstance(event_id, str) else None)
+    return Trigger(
+        kind="alarm",
+        asked_by=Caller("alarm", f"alarm {_alarm_arn(event, name)}"),
+        alarm_name=name,
+        event_id=event_id if isinstance(event_id, str) else None,
+    )
+
+
+def _alarm_arn(event: JsonObject, name: str) -> str:
+    """CloudWatch user guide, "Alarm events and EventBridge": `resources` has the alarm's ARN."""
+    resources = event.get("resources")
+    first = resources[0] if isinstance(resources, list) and resources else None
+    return first if isinstance(first, str) else name
 
 
 def _body(execution_input: JsonObject) -> JsonObject:
@@ -247,7 +260,12 @@ def _requested_by(execution_input: JsonObject) -> Trigger:
         raise InvalidRequestError(
             f"found {shown(kind)}; allowed is api, schedule or fleet", field="trigger.kind"
         )
-    return Trigger.model_validate(kind)
+    trigger = Trigger.model_validate(kind)
+    if trigger.kind == "schedule" and trigger.schedule_name:
+        return trigger.model_copy(
+            update={"asked_by": Caller("schedule", f"schedule {trigger.schedule_name}")}
+        )
+    return trigger
 
 
 def _deadline(request: RestoreRequest, started_at: datetime) -> datetime | None:

@@ -26,6 +26,7 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
 )
 from rewarm.domain.fleets import is_fleet
+from rewarm.domain.model import Caller
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
@@ -35,14 +36,12 @@ from rewarm.ports.restores import Holds, RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
 from rewarm.steps.record.loading import copying_progress
 from rewarm.steps.record.lost_records import is_lost, recovered
-from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status, asked_through_api, cancelled_news
 from rewarm.steps.record.volume import KnownVolume
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.admission import HoldingPorts, Keeper, assign_and_hold, enter_stack
 from rewarm.steps.select.release_target import give_back
 from rewarm.steps.warm.wake_up import wake_waiting
-
-TRIGGER: JsonObject = {"kind": "api"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +55,7 @@ def start_restore(
     body: JsonObject,
     *,
     restore_id: str,
+    by: Caller,
     now: datetime,
     ports: StartRestorePorts,
 ) -> JsonObject:
@@ -64,13 +64,13 @@ def start_restore(
     Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request.
     """
     record = RestoreNotes(ports.keeper.table, restore_id)
-    known = record.read()
+    known, trigger = record.read(), asked_through_api(by)
     if known.status == Status.READY:
         # The first answer was lost, and the restore was quick.
         return _accepted(restore_id)
     if known.request_json is not None and not known.is_finished:
         # The first answer was lost: the devices are held by this restore, and its volumes may use them.
-        _started(record, known.request_json, ports.executions)
+        _started(record, known.request_json, known.trigger_json or trigger, ports.executions)
         return _accepted(restore_id)
     request = resolve_request(body, table=record.table)
     enter_stack(request, restore_id=restore_id, now=now, keeper=ports.keeper)
@@ -79,8 +79,8 @@ def start_restore(
     # If a service did not answer, the restore may have started, and then needs what it holds. If not, its
     # record says that it failed, so others can take its place.
     with _given_back_after_errors(restore_id, ports.keeper, but=ServiceUnavailableError):
-        record.note_accepted(request.to_json(), TRIGGER, now)
-        _started(record, request.to_json(), ports.executions)
+        record.note_accepted(request.to_json(), trigger, now)
+        _started(record, request.to_json(), trigger, ports.executions)
     return _accepted(restore_id)
 
 
@@ -99,9 +99,9 @@ def _given_back_after_errors(
         raise
 
 
-def _started(record: RestoreNotes, request: JsonObject, starter: Executions) -> None:
+def _started(record: RestoreNotes, request: JsonObject, trigger: JsonObject, starter: Executions) -> None:
     try:
-        starter.start(record.restore_id, {"request": request, "trigger": TRIGGER})
+        starter.start(record.restore_id, {"request": request, "trigger": trigger})
     except RestoreError as error:
         record.note_not_started(str(error))
         raise
@@ -225,10 +225,7 @@ class CancelRestorePorts:
     """Step Functions, which knows a restore whose record is lost."""
 
 
-def cancel_restore(
-    restore_id: str,
-    ports: CancelRestorePorts,
-) -> JsonObject:
+def cancel_restore(restore_id: str, *, by: Caller, now: datetime, ports: CancelRestorePorts) -> JsonObject:
     """Cancels the restore. Asking again changes nothing. Raises RestoreNotFoundError, RestoreEndedError.
 
     A volume at full speed is kept. A conditional write decides whether the cancellation or the last volume's
@@ -240,7 +237,7 @@ def cancel_restore(
     if not asked_before:
         _stop_if_ended(restore_id, record)
     if not record.is_finished:
-        if not restore.cancel() and not asked_before:
+        if not restore.cancel(None if asked_before else by) and not asked_before:
             mark, why = record.way_back()
             if mark is not None:
                 raise RestoreEndedError(f"{restore_id} {why}")
@@ -248,6 +245,8 @@ def cancel_restore(
                 f"{restore_id} is ready: its volumes are at full speed, and what costs money is being "
                 "released; a volume that is not wanted any more is yours to delete"
             )
+        if not asked_before:
+            restore.append_event(cancelled_news(by, now))
         wake_waiting(restore_id, record.indexes, waiters=ports.waiters, tasks=ports.tasks)
     return {"restoreId": restore_id, "status": record.status, "cancelRequested": True}
 

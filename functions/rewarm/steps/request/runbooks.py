@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from urllib.parse import quote
 
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import RestoreRequest
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
+from rewarm.domain.model import Caller
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import History, RestoreTable
+from rewarm.steps.record.restore import asked_through_api
 
 MAX_ALARM_NAME = 255
 """botocore: cloudwatch PutMetricAlarm AlarmName, at most 255 characters, and no ASCII control characters."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
-def put_runbook(alarm_name: str, body: JsonObject, *, prefix: str, table: RestoreTable) -> JsonObject:
+def put_runbook(
+    alarm_name: str, body: JsonObject, *, by: Caller, prefix: str, table: RestoreTable
+) -> JsonObject:
     """Checks the fields now, not when the alarm goes off; `POST /plans` checks whether what they name exists.
 
     Raises InvalidRequestError.
@@ -37,8 +42,8 @@ def put_runbook(alarm_name: str, body: JsonObject, *, prefix: str, table: Restor
         )
     if request.is_drill:
         raise InvalidRequestError("is filled in when a drill starts; leave it out", field="drill.runbook")
-    table.put_runbook(alarm_name, request.to_json())
-    return {"alarmName": alarm_name, "request": request.to_json()}
+    table.put_runbook(alarm_name, request.to_json(), trigger=asked_through_api(by))
+    return {"alarmName": alarm_name, "request": request.to_json(), "writtenBy": asdict(by)}
 
 
 def _check_name(alarm_name: str, prefix: str) -> None:
@@ -58,10 +63,22 @@ def _check_name(alarm_name: str, prefix: str) -> None:
 
 def get_runbook(alarm_name: str, *, table: RestoreTable, history: History) -> JsonObject:
     """Returns the stored request and the results of its drills. Raises RunbookNotFoundError."""
-    request = table.runbook(alarm_name)
-    if request is None:
+    item = table.runbook_item(alarm_name)
+    if item is None:
         raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
-    return {"alarmName": alarm_name, "request": request, "drills": history.drills(alarm_name)}
+    drills = history.drills(alarm_name)
+    return {
+        "alarmName": alarm_name,
+        "request": item["request"],
+        "writtenBy": written_by(item),
+        "drills": drills,
+    }
+
+
+def written_by(item: JsonObject) -> JsonObject | None:
+    """Who wrote the runbook; None where another version kept it."""
+    by: JsonObject | None = (item.get("trigger") or {}).get("askedBy")
+    return by
 
 
 def delete_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 
 from rewarm.contracts.rewinding import DeletedUndoLog, RewindEvent, UndoLog, UndoLogList
 from rewarm.domain.blocks.packs import UNDO_FORMAT, expires_at
 from rewarm.domain.errors import TEMPORARY, RestoreError, UndoLogInUseError, UndoLogNotFoundError
-from rewarm.domain.model import GIB
+from rewarm.domain.model import GIB, Caller
 from rewarm.domain.plan.cost import PACKS_USD_PER_GIB_MONTH
 from rewarm.domain.units import clock_text, gib, iso, round_usd, size_text, usd_text
 from rewarm.ports import JsonObject
@@ -25,7 +26,7 @@ from rewarm.steps.record.bucket import (
     undo_pack_attempt,
     undo_prefix,
 )
-from rewarm.steps.record.restore import FINISHED, KnownRestore, Status
+from rewarm.steps.record.restore import FINISHED, KnownRestore, RestoreNotes, Status
 from rewarm.steps.record.volume import VolumeNotes
 
 RUNNING_AT_ONCE = 100
@@ -112,26 +113,34 @@ def in_words(log: UndoLog) -> str:
     )
 
 
-def delete_undo_log(restore_id: str, ports: DeleteUndoLogPorts) -> JsonObject:
+def delete_undo_log(restore_id: str, *, by: Caller, now: datetime, ports: DeleteUndoLogPorts) -> JsonObject:
     """Deletes the undo logs of a restore. Raises UndoLogNotFoundError, UndoLogInUseError."""
-    _check_unused(restore_id, ports.table)
+    status = _check_unused(restore_id, ports.table)
     keys = [found.key for found in ports.logs.objects(undo_prefix(restore_id))]
     if not keys:
         raise UndoLogNotFoundError(f"the restore {restore_id} has no undo log", field="restoreId")
     # The head is deleted last, so that a partly deleted log can still be found and deleted.
     deleted = ports.logs.delete(sorted(keys, key=lambda key: undo_pack_attempt(key) is None))
+    if status is not None:
+        title = f"Undo log deleted by {by.name}"
+        news = {"event": "undo-log-deleted", "at": iso(now), "title": title, "text": f"{title}."}
+        RestoreNotes(ports.table, restore_id).append_event(news)
     return DeletedUndoLog(restore_id=restore_id, deleted_objects=deleted).to_json()
 
 
-def _check_unused(restore_id: str, table: RestoreTable) -> None:
-    """Raises UndoLogInUseError if the restore, or one that undoes it, still runs."""
+def _check_unused(restore_id: str, table: RestoreTable) -> str | None:
+    """Returns the restore's status.
+
+    Raises UndoLogInUseError if the restore, or one that undoes it, still runs.
+    """
     status = table.standing(restore_id).status
     if status is not None and status not in FINISHED:
         raise UndoLogInUseError(f"the restore {restore_id} still runs, and may need its undo log")
-    for running in (status for status in Status if status not in FINISHED):
+    for running in (each for each in Status if each not in FINISHED):
         for entry in _all(running.value, table):
             if KnownRestore.model_validate(entry.record).request.source.undo_of == restore_id:
                 raise UndoLogInUseError(f"the restore {entry.name} undoes {restore_id} with this log now")
+    return status
 
 
 def _all(status: str, table: RestoreTable) -> Iterator[Listed]:

@@ -89,6 +89,7 @@ def _result(started: StartedBenchmark, status: str, reason: str) -> BenchmarkRes
             "reason": reason,
             "instance_id": started.request.instance_id,
             "started_at": started.started_at,
+            "asked_by": started.asked_by,
         }
     )
 

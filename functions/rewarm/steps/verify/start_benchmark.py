@@ -9,7 +9,7 @@ from rewarm.contracts.base import JsonObject, parsed
 from rewarm.contracts.benchmarks import BenchmarkRequest, StartedBenchmark
 from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS, Pattern
 from rewarm.domain.errors import AgentUnreachableError, InvalidRequestError, TargetNotUsableError
-from rewarm.domain.model import Instance
+from rewarm.domain.model import Caller, Instance
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.volumes import VolumeStore
@@ -34,6 +34,7 @@ def start_benchmark(
     body: JsonObject,
     *,
     benchmark_id: str,
+    by: Caller,
     now: datetime,
     ports: BenchmarkPorts,
 ) -> JsonObject:
@@ -65,6 +66,7 @@ def start_benchmark(
         platform=instance.platform,
         instance_type=instance.instance_type,
         started_at=now,
+        asked_by=by,
         request=request,
     )
     ports.artifacts.put_json(benchmark_key(benchmark_id), started.to_json())

@@ -102,7 +102,7 @@ def _button(lab: FastLab) -> None:
     assert answer["statusCode"] == 200, answer
     lab.pass_time(1_800)
     found = lab.api("GET", f"/restores/{restore_id}")[1]
-    assert (found["status"], found["approval"]["by"]) == ("ready", "ann (U1) in Slack"), found
+    assert (found["status"], found["approval"]["by"]) == ("ready", "Slack user U1 (ann)"), found
 
 
 @scene("a fleet with a volume that fails, its redrive, and one that is cancelled")

@@ -170,3 +170,37 @@ def test_a_state_machine_invokes_what_its_role_allows(host: Host) -> None:
     ended = wait(host, start(host, machine))
     assert (ended["status"], ended["error"]) == ("FAILED", "Lambda.AWSLambdaException")
     assert "is not authorized to perform: lambda:InvokeFunction" in ended["cause"]
+
+
+def test_sts_names_whoever_has_signed(host: Host, with_role: Clients) -> None:
+    """STS API reference, GetCallerIdentity: a role's session, a user with a key of IAM's API, the root."""
+    session = with_role()("sts").get_caller_identity()
+    assert ":assumed-role/role-" in session["Arn"]
+    assert session["UserId"].endswith(":a-function")
+    arn, sts, _ = user_with_key(host)
+    named = sts.get_caller_identity()
+    user = host.client("iam").get_user(UserName=arn.rpartition("/")[2])["User"]
+    assert (named["Arn"], named["UserId"]) == (arn, user["UserId"])
+    assert host.client("sts").get_caller_identity()["Arn"].endswith(":root")
+
+
+def test_a_key_of_iams_api_works_until_it_is_inactive_or_gone(host: Host) -> None:
+    arn, sts, key_id = user_with_key(host)
+    iam, name = host.client("iam"), arn.rpartition("/")[2]
+    iam.update_access_key(UserName=name, AccessKeyId=key_id, Status="Inactive")
+    assert refusal(sts.get_caller_identity) == ("InvalidClientTokenId", 403)
+    iam.update_access_key(UserName=name, AccessKeyId=key_id, Status="Active")
+    assert sts.get_caller_identity()["Arn"] == arn
+    iam.delete_access_key(UserName=name, AccessKeyId=key_id)
+    assert refusal(sts.get_caller_identity) == ("InvalidClientTokenId", 403)
+
+
+def user_with_key(host: Host) -> tuple[str, Any, str]:
+    """ARN of a new user, its client of STS, and the id of its access key."""
+    iam, name = host.client("iam"), f"user-{uuid.uuid4().hex[:8]}"
+    arn = iam.create_user(UserName=name)["User"]["Arn"]
+    key = iam.create_access_key(UserName=name)["AccessKey"]
+    session: Any = boto3.Session(
+        key["AccessKeyId"], key["SecretAccessKey"], region_name=host.addresses.region
+    )
+    return arn, session.client("sts", config=Config(retries={"total_max_attempts": 1})), key["AccessKeyId"]

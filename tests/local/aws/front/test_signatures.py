@@ -81,7 +81,7 @@ def presigned(url: str, method: str = "GET", **headers: str) -> HttpRequest:
 def owner(request: HttpRequest, *, later: timedelta = timedelta(), region: str = REGION) -> AccessKey:
     place = Addresses(region).place(request.host)
     assert place is not None
-    return check(request, place, KEYS, datetime.now(UTC) + later)
+    return check(request, place, KEYS.get, datetime.now(UTC) + later)
 
 
 def fault(request: HttpRequest, **more: Any) -> Fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
 import os
@@ -431,6 +432,7 @@ class TestLists:
         }
         status, stored = api.call("PUT", "/calibration", calibration)
         assert (status, stored["calibration"]) == (200, calibration)
+        assert stored["storedBy"] == {"kind": "iam", "name": CALLER}
         assert api.call("GET", "/calibration")[1] == before | stored
         plan = api.call("POST", "/plans", TO_INSTANCE)[1]
         bases = {one["strategy"]: one["basis"]["source"] for one in plan["plans"][0]["candidates"]}
@@ -645,6 +647,62 @@ class TestPlans:
         assert body["request"]["objective"]["readyWithinMinutes"] == 45
 
 
+PLANS = {"/plans", "/fleets/plans"}
+"""Routes that change nothing although they are no GET."""
+CHANGING = [
+    (method.upper(), path)
+    for path, item in DOCUMENT["paths"].items()
+    for method in item
+    if method in {"post", "put", "delete", "patch"} and path not in PLANS
+]
+
+
+class TestWhoAsked:
+    @pytest.mark.parametrize(("method", "path"), CHANGING)
+    def test_the_log_names_the_caller_of_every_changing_route(
+        self, api: Api, monkeypatch: pytest.MonkeyPatch, method: str, path: str
+    ) -> None:
+        logged: list[Json] = []
+        monkeypatch.setattr(api.module.logger, "info", lambda _words, **more: logged.append(more))
+        monkeypatch.setattr(api.module.app, "resolve", lambda *_: {"multiValueHeaders": {}})
+        path = re.sub(r"\{\w+\}", "x", path)
+        api.module.lambda_handler(event(method, path, None, {}), api.context)
+        assert logged == [{"method": method, "path": path, "asked_by": CALLER}]
+
+    def test_every_changing_route_hands_its_caller_on(self) -> None:
+        """Only a runbook that is deleted leaves nothing that could name anybody; its log does."""
+        routes: dict[str, set[str]] = {}
+        for module in ("api", "api_others"):
+            tree = ast.parse((ROOT / "functions/rewarm/handlers" / f"{module}.py").read_text())
+            used = {each.name: _names(each) for each in tree.body if isinstance(each, ast.FunctionDef)}
+            changing = {each for each in tree.body if isinstance(each, ast.FunctionDef) and _changes(each)}
+            for route in changing:
+                inner = [used.get(name, set()) for name in used[route.name]]
+                innermost = [used.get(name, set()) for names in inner for name in names]
+                routes[route.name] = used[route.name].union(*inner, *innermost)
+        assert len(routes) == len(CHANGING) + len(PLANS)
+        silent = {name for name, names in routes.items() if "caller" not in names}
+        assert silent == {"_delete_runbook", "_plan_restore", "_plan_fleet"}
+
+    def test_a_restores_record_and_list_name_the_caller(self, api: Api) -> None:
+        restore_id = api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="who")[1]["restoreId"]
+        asked = {"kind": "iam", "name": CALLER}
+        assert api.call("GET", f"/restores/{restore_id}")[1]["trigger"]["askedBy"] == asked
+        assert api.call("GET", "/restores")[1]["restores"][0]["trigger"]["askedBy"] == asked
+        api.call("DELETE", f"/restores/{restore_id}")
+        assert api.call("GET", f"/restores/{restore_id}")[1]["cancelledBy"] == asked
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _changes(function: ast.FunctionDef) -> bool:
+    """Whether it is a route of another method than GET."""
+    called = [each.func for each in function.decorator_list if isinstance(each, ast.Call)]
+    return any(isinstance(each, ast.Attribute) and each.attr in {"post", "put", "delete"} for each in called)
+
+
 class TestRestores:
     def test_tells_how_a_restore_fares(self, api: Api) -> None:
         assert api.call("GET", f"/restores/{RESTORE_ID}")[0] == 404
@@ -680,6 +738,8 @@ class TestRunbooks:
         assert api.call("GET", path)[0] == 404
         status, body = api.call("PUT", path, TO_INSTANCE)
         assert (status, body["alarmName"]) == (200, "rewarm-database lost")
+        assert api.call("GET", path)[1]["writtenBy"] == {"kind": "iam", "name": CALLER}
+        assert api.call("GET", "/runbooks")[1]["runbooks"][0]["writtenBy"]["name"] == CALLER
         assert api.call("GET", path)[1]["request"]["source"]["snapshotId"] == SNAPSHOT_ID
         assert api.call("DELETE", path)[0] == 200
         assert api.call("DELETE", path)[0] == 404

@@ -10,7 +10,7 @@ import pytest
 from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts
 from tests.support.builders import World
 from tests.support.worlds.undo_logs import FakeUndoLogs
-from tests.unit.handlers.api.test_api import Api
+from tests.unit.handlers.api.test_api import CALLER, Api
 from tests.unit.handlers.conftest import Context
 
 
@@ -31,6 +31,14 @@ def test_logs_are_listed_and_deleted(api: Api) -> None:
     assert (status, told) == (200, {"restoreId": "restore-1", "deletedObjects": 1})
     status, told = api.call("DELETE", "/undo-logs/restore-1")
     assert (status, told["error"]) == (404, "UndoLogNotFoundError")
+    assert api.world.table.records == {}, "a log outlives its restore's record"
+
+
+def test_the_restores_record_says_who_deleted_its_log(api: Api) -> None:
+    api.world.table.put_new("restore-1", {"status": "ready"})
+    assert api.call("DELETE", "/undo-logs/restore-1")[0] == 200
+    (news,) = api.world.table.records["restore-1"]["events"]
+    assert news["title"] == f"Undo log deleted by {CALLER}"
 
 
 def test_a_log_that_is_needed_is_409(api: Api) -> None:

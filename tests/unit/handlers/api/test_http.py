@@ -6,6 +6,7 @@ import pytest
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
 from rewarm.domain.errors import AccessDeniedError
+from rewarm.domain.model import NOBODY, Caller
 from rewarm.handlers.http import (
     as_rest_event,
     caller,
@@ -42,13 +43,25 @@ OF_AN_HTTP_API = {
     "queryStringParameters": {"limit": "5", "status": "failed", "empty": ""},
     "requestContext": {
         "http": {"method": "GET", "path": "/restores", "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1"},
-        "authorizer": {"jwt": {"claims": {"sub": "someone"}, "scopes": ["rewarm/read"]}},
+        "authorizer": {
+            "jwt": {"claims": {"iss": "https://id.example", "sub": "someone"}, "scopes": ["rewarm/read"]}
+        },
         "requestId": "id",
         "stage": "$default",
     },
     "isBase64Encoded": False,
 }
 """API Gateway developer guide, "Create AWS Lambda proxy integrations for HTTP APIs", format 2.0."""
+
+
+def signed_by(arn: str) -> APIGatewayProxyEvent:
+    """API Gateway developer guide, "Set up Lambda proxy integrations": the identity of a signed request."""
+    return APIGatewayProxyEvent({"requestContext": {"identity": {"userArn": arn}}})
+
+
+def with_token(**claims: str | None) -> APIGatewayProxyEvent:
+    jwt = {"claims": {"iss": "https://id.example", **claims}}
+    return APIGatewayProxyEvent({"requestContext": {"authorizer": {"jwt": jwt}}})
 
 
 class TestEvents:
@@ -65,9 +78,24 @@ class TestEvents:
         assert event["multiValueQueryStringParameters"] == {"limit": ["5", "6"]}
 
     def test_a_caller_is_named_by_signature_or_token(self) -> None:
-        assert caller(APIGatewayProxyEvent(as_rest_event(OF_AN_HTTP_API))) == "someone"
-        signed = {"requestContext": {"identity": {"userArn": "arn:aws:iam::123456789012:user/ann"}}}
-        assert caller(APIGatewayProxyEvent(signed)) == "arn:aws:iam::123456789012:user/ann"
+        token = Caller("token", "token of https://id.example: someone")
+        assert caller(APIGatewayProxyEvent(as_rest_event(OF_AN_HTTP_API))) == token
+        assert caller(signed_by("arn:aws:iam::123456789012:user/ann")) == Caller(
+            "iam", "arn:aws:iam::123456789012:user/ann"
+        )
+        assert caller(APIGatewayProxyEvent({"requestContext": {"identity": {"userArn": None}}})) == NOBODY
+
+    @pytest.mark.parametrize(
+        "subject", ["arn:aws:iam::123456789012:user/ciso", "\rarn:aws:iam::1:root", "x" * 9_999]
+    )
+    def test_what_a_token_says_never_looks_like_an_arn(self, subject: str) -> None:
+        name = caller(with_token(sub=subject)).name
+        assert name.startswith("token of https://id.example: ")
+        assert len(name) < 300
+        assert name.isprintable()
+
+    def test_a_token_without_a_subject_names_its_issuer(self) -> None:
+        assert caller(with_token(sub=None)).name == "token of https://id.example: without a subject"
 
     def test_a_token_is_good_only_for_the_route_that_it_was_checked_for(self) -> None:
         approve = "POST /restores/{restoreId}/approve"

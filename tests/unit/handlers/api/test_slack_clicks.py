@@ -104,15 +104,22 @@ def team(warm: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch, con
 
 def test_approve_approves_and_says_who(team: Team) -> None:
     assert team.press("approve") == 200
-    assert team.record["approval"]["by"] == "ann (U0ANN) in Slack"
+    assert team.record["approval"]["by"] == "Slack user U0ANN (ann)"
     assert team.buttons == ["report"]
-    assert "Approved by ann (U0ANN) in Slack" in json.dumps(team.slack.shown())
+    assert "Approved by Slack user U0ANN (ann)" in json.dumps(team.slack.shown())
+
+
+def test_a_name_in_slack_never_looks_like_an_arn(team: Team) -> None:
+    user = {"id": "U0ANN", "username": "arn:aws:iam::123456789012:user/ciso\n"}
+    assert team.press("approve", user=user) == 200
+    by = team.record["approval"]["by"]
+    assert by == "Slack user U0ANN (arn:aws:iam::123456789012:user/ciso )"
 
 
 def test_cancel_cancels_and_says_who(team: Team) -> None:
     assert team.press("cancel") == 200
     assert team.record["cancelRequested"] is True
-    assert team.record["events"][-1]["title"] == "Cancelled by ann (U0ANN) in Slack"
+    assert team.record["events"][-1]["title"] == "Cancelled by Slack user U0ANN (ann)"
     assert team.buttons == ["report"]
 
 
@@ -121,7 +128,7 @@ def test_the_same_click_again_does_nothing_twice(team: Team) -> None:
     for headers, body in clicks * 3:
         assert team.send(headers, body)["statusCode"] == 200
     titles = [news["title"] for news in team.record["events"]]
-    assert sorted(titles) == ["Approved by ann (U0ANN) in Slack", "Cancelled by ann (U0ANN) in Slack"]
+    assert sorted(titles) == ["Approved by Slack user U0ANN (ann)", "Cancelled by Slack user U0ANN (ann)"]
 
 
 def test_approving_an_earlier_question_approves_nothing(team: Team) -> None:

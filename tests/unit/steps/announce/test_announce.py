@@ -17,8 +17,9 @@ from rewarm.domain.errors import (
 from rewarm.domain.units import iso
 from rewarm.domain.words.message import Message, Severity
 from rewarm.steps.announce import announce as announcing
-from rewarm.steps.record.restore import Change, KnownRestore
+from rewarm.steps.record.restore import Change, KnownRestore, asked_through_api
 from tests.support.builders import (
+    ALICE,
     RESTORE_ID,
     VOLUME_ID,
     World,
@@ -26,6 +27,21 @@ from tests.support.builders import (
 )
 from tests.support.fakes import FakePageLinks
 from tests.support.worlds.announcing import FAILURE, plan_details, ready_details, say
+
+
+@pytest.mark.parametrize("kind", ["ready", "failed"])
+def test_it_says_who_asked_where_that_is_known(kind: str) -> None:
+    world = World()
+    details = ready_details() if kind == "ready" else {"failure": FAILURE, "results": []}
+    say(world, kind, details)
+    assert "Asked for by" not in [field["name"] for field in world.messages.sent[-1]["fields"]]
+    assert world.messages.sent[-1]["askedBy"] is None
+    world = World()
+    world.table.put_new(RESTORE_ID, {"trigger": asked_through_api(ALICE)})
+    say(world, kind, details)
+    message = world.messages.sent[-1]
+    assert {"name": "Asked for by", "value": ALICE.name} in message["fields"]
+    assert message["askedBy"] == {"kind": "iam", "name": ALICE.name}
 
 
 class TestReportLink:

@@ -9,6 +9,7 @@ import pytest
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.steps.announce.announce import announce
 from tests.support.builders import (
+    BOB,
     DEVICE,
     INSTANCE_ID,
     NOW,
@@ -95,6 +96,7 @@ class TestFailed:
         record = world.table.records[RESTORE_ID]
         assert (record["status"], record["failure"]) == ("cancelled", found)
         assert world.messages.sent[0]["title"] == "Restore cancelled"
+        assert world.messages.sent[0]["text"].startswith("The restore was cancelled on request.")
 
     @pytest.mark.parametrize("failure", [None, {"cause": "an earlier one"}])
     def test_what_no_report_has_found_does_not_stand(self, failure):
@@ -116,6 +118,13 @@ class TestFailed:
         say(world, "failed", {"failure": failure, "results": []})
         assert world.messages.sent[0]["title"] == "Restore cancelled"
         assert world.table.records[RESTORE_ID]["status"] == "cancelled"
+
+    def test_a_cancelled_restore_names_who_cancelled_it(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"cancelledBy": {"kind": "iam", "name": BOB.name}})
+        failure = {"state": "Report", "error": "RestoreCancelledError", "cause": "as asked for"}
+        say(world, "failed", {"failure": failure, "results": []})
+        assert world.messages.sent[0]["text"].startswith(f"The restore was cancelled by {BOB.name}.")
 
 
 class TestNextSteps:

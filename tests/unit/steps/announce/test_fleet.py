@@ -5,7 +5,8 @@ from __future__ import annotations
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.fleets import PrepareFleetResult, ReportFleetResult
 from rewarm.steps.announce import fleet, plan
-from tests.support.builders import NOW, at
+from rewarm.steps.record.restore import KnownRestore
+from tests.support.builders import BOB, NOW, at
 
 FLEET_ID = "fleet-0123456789abcdef"
 PLAN = {
@@ -31,11 +32,14 @@ def start(*, minutes=None, plan=PLAN):
     return fleet.announce_fleet_plan(event("fleet-planned", details), {})[0]
 
 
-def end(**parts):
+def end(cancelled_by=None, **parts):
     report = ReportFleetResult.model_validate(
         {"verdict": "ready", "volumeCount": 3, "ready": 3, "failed": [], "notify": {}, **parts}
     )
-    return fleet.announce_fleet_end(event("fleet-ended", {"report": report.to_json(), "notify": {}}), {})[0]
+    record = KnownRestore(cancelled_by=cancelled_by)
+    return fleet.announce_fleet_end(event("fleet-ended", {"report": report.to_json(), "notify": {}}), record)[
+        0
+    ]
 
 
 def event(name, details):
@@ -65,6 +69,10 @@ def test_says_where_each_restore_plans_on_its_own():
     message = start(plan=None)
     assert "each restore plans on its own" in message.text
     assert message.fields == ()
+
+
+def test_the_end_names_who_cancelled_it():
+    assert f"It was cancelled by {BOB.name}." in end(BOB, verdict="cancelled", ready=1).text
 
 
 def test_the_end_compares_price_and_time_with_the_plan():

@@ -10,7 +10,9 @@ from rewarm.contracts.values import Schedule
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.model import Strategy
 from rewarm.steps.plan import schedule
+from rewarm.steps.record.restore import asked_through_api
 from tests.support.builders import (
+    ALICE,
     RESTORE_ID,
     SNAPSHOT_ID,
     World,
@@ -36,6 +38,14 @@ class TestPlan:
         assert fields["Full speed expected by"] == "2026-11-21 03:14 UTC (P90)"
         assert fields["Deadline"] == "2026-11-21 03:30 UTC"
         assert message["severity"] == "info"
+
+    def test_names_who_called_the_api_once(self):
+        world, trigger = World(), asked_through_api(ALICE)
+        world.table.put_new(RESTORE_ID, {"trigger": trigger})
+        say(world, "plan", plan_details(trigger=trigger))
+        (message,) = world.messages.sent
+        assert f"Requested by {ALICE.name}. Restore started" in message["text"]
+        assert "Asked for by" not in [field["name"] for field in message["fields"]]
 
     @pytest.mark.parametrize(
         ("strategy", "speed"),

@@ -10,7 +10,7 @@ import pytest
 from rewarm.domain.errors import AccessDeniedError, InvalidRequestError, ThrottledError
 from rewarm.domain.model import Attachment, Volume, VolumeSettings
 from rewarm.steps.record.leases import known_leases, put_lease
-from tests.support.builders import NOW, VOLUME_ID, ZONE, at, snapshot
+from tests.support.builders import ALICE, NOW, VOLUME_ID, ZONE, at, snapshot
 from tests.support.worlds.performance import STACK
 from tests.support.worlds.sweeping import SweepWorld
 
@@ -29,7 +29,7 @@ def world() -> SweepWorld:
 
 
 def lease(world: SweepWorld, minutes: int, **body: Any) -> None:
-    put_lease(NAME, body, world.history, now=at(minutes))
+    put_lease(NAME, body, world.history, by=ALICE, now=at(minutes))
 
 
 def states(world: SweepWorld, minutes: int) -> dict[str, str]:
@@ -131,7 +131,7 @@ class TestLease:
     @pytest.mark.parametrize("name", ["calibration-1", "fleet", "calibration-0123456789ABCDEF"])
     def test_its_name_is_that_of_a_calibration(self, world: SweepWorld, name: str) -> None:
         with pytest.raises(InvalidRequestError, match="calibrationId"):
-            put_lease(name, {}, world.history, now=NOW)
+            put_lease(name, {}, world.history, by=ALICE, now=NOW)
 
     def test_one_that_somebody_has_changed_counts_as_missing(self, world: SweepWorld) -> None:
         world.history.leased[NAME] = {"volumeIds": "all"}

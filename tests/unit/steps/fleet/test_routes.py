@@ -21,7 +21,7 @@ from rewarm.steps.fleet.routes import (
     redrive_fleet,
     start_fleet,
 )
-from tests.support.builders import NOW, SNAPSHOT_ID, ZONE, World, at
+from tests.support.builders import ALICE, BOB, NOW, SNAPSHOT_ID, ZONE, World, at
 from tests.support.fakes import FakeFleets
 from tests.support.wired import wired
 
@@ -34,7 +34,7 @@ class Fleets:
         self.world, self.fleets = World(), FakeFleets()
         self.ports = wired(FleetPorts, self.world, fleets=self.fleets)
         if status is not None:
-            start_fleet(BODY, fleet_id=FLEET_ID, now=NOW, ports=self.ports)
+            start_fleet(BODY, fleet_id=FLEET_ID, by=ALICE, now=NOW, ports=self.ports)
             self.world.table.update(FLEET_ID, {"status": f"fleet-{status}"})
         for name, state in restores.items():
             self.world.table.put_new(name, {"status": state, "startedAt": "2026-11-21T03:00:00Z"})
@@ -47,7 +47,7 @@ class Fleets:
 
 def test_a_fleet_begins_with_its_id_alone():
     one = Fleets()
-    answer = start_fleet(BODY, fleet_id=FLEET_ID, now=NOW, ports=one.ports)
+    answer = start_fleet(BODY, fleet_id=FLEET_ID, by=ALICE, now=NOW, ports=one.ports)
     assert (answer["fleetId"], answer["status"], answer["run"]) == (FLEET_ID, "accepted", 1)
     assert one.fleets.started == {FLEET_ID: {"fleetId": FLEET_ID, "run": 1}}
     assert one.shown()["status"] == "accepted"
@@ -56,7 +56,7 @@ def test_a_fleet_begins_with_its_id_alone():
 def test_the_same_call_starts_one_fleet_and_none_that_is_over():
     one = Fleets("ready")
     one.fleets.started.clear()
-    start_fleet(BODY, fleet_id=FLEET_ID, now=NOW, ports=one.ports)
+    start_fleet(BODY, fleet_id=FLEET_ID, by=ALICE, now=NOW, ports=one.ports)
     assert one.fleets.started == {}
     call = {"key": "a", "body": BODY}
     assert fleet_id_of(call) == fleet_id_of(dict(call)) != fleet_id_of({**call, "key": "b"})
@@ -67,7 +67,7 @@ def test_a_start_that_is_refused_is_noted_and_one_without_an_answer_is_not():
         one = Fleets()
         one.fleets.failure = error
         with pytest.raises(type(error)):
-            start_fleet(BODY, fleet_id=FLEET_ID, now=NOW, ports=one.ports)
+            start_fleet(BODY, fleet_id=FLEET_ID, by=ALICE, now=NOW, ports=one.ports)
         assert one.shown()["status"] == status
 
 
@@ -80,24 +80,36 @@ def test_shows_how_far_it_is():
 
 def test_a_fleet_that_runs_is_stopped_once():
     one = Fleets("restoring", first="restoring")
-    assert cancel_fleet(FLEET_ID, one.ports)["cancelRequested"] is True
+    assert cancel_fleet(FLEET_ID, by=BOB, now=NOW, ports=one.ports)["cancelRequested"] is True
     assert list(one.fleets.stopped) == [one.fleets.arn_of(FLEET_ID)]
     assert one.shown()["cancelRequested"] is True
+
+
+def test_who_asked_for_a_run_and_who_cancelled_it_is_shown():
+    one = Fleets("restoring", first="failed")
+    assert one.shown()["trigger"]["askedBy"]["name"] == ALICE.name
+    cancel_fleet(FLEET_ID, by=BOB, now=NOW, ports=one.ports)
+    cancel_fleet(FLEET_ID, by=ALICE, now=NOW, ports=one.ports)
+    assert one.shown()["cancelledBy"]["name"] == BOB.name
+    assert [news["title"] for news in one.shown()["events"]] == [f"Cancelled by {BOB.name}"]
+    one.world.table.update(FLEET_ID, {"status": "fleet-cancelled"})
+    redrive_fleet(FLEET_ID, by=BOB, now=at(60), ports=one.ports)
+    assert (one.shown()["trigger"]["askedBy"]["name"], one.shown()["cancelledBy"]) == (BOB.name, None)
 
 
 @pytest.mark.parametrize("status", ["ready", "incomplete", "failed", "cancelled"])
 def test_a_fleet_that_has_ended_cannot_be_cancelled(status):
     with pytest.raises(RestoreEndedError, match=f"it is {status}"):
-        cancel_fleet(FLEET_ID, Fleets(status).ports)
+        cancel_fleet(FLEET_ID, by=BOB, now=NOW, ports=Fleets(status).ports)
 
 
 def test_a_redrive_is_another_execution():
     one = Fleets("incomplete", first="ready", second="failed")
-    assert redrive_fleet(FLEET_ID, now=at(60), ports=one.ports)["run"] == 2
+    assert redrive_fleet(FLEET_ID, by=BOB, now=at(60), ports=one.ports)["run"] == 2
     assert one.fleets.started[f"{FLEET_ID}-2"] == {"fleetId": FLEET_ID, "run": 2}
     shown = one.shown()
     assert (shown["status"], shown["run"], shown["finishedAt"]) == ("accepted", 2, None)
-    cancel_fleet(FLEET_ID, one.ports)
+    cancel_fleet(FLEET_ID, by=BOB, now=NOW, ports=one.ports)
     assert list(one.fleets.stopped) == [one.fleets.arn_of(f"{FLEET_ID}-2")]
 
 
@@ -111,7 +123,7 @@ def test_a_redrive_is_another_execution():
 )
 def test_a_redrive_waits_until_nothing_runs_and_needs_something_to_do(status, restore, error):
     with pytest.raises(error):
-        redrive_fleet(FLEET_ID, now=NOW, ports=Fleets(status, first=restore).ports)
+        redrive_fleet(FLEET_ID, by=BOB, now=NOW, ports=Fleets(status, first=restore).ports)
 
 
 @pytest.mark.parametrize("name", ["fleet-0", "restore-0123456789abcdef", ""])

@@ -32,6 +32,8 @@ from rewarm.steps.request.routes import (
 )
 from rewarm.steps.request.runbooks import delete_runbook, get_runbook, put_runbook
 from tests.support.builders import (
+    ALICE,
+    BOB,
     NOW,
     RESTORE_ID,
     SNAPSHOT_ID,
@@ -52,6 +54,7 @@ def start(world, body=None, restore_id=RESTORE_ID, now=NOW, **limits):
     return start_restore(
         body or TO_INSTANCE,
         restore_id=restore_id,
+        by=ALICE,
         now=now,
         ports=wired(StartRestorePorts, world, keeper=world.keeper(**limits)),
     )
@@ -73,9 +76,18 @@ class TestStartRestore:
         assert answer["restoreId"] == RESTORE_ID
         assert answer["links"]["self"] == f"/restores/{RESTORE_ID}"
         started = world.executions.started[RESTORE_ID]
-        assert started["trigger"] == {"kind": "api"}
+        assert started["trigger"] == {"kind": "api", "askedBy": {"kind": "iam", "name": ALICE.name}}
         assert started["request"]["onFailure"] == "clean-up"
         assert world.table.records[RESTORE_ID]["status"] == "accepted"
+
+    def test_the_same_call_of_somebody_else_starts_nothing_in_another_name(self):
+        world = World()
+        start(world)
+        ports = wired(StartRestorePorts, world, keeper=world.keeper())
+        start_restore(TO_INSTANCE, restore_id=RESTORE_ID, by=BOB, now=NOW, ports=ports)
+        asked = {"kind": "api", "askedBy": {"kind": "iam", "name": ALICE.name}}
+        assert world.table.records[RESTORE_ID]["trigger"] == asked
+        assert world.executions.started[RESTORE_ID]["trigger"] == asked
 
     def test_the_same_id_starts_one_restore(self):
         world = World()
@@ -96,7 +108,7 @@ class TestStartRestore:
 
     def test_resolves_an_alarm_to_its_runbook(self):
         world = World()
-        put_runbook("rewarm-a", TO_INSTANCE, prefix="rewarm-", table=world.table)
+        put_runbook("rewarm-a", TO_INSTANCE, by=ALICE, prefix="rewarm-", table=world.table)
         start(world, {"source": {"alarm": "rewarm-a"}})
         request = world.executions.started[RESTORE_ID]["request"]
         assert request["source"]["snapshotId"] == TO_INSTANCE["source"]["snapshotId"]
@@ -255,6 +267,7 @@ class TestPlanRestore:
         put_runbook(
             "rewarm-a",
             {**TO_INSTANCE, "objective": {"readyWithinMinutes": 30}},
+            by=ALICE,
             prefix="rewarm-",
             table=world.table,
         )
@@ -347,7 +360,9 @@ class TestCancelRestore:
     def cancel(world, restore_id=RESTORE_ID):
         return cancel_restore(
             restore_id,
-            CancelRestorePorts(
+            by=BOB,
+            now=NOW,
+            ports=CancelRestorePorts(
                 table=world.table, holds=world.holds, waiters=FakeWaiters(), tasks=FakeTasks()
             ),
         )
@@ -370,13 +385,13 @@ class TestCancelRestore:
             table=world.table, holds=world.holds, waiters=FakeWaiters(), tasks=FakeTasks(), witness=witness
         )
         if is_known:
-            assert cancel_restore(RESTORE_ID, ports)["cancelRequested"]
+            assert cancel_restore(RESTORE_ID, by=BOB, now=NOW, ports=ports)["cancelRequested"]
             assert world.table.is_cancelled(RESTORE_ID)
             seen = get_restore(RESTORE_ID, wired(GetRestorePorts, world, witness=witness))
             assert seen["request"] == data["request"]
         else:
             with pytest.raises(RestoreNotFoundError):
-                cancel_restore(RESTORE_ID, ports)
+                cancel_restore(RESTORE_ID, by=BOB, now=NOW, ports=ports)
 
     def test_one_that_is_ready_is_not_cancelled_though_its_record_is_lost(self):
         """It only waits for the second witness: its volume's execution says that it is at full speed."""
@@ -397,8 +412,24 @@ class TestCancelRestore:
             witness=FakeRestoreExecutions(begins=begins),
         )
         with pytest.raises(RestoreEndedError, match="has ended: it is ready"):
-            cancel_restore(RESTORE_ID, ports)
+            cancel_restore(RESTORE_ID, by=BOB, now=NOW, ports=ports)
         assert not world.table.is_cancelled(RESTORE_ID)
+
+    def test_who_asks_first_is_recorded_and_named(self):
+        world = World()
+        start(world)
+        self.cancel(world)
+        cancel_restore(
+            RESTORE_ID,
+            by=ALICE,
+            now=NOW,
+            ports=CancelRestorePorts(
+                table=world.table, holds=world.holds, waiters=FakeWaiters(), tasks=FakeTasks()
+            ),
+        )
+        found = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
+        assert found["cancelledBy"] == {"kind": "iam", "name": BOB.name}
+        assert [news["title"] for news in found["events"]] == [f"Cancelled by {BOB.name}"]
 
     def test_asking_twice_changes_nothing(self):
         world = World()
@@ -459,10 +490,10 @@ class TestCancelRestore:
         world.table.put_new(RESTORE_ID, {"status": "initializing", "volumeCount": count})
         ask = world.table.request_cancel
 
-        def meanwhile(restore_id, *, unless=()):
+        def meanwhile(restore_id, *, by=None, unless=()):
             for index in range(100):
                 world.table.set_unless_cancelled(restore_id, f"settled{index}", True)
-            return ask(restore_id, unless=unless)
+            return ask(restore_id, by=by, unless=unless)
 
         monkeypatch.setattr(world.table, "request_cancel", meanwhile)
         assert self.cancel(world)["cancelRequested"]
@@ -479,13 +510,13 @@ class TestCancelRestore:
 class TestRunbooks:
     def test_keeps_the_complete_request(self):
         table = World().table
-        put_runbook("rewarm-db down", TO_INSTANCE, prefix="rewarm-", table=table)
+        put_runbook("rewarm-db down", TO_INSTANCE, by=ALICE, prefix="rewarm-", table=table)
         found = get_runbook("rewarm-db down", table=table, history=FakeHistory())
         assert found["request"]["verify"]["samples"] == 256
 
     def test_shows_what_its_drills_have_shown(self):
         table, drills = World().table, [{"restoreId": RESTORE_ID}]
-        put_runbook("rewarm-a", TO_INSTANCE, prefix="rewarm-", table=table)
+        put_runbook("rewarm-a", TO_INSTANCE, by=ALICE, prefix="rewarm-", table=table)
         history = FakeHistory(drilled={"rewarm-a": drills})
         assert get_runbook("rewarm-a", table=table, history=history)["drills"] == drills
 
@@ -494,6 +525,7 @@ class TestRunbooks:
             put_runbook(
                 "rewarm-db down",
                 {"source": TO_ZONE["source"], "target": {}},
+                by=ALICE,
                 prefix="rewarm-",
                 table=World().table,
             )
@@ -503,29 +535,32 @@ class TestRunbooks:
             put_runbook(
                 "rewarm-db down",
                 {**TO_INSTANCE, "source": {"alarm": "x"}},
+                by=ALICE,
                 prefix="rewarm-",
                 table=World().table,
             )
 
     def test_refuses_a_name_that_no_alarm_can_have(self):
         with pytest.raises(InvalidRequestError, match=r"^alarmName"):
-            put_runbook("x" * 256, TO_INSTANCE, prefix="rewarm-", table=World().table)
+            put_runbook("x" * 256, TO_INSTANCE, by=ALICE, prefix="rewarm-", table=World().table)
 
     @pytest.mark.parametrize("name", ["other-name", "Rewarm-a", "operations-of-rewarm-a"])
     def test_refuses_a_name_whose_alarm_would_start_nothing(self, name):
         table = World().table
         told = f'^alarmName: found "{name}"; allowed are names that begin with "rewarm-" .* start restores$'
         with pytest.raises(InvalidRequestError, match=told):
-            put_runbook(name, TO_INSTANCE, prefix="rewarm-", table=table)
+            put_runbook(name, TO_INSTANCE, by=ALICE, prefix="rewarm-", table=table)
         assert table.runbook(name) is None
 
     def test_refuses_a_runbook_that_would_only_plan(self):
         with pytest.raises(InvalidRequestError, match=r'^dryRun: found true; .*\{"alarm": "rewarm-a"\}'):
-            put_runbook("rewarm-a", {**TO_INSTANCE, "dryRun": True}, prefix="rewarm-", table=World().table)
+            put_runbook(
+                "rewarm-a", {**TO_INSTANCE, "dryRun": True}, by=ALICE, prefix="rewarm-", table=World().table
+            )
 
     def test_forgets_a_runbook(self):
         table = World().table
-        put_runbook("rewarm-db down", TO_INSTANCE, prefix="rewarm-", table=table)
+        put_runbook("rewarm-db down", TO_INSTANCE, by=ALICE, prefix="rewarm-", table=table)
         assert delete_runbook("rewarm-db down", table=table) == {
             "alarmName": "rewarm-db down",
             "deleted": True,

@@ -19,12 +19,11 @@ from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
 from rewarm.steps.request.check_approval import CheckApprovalEvent, check_approval
 from rewarm.steps.request.routes import cancel_restore
-from tests.support.builders import NOW, RESTORE_ID
+from tests.support.builders import ALICE, BOB, NOW, RESTORE_ID
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakeHolds
 from tests.support.worlds.signals import FakeTasks, FakeWaiters
 
-ALICE = "arn:aws:iam::123456789012:user/alice"
 LATER = NOW + timedelta(minutes=3)
 
 
@@ -58,7 +57,7 @@ def test_wakes_the_restore_and_says_who_approved(ports):
     answered = approve(ports)
     assert ports.tasks.woken == ["token-1"]
     assert answered["status"] == "awaiting-approval"
-    assert answered["approval"]["by"] == record(ports)["approval"]["by"] == ALICE
+    assert answered["approval"]["by"] == record(ports)["approval"]["by"] == ALICE.name
     assert answered["approval"]["approvedAt"] == "2026-11-21T03:03:00Z"
     (news,) = record(ports)["events"]
     assert news["event"] == "approved"
@@ -68,7 +67,7 @@ def test_wakes_the_restore_and_says_who_approved(ports):
 def test_the_first_approval_counts_and_the_second_wakes_again(ports):
     first = approve(ports)
     ports.waiters.replace(approval_signal(RESTORE_ID), "token-2", seconds=900)
-    assert approve(ports, by="bob") == first
+    assert approve(ports, by=BOB) == first
     assert ports.tasks.woken == ["token-1", "token-2"]
     assert len(record(ports)["events"]) == 1
 
@@ -79,11 +78,11 @@ def test_of_two_at_once_one_is_told_that_the_other_approved(ports, monkeypatch):
     def read_and_overtaken(restore_id):
         found = read(restore_id)
         monkeypatch.undo()
-        approve(ports, by="bob")
+        approve(ports, by=BOB)
         return found
 
     monkeypatch.setattr(table, "get", read_and_overtaken)
-    assert approve(ports)["approval"]["by"] == "bob"
+    assert approve(ports)["approval"]["by"] == BOB.name
     assert len(record(ports)["events"]) == 1
 
 
@@ -117,7 +116,7 @@ def test_another_plan_than_the_one_that_was_shown_is_not_approved(ports):
 
 
 def test_what_is_being_cancelled_is_not_approved(ports):
-    cancel_restore(RESTORE_ID, ports)
+    cancel_restore(RESTORE_ID, by=BOB, now=NOW, ports=ports)
     assert ports.tasks.woken == ["token-1"], "who cancels ends the wait"
     with pytest.raises(NotAwaitingApprovalError, match="is being cancelled"):
         approve(ports)
@@ -131,8 +130,8 @@ def test_a_restore_that_nobody_knows(ports):
 class TestAsk:
     def test_asking_again_forgets_no_approval(self, ports):
         approve(ports)
-        assert ask(RESTORE_ID, question(), ports.table).by == ALICE
-        assert record(ports)["approval"]["by"] == ALICE
+        assert ask(RESTORE_ID, question(), ports.table).by == ALICE.name
+        assert record(ports)["approval"]["by"] == ALICE.name
 
     def test_a_new_question_takes_the_place_of_the_one_before(self, ports):
         approve(ports)
@@ -166,10 +165,10 @@ class TestFleets:
         record = waiting.table.records[self.FLEET_ID]
         assert record["status"] == "fleet-awaiting-approval"
         answered = self.approve(waiting)
-        assert (answered["status"], answered["approval"]["by"]) == ("awaiting-approval", ALICE)
+        assert (answered["status"], answered["approval"]["by"]) == ("awaiting-approval", ALICE.name)
         assert waiting.tasks.woken == ["token-2"]
         asked = CheckApprovalEvent(restore_id=self.FLEET_ID, now=LATER, question=question())
-        assert check_approval(asked, table=waiting.table).approved.by == ALICE
+        assert check_approval(asked, table=waiting.table).approved.by == ALICE.name
         assert record["status"] == "fleet-restoring"
 
     def test_a_fleet_that_has_ended_takes_none(self, waiting):

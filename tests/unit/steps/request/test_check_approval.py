@@ -9,7 +9,7 @@ import pytest
 from rewarm.domain.errors import ApprovalTimedOutError, NotAwaitingApprovalError, RestoreCancelledError
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
 from rewarm.steps.request.check_approval import CheckApprovalEvent, check_approval
-from tests.support.builders import NOW, RESTORE_ID
+from tests.support.builders import ALICE, NOW, RESTORE_ID
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakeHolds
 from tests.support.worlds.signals import FakeTasks, FakeWaiters
@@ -31,7 +31,7 @@ def look(table, minutes=0.0, asked=None):
     )
 
 
-def approve(table, by="alice"):
+def approve(table, by=ALICE):
     waiters, tasks = FakeWaiters(), FakeTasks()
     ports = ApproveRestorePorts(table=table, waiters=waiters, tasks=tasks, holds=FakeHolds())
     return approve_restore(RESTORE_ID, by=by, now=NOW, ports=ports)
@@ -48,7 +48,7 @@ def test_goes_on_once_somebody_approved(table):
     look(table)
     approve(table)
     found = look(table, minutes=4)
-    assert found.approved.by == "alice"
+    assert found.approved.by == ALICE.name
     assert not found.plan_again
     assert table.records[RESTORE_ID]["status"] == "planned"
 
@@ -63,7 +63,7 @@ def test_an_approval_before_the_first_look_counts(table):
     """The message was sent, and the state machine has not looked yet."""
     table.update(RESTORE_ID, {"approval": question().to_json()})
     approve(table)
-    assert look(table).approved.by == "alice"
+    assert look(table).approved.by == ALICE.name
 
 
 def test_fails_where_nobody_approved_in_time(table):
@@ -86,7 +86,7 @@ def test_an_approval_at_the_last_moment_counts(table, monkeypatch):
         return write(*arguments, **changes)
 
     monkeypatch.setattr(table, "replace_value", overtaken)
-    assert look(table, minutes=60).approved.by == "alice"
+    assert look(table, minutes=60).approved.by == ALICE.name
 
 
 @pytest.mark.parametrize("approved", [False, True])
@@ -103,7 +103,7 @@ def test_a_lost_record_asks_again(table):
     look(table)
     table.records.clear()
     assert look(table, minutes=15).approved is None
-    assert approve(table)["approval"]["by"] == "alice"
+    assert approve(table)["approval"]["by"] == ALICE.name
     assert look(table, minutes=16).approved is not None
 
 

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
+from rewarm.steps.record.restore import asked_through_api
 from rewarm.steps.request.parse_request import ParseRequestEvent, ParseRequestPorts, parse_request
-from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, TO_INSTANCE, TO_ZONE, World, at
+from tests.support.builders import ALICE, INSTANCE_ID, NOW, RESTORE_ID, TO_INSTANCE, TO_ZONE, World, at
 from tests.support.holds import FakeHolds, FakePace, keeper
 
 ALARM_EVENT = {
@@ -232,6 +233,29 @@ SCHEDULED = {
     "request": TO_ZONE,
     "trigger": {"kind": "schedule", "scheduleName": "drill", "scheduledAt": "2026-11-21T03:00:00Z"},
 }
+
+
+class TestWhoAsked:
+    ARN = "arn:aws:cloudwatch:us-east-1:123456789012:alarm:database volume is gone"
+
+    def test_an_alarm_is_named_by_its_arn(self):
+        table = World().table
+        table.put_runbook("database volume is gone", TO_INSTANCE)
+        parse(event({**ALARM_EVENT, "resources": [self.ARN]}), table)
+        asked = table.records[RESTORE_ID]["trigger"]["askedBy"]
+        assert asked == {"kind": "alarm", "name": f"alarm {self.ARN}"}
+
+    @pytest.mark.parametrize("given", [None, {"kind": "iam", "name": "arn:aws:iam::123456789012:root"}])
+    def test_a_schedule_is_named_by_its_own_name_and_by_none_that_it_gives(self, given):
+        trigger = {**SCHEDULED["trigger"], "askedBy": given}
+        result = parse(event({**SCHEDULED, "trigger": trigger}), World().table)
+        assert (result.trigger.asked_by.kind, result.trigger.asked_by.name) == ("schedule", "schedule drill")
+
+    def test_a_caller_of_the_api_stays_in_the_record_and_goes_on_to_the_end(self):
+        table, trigger = World().table, asked_through_api(ALICE)
+        result = parse(event({"request": TO_ZONE, "trigger": trigger}), table)
+        assert result.to_json()["trigger"]["askedBy"] == trigger["askedBy"]
+        assert table.records[RESTORE_ID]["trigger"]["askedBy"] == trigger["askedBy"]
 
 
 class TestScheduleRunsOnce:

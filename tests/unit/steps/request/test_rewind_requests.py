@@ -10,6 +10,7 @@ from rewarm.domain.errors import TargetNotUsableError
 from rewarm.domain.model import Attachment, InstanceEbsLimits, Volume, VolumeSettings
 from rewarm.steps.request.routes import StartRestorePorts, start_restore
 from tests.support.builders import (
+    ALICE,
     INSTANCE_ID,
     NOW,
     RESTORE_ID,
@@ -47,7 +48,7 @@ REFUSED = {
 def start(world, **target):
     body = {"source": {"snapshotId": SNAPSHOT_ID}, "target": {**TARGET, **target}}
     ports = wired(StartRestorePorts, world, keeper=world.keeper())
-    return start_restore(body, restore_id=RESTORE_ID, now=NOW, ports=ports)
+    return start_restore(body, restore_id=RESTORE_ID, by=ALICE, now=NOW, ports=ports)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from rewarm.steps.rewind.undo_logs import (
     list_undo_logs,
     undo_log,
 )
-from tests.support.builders import World, assignment, plan, request
+from tests.support.builders import ALICE, NOW, World, assignment, plan, request
 from tests.support.worlds.undo_logs import WRITTEN, FakeUndoLogs
 
 
@@ -84,17 +84,20 @@ def test_a_rewind_names_its_log_only_if_it_has_overwritten_something(ports: Dele
 
 
 def test_all_objects_are_deleted_and_the_heads_last(ports: DeleteUndoLogPorts, logs: FakeUndoLogs) -> None:
-    assert delete_undo_log("restore-1", ports) == {"restoreId": "restore-1", "deletedObjects": 3}
+    assert delete_undo_log("restore-1", by=ALICE, now=NOW, ports=ports) == {
+        "restoreId": "restore-1",
+        "deletedObjects": 3,
+    }
     assert logs.deleted[-1] == "undo/restore-1/0/log.json"
     assert list(logs.sizes) == ["undo/restore-2/4/log.json"]
     with pytest.raises(UndoLogNotFoundError, match="restore-1 has no undo log"):
-        delete_undo_log("restore-1", ports)
+        delete_undo_log("restore-1", by=ALICE, now=NOW, ports=ports)
 
 
 def test_the_log_of_a_restore_that_runs_is_kept(ports: DeleteUndoLogPorts, logs: FakeUndoLogs) -> None:
     ports.table.update("restore-1", {"status": "initializing"})
     with pytest.raises(UndoLogInUseError, match="restore-1 still runs"):
-        delete_undo_log("restore-1", ports)
+        delete_undo_log("restore-1", by=ALICE, now=NOW, ports=ports)
     assert not logs.deleted
 
 
@@ -104,9 +107,9 @@ def test_a_log_by_which_a_rewind_is_being_undone_is_kept(
     undoing = {"status": "restoring", "startedAt": "2026-11-22T03:00:00Z"}
     ports.table.put_new("restore-9", {**undoing, "request": {"source": {"undoOf": "restore-1"}}})
     with pytest.raises(UndoLogInUseError, match="restore-9 undoes restore-1"):
-        delete_undo_log("restore-1", ports)
+        delete_undo_log("restore-1", by=ALICE, now=NOW, ports=ports)
     ports.table.update("restore-9", {"status": "ready"})
-    assert delete_undo_log("restore-1", ports)["deletedObjects"] == 3
+    assert delete_undo_log("restore-1", by=ALICE, now=NOW, ports=ports)["deletedObjects"] == 3
 
 
 def test_however_many_restores_run_the_one_that_uses_a_log_is_found(ports: DeleteUndoLogPorts) -> None:
@@ -116,7 +119,7 @@ def test_however_many_restores_run_the_one_that_uses_a_log_is_found(ports: Delet
         later = {"status": "restoring", "startedAt": f"2026-11-23T03:00:00.{number:03d}Z"}
         ports.table.put_new(f"restore-later-{number}", {**later, "request": {}})
     with pytest.raises(UndoLogInUseError, match="restore-9 undoes restore-1"):
-        delete_undo_log("restore-1", ports)
+        delete_undo_log("restore-1", by=ALICE, now=NOW, ports=ports)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ class World:
         return start_benchmark(
             body,
             benchmark_id="benchmark-1",
+            by=builders.ALICE,
             now=NOW,
             ports=wired(BenchmarkPorts, self),
         )

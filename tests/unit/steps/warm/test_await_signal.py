@@ -12,7 +12,7 @@ from rewarm.domain.ready.waits import cancel_signal
 from rewarm.steps.request.approval import ApproveRestorePorts, approve_restore
 from rewarm.steps.request.routes import CancelRestorePorts, cancel_restore
 from rewarm.steps.warm.await_signal import AwaitSignalEvent, AwaitSignalPorts, await_signal
-from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, assignment, dispatch
+from tests.support.builders import ALICE, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, assignment, dispatch
 from tests.support.fakes import FakeTable
 from tests.support.holds import FakeHolds
 from tests.support.worlds.signals import FakeTasks, FakeWaiters
@@ -61,9 +61,8 @@ def test_who_cancels_ends_the_wait_at_once():
     waiters, tasks, table = FakeWaiters(), FakeTasks({"token-1"}), FakeTable()
     table.put_new(RESTORE_ID, {"status": "initializing", "volumeCount": 1})
     wait_for(waiters, table)
-    cancel_restore(
-        RESTORE_ID, CancelRestorePorts(table=table, holds=FakeHolds(), waiters=waiters, tasks=tasks)
-    )
+    ports = CancelRestorePorts(table=table, holds=FakeHolds(), waiters=waiters, tasks=tasks)
+    cancel_restore(RESTORE_ID, by=ALICE, now=NOW, ports=ports)
     assert tasks.woken == ["token-1"]
 
 
@@ -81,7 +80,7 @@ class TestApproval:
         table.put_new(RESTORE_ID, {"request": {}, "approval": QUESTION.to_json()})
         assert wait_for(waiters, table, volume=None) == f"approval#{RESTORE_ID}"
         ports = ApproveRestorePorts(table=table, holds=FakeHolds(), waiters=waiters, tasks=tasks)
-        approve_restore(RESTORE_ID, by="alice", now=NOW, ports=ports)
+        approve_restore(RESTORE_ID, by=ALICE, now=NOW, ports=ports)
         assert tasks.woken == ["token-1"]
 
     @pytest.mark.parametrize("answer", [{"approvedAt": "2026-11-21T03:01:00Z", "by": "alice"},
@@ -98,7 +97,7 @@ class TestApproval:
         table.put_new(RESTORE_ID, {"request": {}, "status": "awaiting-approval"})
         wait_for(waiters, table, volume=None)
         ports = CancelRestorePorts(table=table, holds=FakeHolds(), waiters=waiters, tasks=tasks)
-        cancel_restore(RESTORE_ID, ports)
+        cancel_restore(RESTORE_ID, by=ALICE, now=NOW, ports=ports)
         assert tasks.woken == ["token-1"]
         with pytest.raises(RestoreCancelledError):
             wait_for(waiters, table, volume=None)
