@@ -95,7 +95,8 @@ def _manifest(first: Path, number: int) -> Path:
 
 
 def reset(base: Base) -> None:
-    """Make the disk zeros again."""
+    """Make the disk zeros again, once the kernel has let go of what held it last."""
+    kernel.patiently(lambda: os.close(os.open(base.device, os.O_RDWR | os.O_EXCL)))
     with kernel.opened(base.device) as descriptor:
         kernel.patiently(lambda: fcntl.ioctl(descriptor, BLKZEROOUT, struct.pack("QQ", 0, BASE_BYTES)))
         os.fsync(descriptor)

@@ -36,10 +36,10 @@ def check(result: int) -> int:
 
 
 def mount(source: str, point: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """Mount, once the kernel lets it; the folder is made."""
+    """Mount; the folder is made."""
     point.mkdir(exist_ok=True)
     words = [one.encode() for one in (source, str(point), kind, options)]
-    patiently(lambda: check(LIBC.mount(words[0], words[1], words[2], ctypes.c_ulong(flags), words[3])))
+    check(LIBC.mount(words[0], words[1], words[2], ctypes.c_ulong(flags), words[3]))
 
 
 def unmount(point: Path, flags: int = 0) -> None:
@@ -48,8 +48,8 @@ def unmount(point: Path, flags: int = 0) -> None:
 
 
 def swap_on(device: str) -> None:
-    """Swap on a device that has swap's header, once the kernel lets it."""
-    patiently(lambda: check(LIBC.swapon(device.encode(), 0)))
+    """Swap on a device that has swap's header."""
+    check(LIBC.swapon(device.encode(), 0))
 
 
 def swap_off(device: str) -> None:
