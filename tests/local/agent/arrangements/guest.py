@@ -174,7 +174,9 @@ def command(kernel: Path, image: Path, disks: list[Path]) -> list[str]:
     words = ["qemu-system-x86_64", "-machine", "q35,accel=tcg", "-cpu", "max", "-m", "1536", "-smp", "2"]
     words += ["-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot"]
     words += ["-kernel", str(boot), "-initrd", str(image)]
-    words += ["-append", "console=ttyS0 quiet panic=-1 rdinit=/init random.trust_cpu=on mitigations=off"]
+    # The kernel's own errors would stand in the middle of what the machine says.
+    options = "console=ttyS0 quiet loglevel=1 panic=-1 rdinit=/init random.trust_cpu=on mitigations=off"
+    words += ["-append", options]
     for number, disk in enumerate(disks):
         words += ["-drive", f"file={disk},if=none,id=d{number},format=raw,cache=unsafe,discard=unmap"]
         serial = volume_id(number).replace("-", "")
