@@ -174,7 +174,14 @@ def lambda_handler(given: JsonObject, context: LambdaContext) -> JsonObject:
     event = with_safe_path(as_rest_event(given))
     if event["httpMethod"] != "GET":
         by = caller(APIGatewayProxyEvent(event)).name
-        logger.info("asked", method=event["httpMethod"], path=event["path"], asked_by=by)
+        request_id = event["requestContext"].get("extendedRequestId")
+        logger.info(
+            "asked",
+            method=event["httpMethod"],
+            path=event["path"],
+            asked_by=by,
+            extended_request_id=request_id,
+        )
     return as_answer_to(given, app.resolve(event, context))
 
 

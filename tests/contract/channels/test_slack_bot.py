@@ -239,6 +239,17 @@ def test_a_fleet_is_approved_in_slack_and_not_cancelled_there() -> None:
     assert [button["action_id"] for button in elements] == ["rewarm-approve"]
 
 
+def test_a_fleets_card_shows_who_did_something_to_its_latest_run() -> None:
+    """Its record keeps the events of all runs."""
+    done = [
+        {"event": "cancel-requested", "at": f"2026-11-21T0{hour}:00:00Z", "title": f"Cancelled by {name}"}
+        for hour, name in ((3, "bob"), (5, "alice"))
+    ]
+    shown = str(card(news("plan", 0), {"events": done, "runStartedAt": "2026-11-21T04:00:00Z"}))
+    assert "Cancelled by alice" in shown
+    assert "Cancelled by bob" not in shown
+
+
 def test_without_a_signing_secret_there_is_only_the_link() -> None:
     assert buttons(WAITING, has_buttons=False) == ["report"]
 

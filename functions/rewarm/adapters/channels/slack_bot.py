@@ -185,7 +185,8 @@ def card(message: JsonObject, record: JsonObject, *, has_buttons: bool = True) -
     if plan is not None and message["event"] not in _HAVE_THE_PLAN:
         blocks.append(section(f"*Plan*\n{escaped(str(plan.get('text', '')), _MOST_PLAN)}"))
     for news in record.get("events") or []:
-        if news.get("event") in ("approved", "cancel-requested"):
+        is_of_this_run = str(news.get("at", "")) >= str(record.get("runStartedAt") or "")
+        if news.get("event") in ("approved", "cancel-requested") and is_of_this_run:
             blocks.append({"type": "context", "elements": [markdown(escaped(str(news.get("title")), 300))]})
     buttons = _actions(message, record) if has_buttons else []
     buttons += _report(message)

@@ -46,7 +46,7 @@ class Message:
         """The message, which says who asked for what it is about, where that is known."""
         if asked_by is None:
             return self
-        said = asked_by.name in self.text
+        said = f"Requested by {asked_by.name}." in self.text
         fields = self.fields if said else (*self.fields, ("Asked for by", asked_by.name))
         return replace(self, asked_by=asked_by, fields=fields)
 

@@ -150,6 +150,9 @@ def redrive_fleet(fleet_id: str, *, by: Caller, now: datetime, ports: FleetPorts
         "endedAnnounced": None,
     }
     ports.table.update(fleet_id, begun)
+    title = f"{by.name} asked for run {run + 1}"
+    news = {"event": "redriven", "at": iso(now), "title": title, "text": f"{title}."}
+    RestoreNotes(ports.table, fleet_id).append_event(news)
     _begin(fleet_id, run + 1, ports)
     return _accepted(fleet_id, run + 1)
 

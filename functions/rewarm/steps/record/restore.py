@@ -439,20 +439,22 @@ class RestoreNotes:
     def cancel(self, by: Caller | None = None) -> bool:
         """False if all volumes are at full speed, a rewind writes, or EC2 swaps a root volume.
 
+        Whoever asked first stays in the record.
         One write checks a hundred volumes that are not at full speed. If all of these get there at that
         moment, the next hundred are checked.
         """
         while True:
             known = self.read()
+            first = None if by is None or known.cancel_requested else asdict(by)
             mark, _ = known.way_back()
             if mark is not None:
                 return not known.raw.get(mark) and self.table.request_cancel(
-                    self.restore_id, by=_json(by), unless=[mark]
+                    self.restore_id, by=first, unless=[mark]
                 )
             open_ones = [f"{_SETTLED}{index}" for index in known.indexes if not known.settled(index)]
             if known.indexes and not open_ones:
                 return False
-            if self.table.request_cancel(self.restore_id, by=_json(by), unless=open_ones[:_MOST_AT_ONCE]):
+            if self.table.request_cancel(self.restore_id, by=first, unless=open_ones[:_MOST_AT_ONCE]):
                 return True
 
     # ----------------------------------------------------------------------------------------- how it ends
@@ -528,11 +530,7 @@ def asked_through_api(by: Caller) -> JsonObject:
 def cancelled_news(by: Caller, now: datetime) -> JsonObject:
     """The news that somebody has asked to cancel a restore or a fleet."""
     title = f"Cancelled by {by.name}"
-    return {"event": "cancel-requested", "at": iso(now), "title": title, "text": f"{title}: it stops soon."}
-
-
-def _json(by: Caller | None) -> JsonObject | None:
-    return None if by is None else asdict(by)
+    return {"event": "cancel-requested", "at": iso(now), "title": title, "text": f"{title}. It stops soon."}
 
 
 def marks_of_settled(indexes: Collection[int]) -> JsonObject:

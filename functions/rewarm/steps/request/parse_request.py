@@ -261,11 +261,10 @@ def _requested_by(execution_input: JsonObject) -> Trigger:
             f"found {shown(kind)}; allowed is api, schedule or fleet", field="trigger.kind"
         )
     trigger = Trigger.model_validate(kind)
-    if trigger.kind == "schedule" and trigger.schedule_name:
-        return trigger.model_copy(
-            update={"asked_by": Caller("schedule", f"schedule {trigger.schedule_name}")}
-        )
-    return trigger
+    if trigger.kind != "schedule":
+        return trigger
+    name = trigger.schedule_name
+    return trigger.model_copy(update={"asked_by": Caller("schedule", f"schedule {name}") if name else None})
 
 
 def _deadline(request: RestoreRequest, started_at: datetime) -> datetime | None:

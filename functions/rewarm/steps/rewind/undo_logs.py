@@ -119,12 +119,12 @@ def delete_undo_log(restore_id: str, *, by: Caller, now: datetime, ports: Delete
     keys = [found.key for found in ports.logs.objects(undo_prefix(restore_id))]
     if not keys:
         raise UndoLogNotFoundError(f"the restore {restore_id} has no undo log", field="restoreId")
-    # The head is deleted last, so that a partly deleted log can still be found and deleted.
-    deleted = ports.logs.delete(sorted(keys, key=lambda key: undo_pack_attempt(key) is None))
     if status is not None:
-        title = f"Undo log deleted by {by.name}"
+        title = f"{by.name} deletes the undo log"
         news = {"event": "undo-log-deleted", "at": iso(now), "title": title, "text": f"{title}."}
         RestoreNotes(ports.table, restore_id).append_event(news)
+    # The head is deleted last, so that a partly deleted log can still be found and deleted.
+    deleted = ports.logs.delete(sorted(keys, key=lambda key: undo_pack_attempt(key) is None))
     return DeletedUndoLog(restore_id=restore_id, deleted_objects=deleted).to_json()
 
 

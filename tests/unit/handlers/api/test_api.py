@@ -666,8 +666,11 @@ class TestWhoAsked:
         monkeypatch.setattr(api.module.logger, "info", lambda _words, **more: logged.append(more))
         monkeypatch.setattr(api.module.app, "resolve", lambda *_: {"multiValueHeaders": {}})
         path = re.sub(r"\{\w+\}", "x", path)
-        api.module.lambda_handler(event(method, path, None, {}), api.context)
-        assert logged == [{"method": method, "path": path, "asked_by": CALLER}]
+        given = event(method, path, None, {})
+        given["requestContext"]["extendedRequestId"] = "JKJaXmPLvHcESHA="
+        api.module.lambda_handler(given, api.context)
+        asked = {"method": method, "path": path, "asked_by": CALLER}
+        assert logged == [{**asked, "extended_request_id": "JKJaXmPLvHcESHA="}]
 
     def test_every_changing_route_hands_its_caller_on(self) -> None:
         """Only a runbook that is deleted leaves nothing that could name anybody; its log does."""

@@ -38,7 +38,7 @@ def test_the_restores_record_says_who_deleted_its_log(api: Api) -> None:
     api.world.table.put_new("restore-1", {"status": "ready"})
     assert api.call("DELETE", "/undo-logs/restore-1")[0] == 200
     (news,) = api.world.table.records["restore-1"]["events"]
-    assert news["title"] == f"Undo log deleted by {CALLER}"
+    assert news["title"] == f"{CALLER} deletes the undo log"
 
 
 def test_a_log_that_is_needed_is_409(api: Api) -> None:

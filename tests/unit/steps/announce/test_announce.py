@@ -44,6 +44,12 @@ def test_it_says_who_asked_where_that_is_known(kind: str) -> None:
     assert message["askedBy"] == {"kind": "iam", "name": ALICE.name}
 
 
+def test_it_says_who_asked_although_the_name_is_a_part_of_another_one_in_its_text() -> None:
+    text = f"The restore was cancelled by {ALICE.name}-2."
+    shown = Message("failed", RESTORE_ID, "Restore cancelled", text, Severity.WARNING).of(ALICE)
+    assert shown.fields == (("Asked for by", ALICE.name),)
+
+
 class TestReportLink:
     def test_every_message_links_the_page_from_the_plan_on_for_seven_days(self):
         world = World()

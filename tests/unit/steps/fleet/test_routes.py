@@ -95,6 +95,7 @@ def test_who_asked_for_a_run_and_who_cancelled_it_is_shown():
     one.world.table.update(FLEET_ID, {"status": "fleet-cancelled"})
     redrive_fleet(FLEET_ID, by=BOB, now=at(60), ports=one.ports)
     assert (one.shown()["trigger"]["askedBy"]["name"], one.shown()["cancelledBy"]) == (BOB.name, None)
+    assert one.shown()["events"][-1]["title"] == f"{BOB.name} asked for run 2"
 
 
 @pytest.mark.parametrize("status", ["ready", "incomplete", "failed", "cancelled"])

@@ -22,6 +22,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import GIB, FastSnapshotRestore, PriceFigure, Strategy
 from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
+from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.request.routes import (
     CancelRestorePorts,
     GetRestorePorts,
@@ -430,6 +431,9 @@ class TestCancelRestore:
         found = get_restore(RESTORE_ID, wired(GetRestorePorts, world))
         assert found["cancelledBy"] == {"kind": "iam", "name": BOB.name}
         assert [news["title"] for news in found["events"]] == [f"Cancelled by {BOB.name}"]
+        # Somebody cancels its fleet, and the sweeper all that is left of it.
+        assert RestoreNotes(world.table, RESTORE_ID).cancel(ALICE)
+        assert get_restore(RESTORE_ID, wired(GetRestorePorts, world))["cancelledBy"]["name"] == BOB.name
 
     def test_asking_twice_changes_nothing(self):
         world = World()
