@@ -159,8 +159,9 @@ def _of_services() -> Iterator[Thing]:
         if own:
             yield Thing(own, HERE.arn(service, own))
         yield Thing("others'", HERE.arn(service, other))
-    for name, whose in ((f"{STACK}-DrillsRole", "DrillsRole"), (OTHERS, "others'")):
-        yield Thing(whose, HERE.arn("iam", f"role/{name}", region=False))
+    for own in ("DrillsRole", "ApiLogsWriter"):
+        yield Thing(own, HERE.arn("iam", f"role/{STACK}-{own}", region=False))
+    yield Thing("others'", HERE.arn("iam", f"role/{OTHERS}", region=False))
 
 
 def _tagged(prefix: str, **tags: str) -> Context:

@@ -328,6 +328,7 @@ def _messages() -> Iterator[Rule]:
     # What AWS's services may do, by the policies of functions, queues and roles.
     yield rule("events.amazonaws.com", "sqs: SendMessage", on("AlarmEventsDeadLetterQueue"), of_this_account)
     yield rule("scheduler.amazonaws.com", "sts: AssumeRole", on("DrillsRole"), of_this_account)
+    yield rule("apigateway.amazonaws.com", "sts: AssumeRole", on("ApiLogsWriter"))
     for function, api in (("Api", "RestApi/v1/"), ("Api", "JwtApi/"), ("Public", "PublicApi/v1/")):
         yield rule("apigateway.amazonaws.com", "lambda: InvokeFunction", on(f"{function}Function"),
                    called_by(api))  # fmt: skip

@@ -189,6 +189,8 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      "apigateway.amazonaws.com",
      (("lambda:InvokeFunction", _PLACE.arn("lambda", f"function:{STACK}-ApiFunction"),
        {"aws:sourcearn": _PLACE.arn("execute-api", f"{STACK}-JwtApi/$default/GET/restores")}),)),
+    ("API Gateway writes access logs, which no lab has", "apigateway.amazonaws.com",
+     (("sts:AssumeRole", f"arn:aws:iam::{ACCOUNT}:role/{STACK}-ApiLogsWriter"),)),
 )  # fmt: skip
 
 
