@@ -28,7 +28,8 @@ from rewarm.domain.volume.replacing import REPLACED_TAG
 from rewarm.steps.volume.extras import Lowering
 
 OLD_EVENT_BESIDE_A_FLEET = 9237
-LONG_SEEDS = (*range(5, 41), OLD_EVENT_BESIDE_A_FLEET)
+REDRIVEN_AFTER_ITS_END = 195
+LONG_SEEDS = (*range(5, 41), OLD_EVENT_BESIDE_A_FLEET, REDRIVEN_AFTER_ITS_END)
 SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.long) for seed in LONG_SEEDS)]
 """Some seventy restores."""
 FLEET_SEED = 23
