@@ -172,7 +172,7 @@ class TestPermissions:
 
 ACCESS_LOGS = {
     "apiId", "authorizer.claims.iss", "authorizer.claims.sub", "httpMethod", "identity.sourceIp",
-    "identity.userArn", "path", "requestId", "requestTime", "resourcePath", "status",
+    "extendedRequestId", "identity.userArn", "path", "requestId", "requestTime", "resourcePath", "status",
 }  # fmt: skip
 """API Gateway developer guide, "Variables for access logging" and "Customize HTTP API access logs"."""
 OF_CALLERS = {"identity.userArn", "identity.sourceIp", "authorizer.claims.iss", "authorizer.claims.sub"}
@@ -203,7 +203,13 @@ class TestAccessLogs:
             assert "identity.sourceIp" in variables
             assert "path" not in variables, "it has the token of a page"
         else:
-            assert variables >= OF_CALLERS | {"path", "httpMethod", "status", "requestId", "requestTime"}
+            assert variables >= OF_CALLERS | {
+                "path",
+                "httpMethod",
+                "status",
+                "extendedRequestId",
+                "requestTime",
+            }
 
     @pytest.mark.parametrize("name", sorted(LOGS))
     def test_what_a_caller_chooses_replaces_nothing_that_api_gateway_knows(self, name: str) -> None:
