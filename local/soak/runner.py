@@ -252,7 +252,7 @@ def _judged(lab: FastLab, plan: Plan, endings: list[Ending]) -> Outcome:
         outcome.wrong += _verdict(number, one, plan)
     # What an alarm's event started may still try again; the audit below looks whether it ended.
     running = [one for one in lab.states.running() if not one.name.startswith(EVENT)]
-    # One that was redriven after its ending was noted goes on, and is not stuck for that.
+    # An execution that was redriven after its ending was noted still runs. It is not stuck for that.
     late = [lab.finish(one, most_seconds=LONGEST_SECONDS) for one in running]
     outcome.stuck = [f"{one.name} in {one.state}" for one in late if one.status == "RUNNING"]
     plan.faults.lifted = True

@@ -35,7 +35,7 @@ class Ending:
 def stopped_when_ready(execution: Execution, record: Json) -> bool:
     """Whether the restore was stopped after its report: then it stays ready, and no failure is announced.
 
-    The function of `Report` goes on where the execution is stopped meanwhile, so the record counts, too.
+    The function of `Report` outlives a stopped execution, so the record counts, too.
     """
     reported = any(state == "Report" and answer["verdict"] == "ready" for state, answer in execution.answers)
     return execution.status == "ABORTED" and (reported or record.get("status") == "ready")

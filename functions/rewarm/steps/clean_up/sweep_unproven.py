@@ -42,10 +42,15 @@ OF_NO_LEASE = "it has the tags of a calibration, and no calibration's lease name
 
 
 def named(resource: str, reason: str, ports: SweepPorts) -> Iterator[SweptResource]:
-    """Once a day, by the first sweep that finds it."""
+    """Once a day, with the command for whoever wants to keep it."""
+    yield from _once_a_day(resource, reason + to_hear_no_more(resource), ports)
+
+
+def _once_a_day(resource: str, reason: str, ports: SweepPorts) -> Iterator[SweptResource]:
+    """By the first sweep of the day that finds it."""
     claim = f"sweep unproven {resource} {ports.now:%Y-%m-%d}"
     if ports.table.claim_event(claim, ports.owner) == ports.owner:
-        yield SweptResource(UNPROVEN_THINGS, resource, "left", reason + to_hear_no_more(resource))
+        yield SweptResource(UNPROVEN_THINGS, resource, "left", reason)
 
 
 def name_volumes(
@@ -91,9 +96,7 @@ def name_replaced(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
         f"it belongs: aws ec2 attach-volume --volume-id {name} --instance-id … --device …; to keep it and "
         f"hear no more of it: aws ec2 delete-tags --resources {name} --tags Key=rewarm:replaced-by-stack"
     )
-    claim = f"sweep unproven {name} {ports.now:%Y-%m-%d}"
-    if ports.table.claim_event(claim, ports.owner) == ports.owner:
-        yield SweptResource(UNPROVEN_THINGS, name, "left", reason)
+    yield from _once_a_day(name, reason, ports)
 
 
 def sweep_unproven(ports: SweepPorts) -> Iterator[SweptResource]:

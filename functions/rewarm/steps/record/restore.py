@@ -241,7 +241,7 @@ class KnownRestore(Item):
 
     @property
     def is_at_full_speed(self) -> bool:
-        """Whether all of its volumes are, which stay: a drill's are deleted then."""
+        """Whether all of its volumes are at full speed and stay. A drill deletes its volumes then."""
         return bool(self.indexes) and all(map(self.settled, self.indexes)) and not self.is_drill
 
     def attached(self, index: int) -> AttachedMark:

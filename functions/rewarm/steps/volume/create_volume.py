@@ -113,7 +113,7 @@ def _known(event: CreateVolumeEvent, record: VolumeNotes) -> KnownVolume:
     """The volume's record, with what EC2 is about to be asked for: where its answer is lost, nothing else
     proves that the volume is ours.
 
-    `Announce Plan` writes the plan, and a restore goes on where that failed.
+    `Announce Plan` writes the plan, and a restore continues if that failed.
     """
     strategy, boost = event.plan.strategy, event.plan.boost
     origins = {Strategy.DIRECT_WRITE: None, Strategy.VOLUME_CLONE: event.volume.source_volume_id}
