@@ -1,7 +1,8 @@
 #!/bin/sh
-# The largest volume there is, 64 TiB: how much memory a warm-up of it takes.
+# How much memory a warm-up of the largest volume there is takes, 64 TiB, and a rewind with a log.
+here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=lib.sh
-. "$(dirname "$0")/lib.sh"
+. "$here/lib.sh"
 
 if grep -qE '__(asan|tsan)_init' "$WARMER"; then
     echo "skip memory: a sanitizer takes more than the program"
@@ -41,3 +42,19 @@ rm -f state
 peak_of map --state state
 expect_true a_quarter_million_extents_take_32_mib_and_4_bytes_each test "$status" -eq 4 -a "$peak" -lt $((32768 + 1024)) \
     -a "$(field blocksTotal)" -eq 262144
+
+# apply with a comparison and a log: one line of 64 MiB, of which each block is read, kept and written.
+[ "$peak" -gt 0 ] || exit 0
+python3 -c 'import random
+draw = random.Random(32)
+for name in ("old", "new"):
+    open(name, "wb").write(draw.randbytes(64 << 20))'
+mkdir log
+python3 "$here/delta.py" old new d vol-0123456789abcdef0 snap-0123456789abcdef0 samples=0 pack=128 whole=1 \
+    undo="file://$(pwd)/log"
+# The program's own peak, and no less than Python's: 14 MiB.
+peak=$(python3 -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$WARMER" apply old --image --manifest d/manifest \
+    --volume vol-0123456789abcdef0 --state applied --compare)
+expect_true a_log_and_a_comparison_take_at_most_36_mib sh -c "test $peak -gt 0 && test $peak -lt 36864 && cmp old new"
