@@ -125,6 +125,8 @@ def _text(text: Any, where: str, limit: int, *, only: str | None = None) -> Iter
         yield f"{where} is not a text object of type {' or '.join(allowed)}"
     elif not isinstance(text.get("text"), str) or not 0 < len(text["text"]) <= limit:
         yield f"{where} has not 1 to {limit} characters"
+    elif "verbatim" in text and (text["type"] != "mrkdwn" or not isinstance(text["verbatim"], bool)):
+        yield f"{where} has a verbatim that is not true or false, or is not of type mrkdwn"
 
 
 _CHECKS = {

@@ -259,3 +259,12 @@ class TestFanOut:
         assert fan_out.send({**MESSAGE, "notify": {"slack": False, "email": True}}) == ["email"]
         assert fan_out.send({**MESSAGE, "notify": {"slack": False, "email": False}}) == []
         assert len(sns.calls) == 1
+
+
+def test_an_address_in_a_name_becomes_no_link():
+    """Else the name of an alarm, or of who asked, could lead people elsewhere."""
+    blocks = rendered(MESSAGE | {"text": "https://example.com asked for it"})["blocks"]
+    objects = [block.get("text") for block in blocks] + [one for b in blocks for one in b.get("fields", [])]
+    marked = [one for one in objects if one and one["type"] == "mrkdwn"]
+    assert len(marked) == 3
+    assert all(one["verbatim"] is True for one in marked)

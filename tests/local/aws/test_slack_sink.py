@@ -62,6 +62,16 @@ def test_blocks_over_a_limit_are_refused_and_remembered(sink):
     assert sink.refused == [(message, ["blocks is not a list of up to 50"])]
 
 
+def test_only_mark_up_is_verbatim(sink):
+    def said(**more):
+        return post(
+            sink.url, {"blocks": [{"type": "section", "text": text("*Ready*", **more) | {"verbatim": True}}]}
+        )
+
+    assert said()[0] == 200
+    assert said(kind="plain_text")[:2] == (400, "invalid_blocks")
+
+
 def test_a_planned_answer_comes_once(sink):
     sink.answer_next(429, "rate_limited", {"Retry-After": "1"})
     status, _text, headers = post(sink.url, {"text": "one"})
