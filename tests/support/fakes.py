@@ -795,7 +795,7 @@ class FakeTable:
     def get_whole(self, restore_id: str) -> tuple[JsonObject | None, dict[int, JsonObject]]:
         own, record = self.get(restore_id), self.records.get(restore_id, {})
         counted = sorted({index for name in record if (index := _volume_of(name)) is not None})
-        is_lost = own is not None and own.keys().isdisjoint({"request", VOLUME_COUNT, "status"})
+        is_lost = own is not None and own.keys().isdisjoint({"request", VOLUME_COUNT})
         if counted and is_lost:
             own = {**(own or {}), VOLUME_COUNT: len(counted)}
         return own, {index: self.get_volume(restore_id, index) for index in counted}

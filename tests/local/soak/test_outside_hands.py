@@ -7,7 +7,7 @@ import random
 import pytest
 
 from local.soak.audit.auditor import Auditor
-from local.soak.lab.endings import Ending
+from local.soak.lab.endings import VOLUME, Ending
 from local.soak.lab.lab import ClockSkew, FastLab
 from local.soak.trouble import outside_hands
 from local.soak.trouble.matrix import SWEPT_SECONDS
@@ -72,6 +72,23 @@ def test_fast_snapshot_restore_is_ended_though_an_item_is_lost(path, kind, monke
         lab.pass_time(SWEPT_SECONDS)
         assert lab.outside.lost
         assert Auditor(lab).findings(ending) == []
+
+
+@pytest.mark.parametrize("seconds", [30.0, 1_211.0])
+def test_an_instance_that_does_not_come_up_is_stopped_again_though_its_restore_is_lost(seconds, monkeypatch):
+    """While it boots; just before it is given up. The executions of its volumes have seen the start."""
+    with FastLab(1) as lab:
+        monkeypatch.setattr(outside_hands, "LOST_KINDS", ("restore#",))
+        hands = OutsideHands(random.Random(1), acts=[(seconds, "deletes an item of the table")])
+        hands.arrange(lab, Plan(1))
+        ending = PATHS["whole-instance-that-never-comes-up"].play(lab)
+        lab.pass_time(SWEPT_SECONDS)
+        assert lab.outside.lost
+        assert Auditor(lab).findings(ending) == []
+        (instance_id,) = {one.input["volume"]["instanceId"] for one in lab.executions(VOLUME)}
+        shown = lab.region.call("ec2", "DescribeInstances", {"InstanceIds": [instance_id]})
+        assert shown["Reservations"][0]["Instances"][0]["State"]["Name"] == "stopped"
+        assert f"{instance_id} was not started" not in ending.cause
 
 
 class TestAuditor:

@@ -24,9 +24,11 @@ def is_lost(record: KnownRestore) -> bool:
     """Whether the record has lost the restore's request.
 
     A function that writes to a lost item creates it again with only what it writes. `Announce Unreported`
-    writes the status `ready`; restores with other final statuses may never have had a readable request.
+    writes the status `ready`; restores with other final statuses may never have had a readable request. Where
+    volumes are known, there was one.
     """
-    return record.request_json is None and record.status not in _WITHOUT_REQUEST
+    is_begun = record.volume_count > 0 or record.status not in _WITHOUT_REQUEST
+    return record.request_json is None and is_begun
 
 
 def recovered(

@@ -79,7 +79,7 @@ def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> Star
     Raises InstanceNotUpError, TargetNotUsableError, TargetNotFoundError, RestoreCancelledError.
     """
     record = RestoreNotes(ports.table, event.restore_id)
-    known = record.read()
+    known = _known(event, record)
     known.stop_if_cancelled()
     if event.volume.instance_id is None:
         raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
@@ -106,6 +106,17 @@ def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> Star
             return _result(event, "waiting")  # another volume's execution was faster, or it is cancelled
         noted = KnownInstance.model_validate(begun)
     return _until_up(event, instance, noted, ports)
+
+
+def _known(event: StartInstanceEvent, record: RestoreNotes) -> KnownRestore:
+    """The record. Where it is lost, this execution writes again that it has seen the start."""
+    known, seen = record.read(), event.pending
+    if known.instance.state is None and seen is not None and seen.started_at is not None:
+        up = {"state": "up", "upAt": iso(seen.up_at)} if seen.up_at else {"state": "started"}
+        again = {"instanceId": event.volume.instance_id, "startedAt": iso(seen.started_at), **up}
+        record.replace_instance(again, known.instance)
+        known = record.read()
+    return known
 
 
 def _missing(record: KnownRestore, event: StartInstanceEvent, ports: StartInstancePorts) -> list[int]:

@@ -121,6 +121,22 @@ class TestRestore:
         assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags
         assert (world.volumes.deleted, world.holds.running()) == ([], [])
 
+    def test_one_whose_failure_was_noted_in_an_item_that_was_lost_is_known_again(
+        self, world: SweepWorld
+    ) -> None:
+        """Else nobody knows of its instance, which was to be started and has a tag of ours."""
+        world.begun()
+        world.made(attached=INSTANCE_ID)
+        begin(world, "FAILED")
+        world.table.lose(RESTORE_ID)
+        told = {"status": "failed", "toldAt": "2026-11-21T03:11:00Z", "finishedAt": "2026-11-21T03:11:00Z"}
+        world.table.update(RESTORE_ID, told)
+        world.sweep()
+        record = world.table.records[RESTORE_ID]
+        assert record["request"] == request().to_json()
+        assert told.items() <= record.items()
+        assert (world.messages.sent, world.volumes.deleted) == ([], [])
+
     def test_one_that_ended_well_is_left_as_it_is(self, world: SweepWorld) -> None:
         world.begun()
         world.made()

@@ -104,6 +104,18 @@ class TestStart:
             ask(attached)
         assert attached.instances.starts == []
 
+    @pytest.mark.parametrize("is_up", [True, False])
+    def test_what_an_execution_has_seen_is_noted_again_where_the_record_is_lost(self, attached, is_up):
+        """Else nobody could stop the instance again where it does not come up."""
+        seen = ask(attached)
+        if is_up:
+            attached.instances.hear(INSTANCE_ID, at(1))
+            seen = ask(attached, minute=1, pending=seen)
+        before = noted(attached)
+        attached.table.records[RESTORE_ID] = {}
+        ask(attached, phase="check" if is_up else "start", minute=2, pending=seen)
+        assert noted(attached) == before
+
     def test_is_started_once_and_with_the_tag_that_allows_it(self, attached):
         ask(attached)
         ask(attached, 1, minute=0.1)
