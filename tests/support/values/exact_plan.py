@@ -118,7 +118,7 @@ class ExactPlan:
         total = 0
         for place, task in task_of.items():
             beside = sorted(load for other, load in loads.items() if other != place)
-            facts = replace(self._volumes[place], read_beside=tuple(beside))
+            facts = replace(self._volumes[place], read_beside=tuple(beside), write_beside=tuple(beside))
             found = [estimate for name in task if (estimate := self._estimate(facts, name)) is not None]
             if not found:
                 return None

@@ -261,7 +261,7 @@ def _refusal(facts: VolumeFacts) -> str | None:
 def direct_write(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
     """An empty volume, to which the agent writes every block; EBS need not initialize it (EBS user guide).
 
-    The volume is usable once all blocks are written and read back; it pays them as if it were alone.
+    It is usable once all blocks are written and read back. Volumes of a snapshot pay its blocks together.
     """
     del limits
     refusal = _no_writer(facts)
@@ -274,24 +274,20 @@ def direct_write(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) ->
         return Infeasible(
             Strategy.DIRECT_WRITE, f"it would write for {p90} (P90), and packs can be loaded for {most}"
         )
+    lines = cost.blocks(facts.written_blocks, book)
     loading = ((Phase.WRITE, Quantiles(delivery.p50 + writing.p50, delivery.p90 + writing.p90)),)
     return Estimate(
         Strategy.DIRECT_WRITE,
         timed(facts, loading, usable_when_loaded=True),
-        (listing(facts, book), *cost.blocks(facts.written_blocks, book)),
+        (listing(facts, book), *(cost.shared(line, facts.writers_of_snapshot) for line in lines)),
         note="nothing can be read from it before",
     )
-
-
-def instance_bytes(facts: VolumeFacts) -> int:
-    """Bytes through the instance: the agent writes each block and reads it back."""
-    return 2 * facts.written_bytes
 
 
 def moved_by_agent(facts: VolumeFacts, strategy: Strategy) -> int:
     """What the agent reads and writes through the instance by this strategy, in bytes."""
     if strategy.writes_with_agent:
-        return instance_bytes(facts)
+        return facts.write_bytes
     return facts.read_bytes if strategy.reads_with_agent else 0
 
 
@@ -301,7 +297,7 @@ def _writing(facts: VolumeFacts) -> Quantiles:
     All snapshots of the restore share the account's limit. It is taken as if all of them were written.
     """
     share, most = facts.timings.warm_up_share, float(facts.max_warm_up_mib_s or math.inf)
-    mib, beside = instance_bytes(facts) / MIB, tuple(size / MIB for size in facts.read_beside)
+    mib, beside = facts.write_bytes / MIB, tuple([size / MIB for size in facts.write_beside])
     blocks_per_second = BLOCKS_PER_SECOND / max(1, facts.snapshots_read)
     expected = share.p50 * min(facts.speed.burst_mib_s, most)
     promised = share.p90 * min(facts.speed.sustained_mib_s, facts.speed.burst_mib_s, most)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +42,7 @@ class CloneSource:
 
 @dataclass(frozen=True, slots=True)
 class VolumeFacts:
-    """One volume. The last six say what it shares; `beside_each_other` fills them in."""
+    """One volume. The last eight say what it shares; `beside_each_other` fills them in."""
 
     data_bytes: int
     written_bytes: int
@@ -93,6 +94,10 @@ class VolumeFacts:
     """Of this restore: snapshots whose blocks could be copied."""
     read_beside: tuple[int, ...] = ()
     """What the agent reads of this restore's other volumes on the same instance, in bytes, ascending."""
+    write_beside: tuple[int, ...] = ()
+    """What goes through the instance where the agent writes this volume, and the others do what they do."""
+    writers_of_snapshot: int = 1
+    """Volumes of this restore that could be written with the blocks of this snapshot."""
 
     @property
     def read_bytes(self) -> int:
@@ -101,6 +106,11 @@ class VolumeFacts:
             return self.written_bytes
         size_gib = self.settings.size_gib if self.settings else self.snapshot_size_gib
         return max(self.written_bytes, size_gib * GIB)
+
+    @property
+    def write_bytes(self) -> int:
+        """Bytes through the instance: the agent writes each block and reads it back."""
+        return 2 * self.written_bytes
 
     @property
     def is_rate_typical(self) -> bool:
@@ -125,12 +135,16 @@ def beside_each_other(volumes: Sequence[VolumeFacts]) -> list[VolumeFacts]:
     quota and wait for the same credits. The real case is never worse than that.
     """
     places = Counter(volume.place for volume in volumes)
+    writers = Counter(volume.snapshot_id for volume in volumes if volume.agent_writes)
     waiting = {volume.place for volume in volumes if not volume.fast_restore_runs}
+    snapshots = len({volume.snapshot_id for volume in volumes})
     clones = sum(volume.clone_source is not None for volume in volumes)
-    read: dict[str, list[int]] = {}
+    together: dict[str, list[VolumeFacts]] = {}
     for volume in volumes:
         if volume.instance_id is not None:
-            read.setdefault(volume.instance_id, []).append(volume.read_bytes)
+            together.setdefault(volume.instance_id, []).append(volume)
+    read = {name: sorted(volume.read_bytes for volume in group) for name, group in together.items()}
+    written = {name: sorted(volume.write_bytes for volume in group) for name, group in together.items()}
     return [
         replace(
             volume,
@@ -138,15 +152,15 @@ def beside_each_other(volumes: Sequence[VolumeFacts]) -> list[VolumeFacts]:
             snapshots_of_restore=len(waiting),
             volumes_of_restore=len(volumes),
             clones_of_restore=max(1, clones),
-            snapshots_read=len({other.snapshot_id for other in volumes}),
+            snapshots_read=snapshots,
             read_beside=_others(read.get(volume.instance_id or "", []), volume.read_bytes),
+            write_beside=_others(written.get(volume.instance_id or "", []), volume.write_bytes),
+            writers_of_snapshot=max(1, writers[volume.snapshot_id]),
         )
         for volume in volumes
     ]
 
 
-def _others(read: list[int], own: int) -> tuple[int, ...]:
-    others = sorted(read)
-    if others:
-        others.remove(own)
-    return tuple(others)
+def _others(sizes: list[int], own: int) -> tuple[int, ...]:
+    place = bisect_left(sizes, own)
+    return (*sizes[:place], *sizes[place + 1 :])

@@ -12,7 +12,7 @@ from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.batches import RateJob, Turn, expected_starts, never_fit, seconds_by_rate, turns
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits, PlanObjective
-from rewarm.domain.plan.estimators import ESTIMATORS, at_rate, instance_bytes
+from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.time.timings import Quantiles
 
@@ -65,7 +65,13 @@ class VolumeOptions:
 
     def __init__(self, facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> None:
         self.facts = replace(
-            facts, read_beside=(), volumes_of_snapshot=1, snapshots_of_restore=1, volumes_of_restore=1
+            facts,
+            read_beside=(),
+            write_beside=(),
+            writers_of_snapshot=1,
+            volumes_of_snapshot=1,
+            snapshots_of_restore=1,
+            volumes_of_restore=1,
         )
         self.book = book
         self._allowed = [name for name in ESTIMATORS if objective.allows(name)]
@@ -99,7 +105,9 @@ class VolumeOptions:
         return estimate if estimate is not None and estimate.times.ready_p90 <= seconds else None
 
     def _reading(self, name: Strategy, beside: tuple[int, ...], seconds: float) -> Estimate | None:
-        return self._allowed_estimate(name, replace(self.facts, read_beside=beside), seconds)
+        return self._allowed_estimate(
+            name, replace(self.facts, read_beside=beside, write_beside=beside), seconds
+        )
 
     def written(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
         """By the agent, beside these bytes of others, as if it paid the blocks alone; None if too late."""
@@ -235,7 +243,7 @@ class PricedVolume:
         self.solo = self.options.solo(self.limit)
         self.loads = {
             SharedResource.AGENT: self.facts.read_bytes,
-            SharedResource.WRITE: instance_bytes(self.facts),
+            SharedResource.WRITE: self.facts.write_bytes,
         }
 
     @property

@@ -165,9 +165,11 @@ def _as_given(
         for volume, other in zip(volumes, shares, strict=True)
         if other.strategy is Strategy.FAST_SNAPSHOT_RESTORE and not volume.fast_restore_runs
     }
+    beside = tuple(sorted([*others, *share.read_beside]))
     given = replace(
         facts,
-        read_beside=tuple(sorted([*others, *share.read_beside])),
+        read_beside=beside,
+        write_beside=beside,
         volumes_of_snapshot=share.sharers,
         snapshots_of_restore=len(enabled),
         snapshots_read=share.snapshots_read,

@@ -10,9 +10,9 @@ import pytest
 
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, Strategy, VolumeSettings
-from rewarm.domain.plan import estimators, warm_up
+from rewarm.domain.plan import cost, estimators, warm_up
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS, EstimateLimits, Infeasible
-from rewarm.domain.plan.facts import CloneSource
+from rewarm.domain.plan.facts import CloneSource, beside_each_other
 from rewarm.domain.plan.strategy import PlanObjective, choose, choose_all
 from rewarm.domain.volume.volume_types import VolumeLimits
 from tests.support.builders import NOW, facts
@@ -65,6 +65,24 @@ class TestReferenceCases:
         lead = estimators.fsr_lead(facts(snapshot_size_gib=size_gib))
         # The credit metric comes by the minute.
         assert (lead.p50 - 60) / HOUR == pytest.approx(hours)
+
+    def test_all_volumes_of_a_snapshot_are_written_beside_each_other_and_pay_its_blocks_together(self):
+        one = facts(
+            data_bytes=100 * GIB,
+            written_bytes=100 * GIB,
+            written_blocks=204_800,
+            snapshot_size_gib=100,
+            instance_limits=InstanceEbsLimits(75.0, 1_192.0, 3_600, 20_000),
+            instance_id="i-1",
+            agent_writes=True,
+        )
+        beside = beside_each_other([one] * 8)[0]
+        estimate = estimators.direct_write(beside, BOOK, EstimateLimits())
+        # Each of 8 is written and read back through three quarters of 75 MiB/s; 60 + 30 + 60 + 60 as above.
+        assert estimate.times.ready_p90 == pytest.approx(8 * 2 * 102_400 / (0.75 * 75) + 210)
+        assert 8 * estimate.decidable_usd == pytest.approx(
+            cost.total(cost.blocks(204_800, BOOK)), abs=Decimal("0.00001")
+        )
 
     @pytest.mark.parametrize("size_gib", [16_384, 65_536])
     def test_the_largest_volumes_have_time_to_load_in_the_background(self, size_gib):
