@@ -261,8 +261,9 @@ class Objective(Contract):
     )
     approve_above_usd: CostLimit | None = Field(
         default=None,
-        description="A plan that costs more, all volumes together, waits until somebody approves it. What "
-        "was approved is then the most that other plans may cost, too.",
+        description="A plan that costs more, all volumes together, waits until somebody approves it; with 0 "
+        "every plan does. As of maxCostUsd, what every plan costs alike does not count. What was approved is "
+        "then the most that other plans may cost, too.",
     )
     approve_replace: StrictBool = Field(
         default=False,

@@ -23,6 +23,7 @@ class ApprovalRule:
     """What the request wants approved, and what was approved already."""
 
     above_usd: Decimal | None = None
+    """Held against what a budget is held against; 0 asks about every plan."""
     replaces: bool = False
     """It replaces a volume, and wants that approved."""
     approved_usd: Decimal | None = None
@@ -40,6 +41,8 @@ class ApprovalRule:
     def _of_price(self, usd: Decimal, *, unpriced: bool) -> str | None:
         if self.above_usd is None or self.most_usd is None:
             return None
+        if not usd and not self.above_usd and self.approved_usd is None:
+            return "Every plan needs approval (objective.approveAboveUsd is 0)."
         above = f"above {price_text(self.above_usd)} it needs approval (objective.approveAboveUsd)."
         if usd > self.most_usd:
             before = (

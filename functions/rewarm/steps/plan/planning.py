@@ -204,10 +204,10 @@ def planned_by(
 
 def with_approval(planned: PlannedVolumes, rule: ApprovalRule, book: PriceBook) -> PlannedVolumes:
     """The plans limited to the approved amount, with the reason if somebody must approve them."""
-    plans, summary = planned.plans, planned.summary
+    usd = sum((plan.plan.decidable_usd for plan in planned.plans), Decimal(0))
     return PlannedVolumes(
-        plans=_limited(plans, rule.ceiling_usd(summary.total_cost_usd), summary.total_cost_usd),
-        summary=_asking(summary, plans, rule, book),
+        plans=_limited(planned.plans, rule.ceiling_usd(usd), usd),
+        summary=_asking(planned, usd, rule, book),
     )
 
 
@@ -227,13 +227,11 @@ def _copy_source(volume: VolumeAssignment, prices: Prices, now: datetime) -> Cop
     return CopySource(region, prices.transfer_usd_per_gib(region, now=now))
 
 
-def _limited(
-    plans: Sequence[VolumePlan], ceiling_usd: Decimal | None, total_usd: Decimal
-) -> list[VolumePlan]:
+def _limited(plans: Sequence[VolumePlan], ceiling_usd: Decimal | None, usd: Decimal) -> list[VolumePlan]:
     """The plans with each volume's budget: its own price, and an even part of the spare approved money."""
     if ceiling_usd is None:
         return list(plans)
-    spare = (ceiling_usd - total_usd) / len(plans)
+    spare = (ceiling_usd - usd) / len(plans)
     limits = [plan.plan.decidable_usd + spare for plan in plans]
     return [
         plan.model_copy(
@@ -243,13 +241,12 @@ def _limited(
     ]
 
 
-def _asking(
-    summary: PlanSummary, plans: Sequence[VolumePlan], rule: ApprovalRule, book: PriceBook
-) -> PlanSummary:
+def _asking(planned: PlannedVolumes, usd: Decimal, rule: ApprovalRule, book: PriceBook) -> PlanSummary:
+    summary = planned.summary
     unpriced = book.clone_usd_per_gib is None and any(
-        plan.plan.strategy is Strategy.VOLUME_CLONE for plan in plans
+        plan.plan.strategy is Strategy.VOLUME_CLONE for plan in planned.plans
     )
-    reason = rule.reason(summary.total_cost_usd, unpriced=unpriced)
+    reason = rule.reason(usd, unpriced=unpriced)
     if reason is None:
         return summary
     notes = [f"{reason} Nothing is made before.", *summary.notes]

@@ -280,8 +280,14 @@ class TestApproval:
         result = self.two(approveAboveUsd="0.2")
         assert result.question is None
         budgets = [one.budget_usd for one in result.plans]
-        assert sum(budgets) == Decimal("0.2") - Decimal("0.00001")
-        assert budgets[0] == Decimal("0.0576") + (Decimal("0.2") - Decimal("0.17281")) / 2
+        assert sum(budgets) == Decimal("0.2")
+        assert budgets[0] == Decimal("0.0576") + (Decimal("0.2") - Decimal("0.1728")) / 2
+
+    def test_what_a_budget_accepts_is_within_an_approval_of_the_same_amount(self):
+        result = self.two(approveAboveUsd="0.1728", maxCostUsd="0.1728", strict=True)
+        assert result.summary.total_cost_usd == Decimal("0.17281")
+        assert result.question is None
+        assert self.two(approveAboveUsd="0.1727").question is not None
 
     def test_what_costs_more_waits_until_the_deadline_makes_that_pointless(self):
         result = self.two(approveAboveUsd="0.1", minutes=600)
@@ -289,7 +295,7 @@ class TestApproval:
         assert result.question.asked_at == NOW
         slowest = max(one.plan.ready_p90_seconds for one in result.plans)
         assert result.question.until == at(600) - timedelta(seconds=slowest) - timedelta(minutes=2)
-        assert "The plan costs $0.17281; above $0.10 it needs approval" in result.question.reason
+        assert "The plan costs $0.1728; above $0.10 it needs approval" in result.question.reason
         assert result.summary.needs_approval == result.question.reason
         assert result.summary.notes[0].startswith(result.question.reason)
         assert sum(one.budget_usd for one in result.plans) == Decimal("0.1728"), "what will be approved"
@@ -307,7 +313,7 @@ class TestApproval:
         )
         result = self.two(approveAboveUsd="0.1", approved=approved)
         assert (result.question is not None) is asks
-        assert sum(one.budget_usd for one in result.plans) == Decimal("0.1728")
+        assert sum(one.budget_usd for one in result.plans) == max(Decimal(usd), Decimal("0.1728"))
 
     def test_the_requests_own_budget_stays_the_limit(self):
         result = self.two(approveAboveUsd="1", maxCostUsd="0.18")
