@@ -99,31 +99,41 @@ def choose_with_copies(
             field="objective.maxCostUsd",
         )
     plans: list[CopyPlan] = []
-    refusal = NoStrategyFitsError(
-        f"the copies from {source.region} take more than {duration_text(MOST_MINUTES * 60)} at "
-        f"{TOGETHER_MIB_S:,} MiB/s together",
-        field="source.region",
-    )
+    refusals: list[NoStrategyFitsError] = []
     for minutes in durations(volumes):
         try:
             plans.append(_plan(volumes, source, minutes, objective, book))
         except NoStrategyFitsError as error:
             price = sum((cost.total(_parts(volume, source, minutes)) for volume in volumes), Decimal(0))
-            refusal = NoStrategyFitsError(
-                f"after a copy from {source.region} that takes {duration_text(minutes * 60)} and costs "
-                f"{usd_text(price)}: {error}",
-                field=error.field,
+            refusals.append(
+                NoStrategyFitsError(
+                    f"after a copy from {source.region} that takes {duration_text(minutes * 60)} and costs "
+                    f"{usd_text(price)}: {str(error).removeprefix(f'{error.field}: ')}",
+                    field=error.field,
+                )
             )
     copied = min(plans, key=_rank, default=None)
     direct = _direct(volumes, source, objective, book)
     if copied is None and direct is None:
-        raise refusal
+        raise _of_the_least(refusals, source)
     possible = sorted((plan for plan in (copied, direct) if plan is not None), key=_rank)
     if copied is None or direct is None:
         return possible[0]
     best, other = possible
     pairs = zip(best.decisions, other.decisions, strict=True)
     return CopyPlan(copied.minutes, tuple(_beside(mine, theirs, objective) for mine, theirs in pairs))
+
+
+def _of_the_least(refusals: Sequence[NoStrategyFitsError], source: CopySource) -> NoStrategyFitsError:
+    """Of the cheapest copy where just money is missing, else of the soonest."""
+    dear = [refusal for refusal in refusals if refusal.field == "objective.maxCostUsd"]
+    for refusal in (*dear[-1:], *refusals):
+        return refusal
+    return NoStrategyFitsError(
+        f"the copies from {source.region} take more than {duration_text(MOST_MINUTES * 60)} at "
+        f"{TOGETHER_MIB_S:,} MiB/s together",
+        field="source.region",
+    )
 
 
 def _direct(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import ROUND_DOWN, Decimal
+from decimal import ROUND_DOWN, ROUND_UP, Decimal
+from typing import NamedTuple
 
 from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.model import Strategy
@@ -17,6 +19,7 @@ from rewarm.domain.plan.estimates import (
     manner,
     over_budget,
 )
+from rewarm.domain.plan.mixes import Mix
 from rewarm.domain.units import MICRO_DOLLAR, duration_text, price_text, usd_text
 
 
@@ -104,27 +107,57 @@ def as_fallback(estimate: Estimate, best: Estimate, objective: PlanObjective) ->
     return f"Takes over if {best.strategy} fails. {why_not(estimate, best, objective)}"
 
 
-def nothing_fits(outcomes: Mapping[Strategy, Outcome], objective: PlanObjective) -> NoStrategyFitsError:
-    """The refusal, with the field of the request that rules every strategy out."""
+class Lack(NamedTuple):
+    """What a request has too little of, in words, and its field."""
+
+    text: str
+    field: str
+
+
+def lacking(within: Mix | None, least: Mix | None, objective: PlanObjective) -> Lack | None:
+    """None where neither more money nor more time is what is missing.
+
+    `within` is the earliest mix within the budget, `least` the cheapest in time or else the earliest of all.
+    """
+    if least is None:
+        return None
+    wanted = objective.deadline_seconds if objective.strict else None
+    deadline = math.inf if wanted is None else wanted
+    more = Decimal(0) if objective.budget_usd is None else max(Decimal(0), least.usd - objective.budget_usd)
+    in_time, missing = least.seconds <= deadline, []
+    if more:
+        money = f"the budget is {price_text(more.quantize(MICRO_DOLLAR, rounding=ROUND_UP))} too small"
+        missing.append(money if in_time else f"{money}, and {_too_early(least, deadline)}")
+    if within is not None and within.seconds > deadline:
+        missing.append(_too_early(within, deadline))
+    field = "objective.maxCostUsd" if more and in_time else "objective.readyWithinMinutes"
+    return Lack("; or ".join(missing), field) if missing else None
+
+
+def _too_early(mix: Mix, deadline: float) -> str:
+    return f"the deadline is {duration_text(mix.seconds - deadline)} too early"
+
+
+def nothing_fits(
+    outcomes: Mapping[Strategy, Outcome], objective: PlanObjective, lack: Lack | None
+) -> NoStrategyFitsError:
+    """The refusal, with what rules each strategy out for one volume."""
     asked = [objective.fixed] if objective.fixed is not None else list(outcomes)
     names = [name for name in asked if name is objective.fixed or name not in NEVER_BY_ITSELF]
     reasons = "; ".join(f"{name}: {_refusal(outcomes[name], objective)}" for name in names)
+    if lack is not None:
+        return NoStrategyFitsError(f"no strategy fits: {lack.text}. {reasons}", field=lack.field)
     if objective.fixed is not None:
         return NoStrategyFitsError(reasons, field="objective.strategy")
-    late = any(
-        isinstance(outcomes[name], Estimate) and not over_budget(outcomes[name], objective) for name in names
-    )
-    field = "objective.readyWithinMinutes" if late else "objective.maxCostUsd"
-    return NoStrategyFitsError(f"no strategy fits. {reasons}", field=field)
+    return NoStrategyFitsError(f"no strategy fits. {reasons}", field="objective.maxCostUsd")
 
 
-def too_dear_together(volumes: int, least_usd: Decimal, objective: PlanObjective) -> NoStrategyFitsError:
-    """The refusal where each volume alone would fit the budget, and all together do not."""
-    budget = price_text(objective.budget_usd or Decimal(0))
-    return NoStrategyFitsError(
-        f"{volumes} volumes cost {price_text(least_usd)} together, over the budget of {budget}",
-        field="objective.maxCostUsd",
-    )
+def nothing_fits_together(volumes: int, lack: Lack | None) -> NoStrategyFitsError:
+    """The refusal where each volume alone would fit, and all together do not."""
+    what = f"no mix of strategies fits {volumes} volumes together"
+    if lack is None:
+        return NoStrategyFitsError(what, field="objective.strategy")
+    return NoStrategyFitsError(f"{what}: {lack.text}", field=lack.field)
 
 
 def _refusal(outcome: Outcome, objective: PlanObjective) -> str:

@@ -206,7 +206,7 @@ def _mix(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBo
     """Raises NoStrategyFitsError."""
     mix = allocate(volumes, objective, book)
     if mix is None or (objective.strict and any(is_late(best, objective) for best in mix.estimates)):
-        raise _refusal(volumes, objective, book)
+        raise _refusal(volumes, mix, objective, book)
     return mix
 
 
@@ -279,8 +279,16 @@ def _turn(
     return (late, estimate.times.ready_p90 if late else 0.0, rank(estimate))
 
 
-def _refusal(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> Exception:
-    """Of the volume that is to blame where one is; the same whatever their order."""
+def _refusal(
+    volumes: Sequence[VolumeFacts], within: Mix | None, objective: PlanObjective, book: PriceBook
+) -> Exception:
+    """What is missing, with the reasons of the volume that is to blame where one is; whatever their order.
+
+    `within` is the earliest mix within the budget.
+    """
+    deadline = objective.deadline_seconds if objective.strict else None
+    wanted = replace(objective, deadline_seconds=deadline, budget_usd=None)
+    lack = reasons.lacking(within, allocate(volumes, wanted, book), objective)
     for facts in sorted(volumes, key=repr):
         outcomes = _outcomes(facts, objective, book)
         fitting = [
@@ -292,7 +300,5 @@ def _refusal(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
             and not (objective.strict and is_late(outcome, objective))
         ]
         if not fitting:
-            return reasons.nothing_fits(outcomes, objective)
-    wanted = PlanObjective(objective.deadline_seconds if objective.strict else None, fixed=objective.fixed)
-    least = allocate(volumes, wanted, book)
-    return reasons.too_dear_together(len(volumes), least.usd if least else Decimal(0), objective)
+            return reasons.nothing_fits(outcomes, objective, lack)
+    return reasons.nothing_fits_together(len(volumes), lack)

@@ -152,6 +152,14 @@ def test_a_budget_below_the_cheapest_copy_names_the_copy():
         planned([volume], budget=Decimal(1))
 
 
+def test_a_deadline_before_every_copy_is_said_of_the_soonest():
+    with pytest.raises(
+        NoStrategyFitsError, match=r"after a copy .* takes 15 min .* the deadline is"
+    ) as refusal:
+        choose_with_copies([sized(100 * GIB)], IRELAND, PlanObjective(60.0, strict=True), TOKYO)
+    assert str(refusal.value).count("objective.readyWithinMinutes") == 1
+
+
 def test_the_what_if_has_the_copies_in_it():
     """At each step's deadline the plan costs what the step says, and no step is sooner than a copy."""
     volume = sized(100 * GIB)

@@ -177,7 +177,8 @@ class TestReferenceCases:
         objective = PlanObjective(budget_usd=Decimal("0.10"), fixed=Strategy.FAST_SNAPSHOT_RESTORE)
         with pytest.raises(
             NoStrategyFitsError,
-            match=r"^objective.strategy: fast-snapshot-restore: costs \$0.90, over the budget of \$0.10",
+            match=r"^objective.maxCostUsd: no strategy fits: the budget is \$0.80 too small. "
+            r"fast-snapshot-restore: costs \$0.90, over the budget of \$0.10$",
         ):
             choose(facts(), objective, BOOK)
 

@@ -162,7 +162,7 @@ def test_the_report_has_what_was_planned_and_what_has_come_of_it(billed, said):
 
 def test_a_budget_that_does_not_do_for_all_fails_the_fleet_before_anything_is_made():
     one = world(TO_ZONE, TO_ZONE, objective={"strategy": "provisioned-rate", "maxCostUsd": 0.1})
-    with pytest.raises(NoStrategyFitsError, match="2 volumes cost"):
+    with pytest.raises(NoStrategyFitsError, match="2 volumes together: the budget is"):
         prepare(one)
     assert fleet_items_key(FLEET_ID, 1) not in one.artifacts.objects
 

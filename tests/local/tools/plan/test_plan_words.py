@@ -1,0 +1,64 @@
+"""What `make plan` says of a plan or a refusal agrees with what was asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from local.tools.plan import offline
+from local.tools.plan.options import parse
+from rewarm.domain.errors import NoStrategyFitsError
+from tests.support.builders import NOW
+
+
+@pytest.fixture
+def answer():
+    def plan(command: str):
+        return offline.plan(parse(command.split()), NOW)
+
+    return plan
+
+
+WRITTEN = "--size-gib 100 --volumes 2 --instance-type m7g.large --strategy direct-write"
+NONE_60 = "--size-gib 100 --instance-type none --deadline-minutes 60 --strict"
+
+
+@pytest.mark.parametrize(
+    ("command", "field", "missing"),
+    [
+        (
+            f"{WRITTEN} --deadline-minutes 110 --strict",
+            "readyWithinMinutes",
+            "no mix of strategies fits 2 volumes together: the deadline is 15 min too early",
+        ),
+        (
+            f"{NONE_60} --max-cost-usd 0.11",
+            "maxCostUsd",
+            "no strategy fits: the budget is $0.01 too small; or the deadline is 23 h 06 min too early. ",
+        ),
+        (
+            f"{NONE_60} --volumes 2 --max-cost-usd 0.235",
+            "maxCostUsd",
+            "no mix of strategies fits 2 volumes together: the budget is $0.005 too small; or the deadline ",
+        ),
+        (
+            "--size-gib 100 --instance-type none --deadline-minutes 6 --strict",
+            "readyWithinMinutes",
+            "no strategy fits: the deadline is 7 min too early. ",
+        ),
+        (
+            "--size-gib 100 --instance-type none --deadline-minutes 6 --max-cost-usd 0.11 --strict",
+            "readyWithinMinutes",
+            "no strategy fits: the budget is $0.25 too small, and the deadline is 7 min too early; or the ",
+        ),
+        (
+            "--size-gib 100 --instance-type none --strategy provisioned-rate --max-cost-usd 0.11",
+            "maxCostUsd",
+            "no strategy fits: the budget is $0.01 too small. provisioned-rate: costs $0.12",
+        ),
+    ],
+)
+def test_a_refusal_names_what_is_missing_and_by_how_much(answer, command, field, missing):
+    with pytest.raises(NoStrategyFitsError) as refused:
+        answer(command)
+    assert refused.value.field == f"objective.{field}"
+    assert str(refused.value).startswith(f"objective.{field}: {missing}")
