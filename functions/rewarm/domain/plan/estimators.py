@@ -25,6 +25,7 @@ from rewarm.domain.plan.estimates import (
 )
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.plan.warm_up import (
+    OwnRate,
     boosted_warm_up,
     instance_rate,
     no_agent,
@@ -299,8 +300,8 @@ def _writing(facts: VolumeFacts) -> Quantiles:
     share, most = facts.timings.warm_up_share, float(facts.max_warm_up_mib_s or math.inf)
     mib, beside = facts.write_bytes / MIB, tuple([size / MIB for size in facts.write_beside])
     blocks_per_second = BLOCKS_PER_SECOND / max(1, facts.snapshots_read)
-    expected = share.p50 * min(facts.speed.burst_mib_s, most)
-    promised = share.p90 * min(facts.speed.sustained_mib_s, facts.speed.burst_mib_s, most)
+    expected = OwnRate(share.p50 * min(facts.speed.burst_mib_s, most))
+    promised = OwnRate(share.p90 * min(facts.speed.sustained_mib_s, facts.speed.burst_mib_s, most))
     return Quantiles(
         max(
             facts.written_blocks / (blocks_per_second * FETCH_SHARE.p50),

@@ -9,6 +9,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rewarm.domain.model import MIB, Boost, InstanceEbsLimits, PriceBook, Strategy, VolumeSettings
 from rewarm.domain.plan import cost, estimates
@@ -34,6 +35,23 @@ DD_MIB_S = 100 * 1_024 / (53 * 60 + 52)
 """`dd bs=1M` read a whole gp3 volume of 100 GiB (3,000 IOPS, 125 MB/s) in 53 min 52 s (published 2025)."""
 FIO_MIB_S, FIO_IO_MIB_S = 100 * MB_S, 700 * MB_S
 """fio, tuned: about 100 MB/s (published 2024). For io1 and io2 the least that was published for io2."""
+
+
+class OwnRate(NamedTuple):
+    """What a volume gives by itself, in MiB/s; never written blocks are not fetched from S3."""
+
+    mib_s: float
+    unwritten_mib_s: float = math.inf
+    unwritten_share: float = 0.0
+    """Of all bytes."""
+
+    def within(self, instance_mib_s: float) -> float:
+        """On the whole, where the instance gives the volume so much."""
+        written = min(self.mib_s, instance_mib_s)
+        if not self.unwritten_share:
+            return written
+        unwritten = min(self.unwritten_mib_s, instance_mib_s)
+        return 1 / ((1 - self.unwritten_share) / written + self.unwritten_share / unwritten)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +114,13 @@ def reading_estimate(
 
 def read_limit_mib_s(facts: VolumeFacts, speed: VolumeLimits) -> float:
     """What volume, instance and the user allow the agent on the whole, expected; S3 aside."""
-    own, instance = min(speed.burst_mib_s, _ceiling(facts)), instance_rate(facts, expected=True)
-    return facts.written_bytes / MIB / _seconds(facts, own, instance) if facts.written_bytes else own
+    own, instance = OwnRate(min(speed.burst_mib_s, _ceiling(facts))), instance_rate(facts, expected=True)
+    return facts.written_bytes / MIB / _seconds(facts, own, instance) if facts.written_bytes else own.mib_s
 
 
-def _seconds(facts: VolumeFacts, own_mib_s: float, instance: InstanceRate) -> float:
+def _seconds(facts: VolumeFacts, own: OwnRate, instance: InstanceRate) -> float:
     beside = tuple([size / MIB for size in facts.read_beside])
-    return shared_seconds(facts.read_bytes / MIB, own_mib_s, instance, beside)
+    return shared_seconds(facts.read_bytes / MIB, own, instance, beside)
 
 
 def promised_p90(facts: VolumeFacts) -> Callable[[float], float]:
@@ -123,14 +141,14 @@ def most_of_use_mib_s(facts: VolumeFacts) -> float:
     return min(from_s3, instance, _ceiling(facts))
 
 
-def _expected(facts: VolumeFacts, speed: VolumeLimits) -> tuple[float, InstanceRate]:
+def _expected(facts: VolumeFacts, speed: VolumeLimits) -> tuple[OwnRate, InstanceRate]:
     """The volume's own rate, and the instance's for all of them."""
     share = facts.timings.warm_up_share.p50
     own = _own(facts, share * min(speed.burst_mib_s, _ceiling(facts)), _from_s3(facts).p50)
     return own, instance_rate(facts, expected=True, share=share)
 
 
-def _promised(facts: VolumeFacts, speed: VolumeLimits) -> tuple[float, InstanceRate]:
+def _promised(facts: VolumeFacts, speed: VolumeLimits) -> tuple[OwnRate, InstanceRate]:
     instance, share = _promised_instance(facts)
     slowest = min(speed.sustained_mib_s, speed.burst_mib_s, _ceiling(facts))
     return _own(facts, share * slowest, _from_s3(facts).p90), instance
@@ -140,13 +158,10 @@ def _from_s3(facts: VolumeFacts) -> Quantiles:
     return facts.timings.from_s3_mib_s(facts.settings.volume_type if facts.settings else "")
 
 
-def _own(facts: VolumeFacts, volume_mib_s: float, first_touch_mib_s: float) -> float:
-    """Blocks that were never written come at the volume's rate, since nothing is fetched for them from S3."""
-    cold_mib_s = min(volume_mib_s, first_touch_mib_s)
+def _own(facts: VolumeFacts, volume_mib_s: float, first_touch_mib_s: float) -> OwnRate:
     unwritten = _never_written(facts)
-    if not unwritten:
-        return cold_mib_s
-    return facts.read_bytes / (facts.written_bytes / cold_mib_s + unwritten / volume_mib_s)
+    share = unwritten / facts.read_bytes if unwritten else 0.0
+    return OwnRate(min(volume_mib_s, first_touch_mib_s), volume_mib_s, share)
 
 
 def _never_written(facts: VolumeFacts) -> int:
@@ -178,19 +193,20 @@ def instance_mib_s(throughput_mib_s: float | None, iops: int | None) -> float:
     return min(throughput_mib_s or math.inf, by_iops)
 
 
-def shared_seconds(mib: float, own_mib_s: float, instance: InstanceRate, beside: tuple[float, ...]) -> float:
+def shared_seconds(mib: float, own: OwnRate, instance: InstanceRate, beside: tuple[float, ...]) -> float:
     """How long one volume takes while the instance's throughput is shared evenly with those beside it.
 
     `beside` is ascending; each of them counts until it has had its own amount.
     """
-    if math.isinf(instance.baseline_mib_s) or (not beside and own_mib_s <= instance.baseline_mib_s):
-        return mib / own_mib_s
+    alone, baseline = own.within(math.inf), instance.baseline_mib_s
+    if math.isinf(baseline) or (not beside and own.within(baseline) == alone):
+        return mib / alone
     seconds = done = level = 0.0
     finished, bursting = 0, instance.burst_seconds > 0
     while True:  # each pass but the last ends the burst or finishes one of `beside`
         total = instance.burst_mib_s if bursting else instance.baseline_mib_s
         share = total / (1 + len(beside) - finished)
-        rate = min(own_mib_s, share)
+        rate = own.within(share)
         until_done = (mib - done) / rate
         until_next = (beside[finished] - level) / share if finished < len(beside) else math.inf
         until_baseline = instance.burst_seconds - seconds if bursting else math.inf

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from rewarm.domain.model import GIB, Boost, InstanceEbsLimits, VolumeSettings
 from rewarm.domain.plan.estimates import EstimateLimits, Infeasible
 from rewarm.domain.plan.facts import beside_each_other
-from rewarm.domain.plan.warm_up import InstanceRate, boosted_warm_up, boosts_of, shared_seconds, warm_up_agent
+from rewarm.domain.plan.warm_up import (
+    InstanceRate,
+    OwnRate,
+    boosted_warm_up,
+    boosts_of,
+    shared_seconds,
+    warm_up_agent,
+)
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import Quantiles, Timings
 from rewarm.domain.volume.extents import Scope
@@ -55,17 +62,17 @@ class TestSharedSeconds:
         ],
     )
     def test_shares_the_instance_evenly(self, own, beside, seconds):
-        assert shared_seconds(1_000.0, own, STEADY, beside) == pytest.approx(seconds)
+        assert shared_seconds(1_000.0, OwnRate(own), STEADY, beside) == pytest.approx(seconds)
 
     def test_bursts_for_half_an_hour(self):
         burst = InstanceRate(200.0, 1_800, 50.0)
-        assert shared_seconds(200.0 * 1_800, 400.0, burst, ()) == pytest.approx(1_800)
+        assert shared_seconds(200.0 * 1_800, OwnRate(400.0), burst, ()) == pytest.approx(1_800)
         # 360,000 MiB in the burst, 90,000 MiB at 50 MiB/s
-        assert shared_seconds(450_000.0, 400.0, burst, ()) == pytest.approx(1_800 + 1_800)
+        assert shared_seconds(450_000.0, OwnRate(400.0), burst, ()) == pytest.approx(1_800 + 1_800)
 
     @pytest.mark.parametrize("mib", [0.0, 5e-324])
     def test_needs_no_time_for_nothing_and_next_to_nothing(self, mib):
-        assert shared_seconds(mib, 400.0, STEADY, (100.0,)) == 0
+        assert shared_seconds(mib, OwnRate(400.0), STEADY, (100.0,)) == 0
 
     @given(
         st.floats(0, 1e6),
@@ -77,8 +84,8 @@ class TestSharedSeconds:
     @example(mib=5e-324, own=1.0, baseline=1.0, factor=1.0, beside=[1.0])
     def test_is_never_faster_than_alone_nor_slower_than_in_turn(self, mib, own, baseline, factor, beside):
         instance = InstanceRate(baseline * factor, 1_800, baseline)
-        seconds = shared_seconds(mib, own, instance, tuple(sorted(beside)))
-        assert seconds >= shared_seconds(mib, own, instance, ()) * (1 - 1e-9)
+        seconds = shared_seconds(mib, OwnRate(own), instance, tuple(sorted(beside)))
+        assert seconds >= shared_seconds(mib, OwnRate(own), instance, ()) * (1 - 1e-9)
         others = sum(min(other, mib) for other in beside)
         assert seconds <= (mib / min(own, baseline) + others / baseline) * (1 + 1e-9)
 
@@ -162,6 +169,21 @@ class TestAgent:
         unwritten = 60 * 1024 / 1_000
         assert whole.p50 == pytest.approx(written.p50 + unwritten)
         assert whole.p90 == pytest.approx(written.p90 + unwritten)
+
+    def test_blocks_that_were_never_written_come_no_faster_than_the_instance_allows(self):
+        io2, limits = (
+            VolumeSettings("io2", 1_024, 64_000),
+            InstanceEbsLimits(2_384.2, 2_384.2, 80_000, 80_000),
+        )
+        tenth = facts(
+            settings=io2, speed=speed(io2), instance_limits=limits, scope=Scope.WHOLE,
+            written_bytes=1_024 * GIB // 10, snapshot_size_gib=1_024,
+        )  # fmt: skip
+        # 104,858 MiB at 234.4 MiB/s, and 943,718 MiB at three quarters of the instance's 2,384.2 MiB/s
+        assert reading(tenth).p90 == pytest.approx(104_857.6 / 234.432 + 943_718.4 / 1_788.15, rel=1e-3)
+        # Beside a larger volume, which has half of the instance all the time.
+        both = replace(tenth, read_beside=(4_096 * GIB,))
+        assert reading(both).p90 == pytest.approx(104_857.6 / 234.432 + 943_718.4 / 894.07, rel=1e-3)
 
     def test_the_whole_volume_holds_up_those_beside_it(self):
         one, two = beside_each_other(
