@@ -102,8 +102,11 @@ class VolumeFacts:
     @property
     def read_bytes(self) -> int:
         """What the agent reads; at most, where the scope is `used`."""
-        if self.scope is not Scope.WHOLE:
-            return self.written_bytes
+        return self.whole_bytes if self.scope is Scope.WHOLE else self.written_bytes
+
+    @property
+    def whole_bytes(self) -> int:
+        """The volume's size."""
         size_gib = self.settings.size_gib if self.settings else self.snapshot_size_gib
         return max(self.written_bytes, size_gib * GIB)
 

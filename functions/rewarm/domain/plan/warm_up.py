@@ -72,22 +72,24 @@ def warm_up_agent(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -
     return reading_estimate(Strategy.WARM_UP_AGENT, facts, facts.speed, (estimates.listing(facts, book),))
 
 
-def by_hand_seconds(facts: VolumeFacts) -> dict[str, float]:
+def by_hand_seconds(facts: VolumeFacts, beside: tuple[float, ...]) -> dict[str, float]:
     """By program, how long a person takes who reads the whole device on the instance, from the plan on.
 
-    Neither knows which blocks were written. Each speed was published once, so there is no P90. Empty without
-    an instance, and where AWS names no throughput of it.
+    `beside` has the MiB of the other devices there, ascending. Neither program knows which blocks were
+    written. Each speed was published once, so there is no P90; the instance bursts as for the agent's P50.
+    Empty without an instance, and where AWS names no throughput of it.
     """
     limits, settings = facts.instance_limits, facts.settings
     if limits is None or limits.baseline_throughput_mib_s is None:
         return {}
-    size_gib = settings.size_gib if settings else facts.snapshot_size_gib
     provisioned = settings is not None and settings.volume_type in PROVISIONED_IOPS
-    share = limits.baseline_throughput_mib_s / (1 + len(facts.read_beside))
-    most = min(facts.speed.sustained_mib_s, share)
+    instance, mib = instance_rate(facts, expected=True), facts.whole_bytes / MIB
     usable = estimates.timed(replace(facts, queue_seconds=NO_WAIT), ()).usable_p50
     speeds = {"dd": DD_MIB_S, "fio": FIO_IO_MIB_S if provisioned else FIO_MIB_S}
-    return {name: usable + size_gib * 1_024 / min(mib_s, most) for name, mib_s in speeds.items()}
+    return {
+        name: usable + shared_seconds(mib, OwnRate(min(mib_s, facts.speed.burst_mib_s)), instance, beside)
+        for name, mib_s in speeds.items()
+    }
 
 
 def warm_up_times(facts: VolumeFacts, speed: VolumeLimits) -> Times:

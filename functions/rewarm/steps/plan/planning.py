@@ -397,7 +397,7 @@ def _summary(
         deadline_seconds=None if deadline is None else ceil_seconds(max(0.0, deadline)),
         late_seconds=late,
         schedule=schedule.lines(plans, deadline),
-        by_hand=schedule.by_hand(case.facts for case in cases),
+        by_hand=schedule.by_hand([case.facts for case in cases]),
         why=_why(plans, could_save_usd, late),
         could_save_usd=could_save_usd,
         price_book_as_of=book.as_of,

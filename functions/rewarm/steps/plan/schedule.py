@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from rewarm.contracts.plans import Way
 from rewarm.contracts.values import ByHand, VolumePlan
+from rewarm.domain.model import MIB
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.plan.warm_up import by_hand_seconds
 from rewarm.domain.time.measured import Phase
@@ -39,9 +40,12 @@ def _bar(line: ScheduleLine, end: float) -> str:
     return words.bar(waits, loads_at, line.ready_p50_seconds, line.ready_p90_seconds, end)
 
 
-def by_hand(volumes: Iterable[VolumeFacts]) -> list[ByHand]:
+def by_hand(volumes: Sequence[VolumeFacts]) -> list[ByHand]:
     """Reading all volumes at once by hand; without programs that cannot read each of them."""
-    each = [by_hand_seconds(facts) for facts in volumes]
+    sizes: dict[str | None, list[float]] = {}
+    for facts in volumes:
+        sizes.setdefault(facts.instance_id, []).append(facts.whole_bytes / MIB)
+    each = [by_hand_seconds(facts, _others(sizes[facts.instance_id], facts)) for facts in volumes]
     return [
         ByHand(
             program=program,
@@ -52,6 +56,15 @@ def by_hand(volumes: Iterable[VolumeFacts]) -> list[ByHand]:
         for program, (command, effort) in words.BY_HAND.items()
         if all(program in seconds for seconds in each)
     ]
+
+
+def _others(sizes: Sequence[float], facts: VolumeFacts) -> tuple[float, ...]:
+    """Of the other volumes on its instance; a volume without an instance's id shares none."""
+    if facts.instance_id is None:
+        return ()
+    others = sorted(sizes)
+    others.remove(facts.whole_bytes / MIB)
+    return tuple(others)
 
 
 def ways() -> list[Way]:

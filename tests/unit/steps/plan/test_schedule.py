@@ -86,11 +86,17 @@ class TestByHand:
         assert written[0] == written[1]
 
     def test_the_volume_and_an_even_part_of_the_instance_are_limits(self):
-        slow = facts(speed=VolumeLimits(1_000, 25.0, 250.0))
+        slow = facts(speed=VolumeLimits(1_000, 25.0, 25.0))
         assert schedule.by_hand([slow])[0].ready_seconds == 100 * 1_024 / 25 + 15
         small = replace(facts(), instance_limits=InstanceEbsLimits(40.0, 40.0, None, None))
-        both = [replace(small, read_beside=(GIB,))] * 2
+        both = [replace(small, instance_id="i-1", written_bytes=size * GIB) for size in (1, 40)]
         assert schedule.by_hand(both)[0].ready_seconds == 100 * 1_024 / 20 + 15
+
+    def test_the_instance_bursts_for_a_person_as_it_does_for_the_agent(self):
+        """Four of 100 GiB take as long as one: 381 MiB/s by fio are below what an m7g.large gives at most."""
+        large = facts(instance_id="i-1", instance_limits=InstanceEbsLimits(75.0, 1_192.0, 3_600, 20_000))
+        dd, fio = schedule.by_hand([large] * 4)
+        assert (dd.ready_seconds, fio.ready_seconds) == (53 * 60 + 52 + 15, 1_089)
 
     def test_io2_is_read_at_the_least_that_was_published_for_it(self):
         fast = facts(
