@@ -398,7 +398,7 @@ def _summary(
         late_seconds=late,
         schedule=schedule.lines(plans, deadline),
         by_hand=schedule.by_hand([case.facts for case in cases]),
-        why=_why(plans, could_save_usd, late),
+        why=_why(plans, could_save_usd, late, cases[0].objective.fixed),
         could_save_usd=could_save_usd,
         price_book_as_of=book.as_of,
         price_book_stale=bool(stale_prices(plans, book, now)),
@@ -410,7 +410,9 @@ def _summary(
     )
 
 
-def _why(plans: Sequence[VolumePlan], could_save_usd: Decimal, late_seconds: int) -> str:
+def _why(
+    plans: Sequence[VolumePlan], could_save_usd: Decimal, late_seconds: int, asked: Strategy | None
+) -> str:
     if len(plans) == 1:
         return plans[0].plan.why
     counts = Counter(plan.plan.strategy for plan in plans)
@@ -420,7 +422,9 @@ def _why(plans: Sequence[VolumePlan], could_save_usd: Decimal, late_seconds: int
         begin = "begins" if waiting == 1 else "begin"
         parts.append(f"{waiting} {begin} when others have left enough of the Region's initialization rate")
     as_soon = " that is ready as soon" if late_seconds else ""
-    if could_save_usd:
+    if asked is not None:
+        parts.append("the request asks for it")
+    elif could_save_usd:
         parts.append(f"another mix{as_soon} could cost at most {usd_text(could_save_usd)} less")
     elif any(plan.plan.decidable_usd for plan in plans):
         parts.append(f"no other mix{as_soon} costs less")

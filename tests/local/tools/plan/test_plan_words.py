@@ -62,3 +62,11 @@ def test_a_refusal_names_what_is_missing_and_by_how_much(answer, command, field,
         answer(command)
     assert refused.value.field == f"objective.{field}"
     assert str(refused.value).startswith(f"objective.{field}: {missing}")
+
+
+def test_a_named_strategy_is_compared_with_no_other_mix(answer):
+    """The agent reads both for nothing, and in time."""
+    found = answer("--size-gib 100 --volumes 2 --strategy provisioned-rate --deadline-minutes 600")
+    assert found.summary.why == "2 volumes: 2 x provisioned-rate; the request asks for it."
+    free = answer("--size-gib 100 --volumes 2 --deadline-minutes 600")
+    assert free.summary.why == "2 volumes: 2 x warm-up-agent."

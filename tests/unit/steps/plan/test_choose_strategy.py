@@ -187,7 +187,7 @@ class TestChooseStrategy:
         volumes = [zone_assignment(index=0), zone_assignment(index=1)]
         result = choose(World(), TO_ZONE, volumes=volumes, strategy="provisioned-rate")
         assert result.summary.total_cost_usd == 2 * result.plans[0].plan.cost_usd
-        assert result.summary.why == "2 volumes: 2 x provisioned-rate; no other mix costs less."
+        assert result.summary.why == "2 volumes: 2 x provisioned-rate; the request asks for it."
         assert result.summary.price_source == "shipped price book"
 
     def test_beyond_the_quota_of_rate_a_volume_waits_for_its_turn(self):
@@ -211,7 +211,7 @@ class TestChooseStrategy:
 
     def test_of_a_late_plan_the_last_words_say_by_how_much_and_what_is_proven(self):
         volumes = [zone_assignment(index=index) for index in range(2)]
-        result = choose(World(), TO_ZONE, volumes=volumes, minutes=1, strategy="provisioned-rate")
+        result = choose(World(), TO_ZONE, volumes=volumes, minutes=1)
         summary = result.summary
         assert summary.deadline_seconds == 60
         assert summary.late_seconds == summary.schedule[0].ready_p90_seconds - 60
