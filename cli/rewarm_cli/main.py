@@ -19,6 +19,7 @@ from rewarm_cli.commands.restores import approve, cancel, list_restores, plan, r
 from rewarm_cli.commands.runbooks import runbook
 from rewarm_cli.commands.undo_logs import undo_log
 from rewarm_cli.commands.volumes import volume
+from rewarm_cli.inputs import OneOf
 from rewarm_cli.problems import DONE, FAILED, STOPPED
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
@@ -49,7 +50,7 @@ for command in (
         'eval "$(rewarm completion bash)"', "rewarm completion fish > ~/.config/fish/completions/rewarm.fish"
     )
 )
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=OneOf(SHELLS))
 def completion(shell: str) -> None:
     """Print what completes commands in a shell."""
     from click.shell_completion import get_completion_class

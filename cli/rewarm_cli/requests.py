@@ -6,11 +6,13 @@ import functools
 import json
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import click
 
+from rewarm_cli.inputs import Instant, Minutes, OneOf, Region, Usd
 from rewarm_cli.problems import USAGE, CommandFailedError
 
 Json = dict[str, Any]
@@ -56,22 +58,6 @@ FIELDS = {
 """Option -> field of the request."""
 
 
-class Minutes(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no argument
-    """`60`, `90m`, `2h`, `1d`, to whole minutes."""
-
-    name = "time"
-    _FACTORS = {"m": 1, "h": 60, "d": 1440}
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        factor = self._FACTORS.get(value[-1:])
-        number = value if factor is None else value[:-1]
-        if not number.isdigit():
-            self.fail(f"found {value!r}; allowed are minutes, or a number with m, h or d", param, ctx)
-        return int(number) * (factor or 1)
-
-
 def takes_request(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that describe a restore; it gets the request as `request`."""
 
@@ -106,7 +92,7 @@ def build(file: str | None, options: Json, tags: tuple[str, ...], sets: tuple[st
     if tags or any(FIELDS[name].startswith("source.") for name in given if name != "at"):
         request["source"] = {}  # a request has one source: the option's replaces the file's
     for name, value in given.items():
-        put(request, FIELDS[name], value)
+        put(request, FIELDS[name], float(value) if isinstance(value, Decimal) else value)
     if tags:
         put(request, "source.tags", dict(_pair(tag, "--tag") for tag in tags))
     for words in sets:
@@ -184,10 +170,16 @@ def plain(request: Json) -> Json:
 _OPTIONS = (
     click.option("-f", "--file", metavar="FILE", help="The request as YAML or JSON; - is standard input."),
     click.option("--volume", metavar="VOL", help="Restore this volume's newest usable snapshot."),
-    click.option("--at", metavar="TIME", help="With --volume: the newest snapshot not later than this time."),
+    click.option(
+        "--at", type=Instant(), metavar="TIME",
+        help="With --volume: the newest snapshot not later than then: 12h, 7d, a date or a time.",
+    ),
     click.option("--owner", metavar="ACCOUNT", help="With --volume: the newest that this account shares."),
     click.option("--snapshot", metavar="SNAP", help="Restore this snapshot."),
-    click.option("--snapshot-region", metavar="REGION", help="The snapshot is there, and is copied first."),
+    click.option(
+        "--snapshot-region", type=Region(), metavar="REGION",
+        help="The snapshot is there, and is copied first.",
+    ),
     click.option("--tag", multiple=True, metavar="KEY=VALUE", help="Restore the newest snapshot with it."),
     click.option("--source-instance", metavar="I", help="Restore every volume of this instance."),
     click.option("--image", metavar="AMI", help="Restore every volume of this image."),
@@ -200,11 +192,11 @@ _OPTIONS = (
     click.option("--undo", metavar="ID", help="Undo the rewind of this restore by its undo log."),
     click.option("--rewind-volume", metavar="VOL", help="With --rewind: one that is not the snapshot's."),
     click.option(
-        "--evidence", type=click.Choice(EVIDENCE), metavar="NAME",
+        "--evidence", type=OneOf(EVIDENCE), metavar="NAME",
         help="With --rewind: keep the volume as it was by snapshot or undo-log. Default: auto, the sooner.",
     ),
     click.option(
-        "--compare", type=click.Choice(COMPARE), metavar="NAME",
+        "--compare", type=OneOf(COMPARE), metavar="NAME",
         help="With --rewind: find what differs by snapshots or device. Default: auto, the sooner.",
     ),
     click.option(
@@ -217,13 +209,13 @@ _OPTIONS = (
     click.option("--bring-online", is_flag=True, help="On Windows: bring the disk online (writable)."),
     click.option("--mount-path", metavar="E:", help="With --bring-online: its drive letter or empty folder."),
     click.option("--ready-within", type=Minutes(), metavar="TIME", help="The deadline: minutes, or 2h, 1d."),
-    click.option("--max-cost", type=float, metavar="USD", help="The budget for all volumes together."),
+    click.option("--max-cost", type=Usd(), metavar="USD", help="The budget for all volumes together."),
     click.option(
-        "--approve-above", type=float, metavar="USD", help="Wait for approval where the plan costs more."
+        "--approve-above", type=Usd(), metavar="USD", help="Wait for approval where the plan costs more."
     ),
     click.option("--approve-replace", is_flag=True, help="With --replace or --rewind: wait for approval."),
     click.option(
-        "--strategy", type=click.Choice(STRATEGIES), metavar="NAME",
+        "--strategy", type=OneOf(STRATEGIES), metavar="NAME",
         help="Default: auto, the cheapest that meets the deadline.",
     ),
     click.option("--strict", is_flag=True, help="Refuse where nothing meets deadline and budget."),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rewarm_cli import __version__, words
+from rewarm_cli.inputs import Address, OneOf, Region
 from rewarm_cli.problems import ApiProblemError, CommandFailedError
 
 if TYPE_CHECKING:
@@ -166,16 +167,19 @@ def _embedded_shell() -> Path | None:
 
 _OPTIONS = (
     click.option("--profile", metavar="NAME", help="AWS profile, as in the AWS CLI."),
-    click.option("--region", metavar="REGION", help="Default: AWS_REGION, or that of your profile."),
+    click.option(
+        "--region", type=Region(), metavar="REGION", help="Default: AWS_REGION, or that of your profile."
+    ),
     click.option(
         "--stack", default=DEFAULT_STACK, show_default=True, envvar="REWARM_STACK", metavar="NAME",
         help="CloudFormation stack; its output ApiUrl is where the API is.",
     ),
     click.option(
-        "--api-url", envvar="REWARM_API_URL", metavar="URL", help="The API's address, in place of --stack."
+        "--api-url", type=Address(), envvar="REWARM_API_URL", metavar="URL",
+        help="The API's address, in place of --stack.",
     ),
     click.option(
-        "-o", "--output", type=click.Choice(OUTPUTS), default="table", show_default=True,
+        "-o", "--output", type=OneOf(OUTPUTS), default="table", show_default=True,
         envvar="REWARM_OUTPUT", help="What is printed.",
     ),
     click.option(

@@ -99,13 +99,16 @@ def clock(text: str | None, *, seconds: bool = False) -> str:
 
 
 def instant(text: str, now: datetime) -> str:
-    """A time for the API: `30m`, `12h` and `7d` count back from now. Raises ValueError."""
-    number, unit = text[:-1], text[-1:]
-    if unit in UNITS and number.isdigit():
-        return (now - timedelta(**{UNITS[unit]: int(number)})).strftime("%Y-%m-%dT%H:%M:%SZ")
-    at = datetime.fromisoformat(text)
-    at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """A time for the API; `30m`, `12h` and `7d` count back from now, and a date is its first moment in UTC.
+
+    Raises ValueError or OverflowError.
+    """
+    if age := re.fullmatch(r"([0-9]{1,7})([mhd])", text, re.ASCII):
+        at = now - timedelta(**{UNITS[age[2]]: int(age[1])})
+    else:
+        at = datetime.fromisoformat(text)
+        at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def count(number: int, thing: str) -> str:

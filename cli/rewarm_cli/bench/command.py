@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rewarm_cli.bench.tables import COLUMNS, PATTERNS, by_pattern, row, title
+from rewarm_cli.inputs import NewFile, OneOf, Whole
 from rewarm_cli.problems import FAILED, STOPPED, CommandFailedError
 from rewarm_cli.settings import Settings, examples, takes_settings
 
@@ -57,13 +58,11 @@ class Mount(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no argu
 @click.option(
     "--volume", multiple=True, metavar="VOL", help="An attached volume's device, which is only read; several."
 )
-@click.option("--pattern", multiple=True, type=click.Choice(list(PATTERNS)), help="Several; default cache.")
+@click.option("--pattern", multiple=True, type=OneOf(list(PATTERNS)), help="Several; default cache.")
 @click.option("--copy", nargs=2, metavar="FILE FOLDER", help="On Windows: copy a file twice, timed.")
-@click.option("--seconds", type=click.IntRange(LEAST_SECONDS, MOST_SECONDS), help="Of each run.")
+@click.option("--seconds", type=Whole(LEAST_SECONDS, MOST_SECONDS), help="Of each run.")
 @click.option("--install-fio", is_flag=True, help="Install fio on the instance where it is missing.")
-@click.option(
-    "--picture", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg", help="Also draw it."
-)
+@click.option("--picture", type=NewFile(".svg"), metavar="FILE.svg", help="Also draw it.")
 @takes_settings
 def bench(settings: Settings, *, instance: str, picture: Path | None, **options: Any) -> None:
     """Compare mounts of an instance with fio, side by side."""

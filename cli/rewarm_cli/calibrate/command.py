@@ -8,12 +8,13 @@ import signal
 import uuid
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rewarm_cli.inputs import OneOf, Usd, Whole
 from rewarm_cli.problems import FAILED, STOPPED, CommandFailedError
 from rewarm_cli.settings import Settings, examples, takes_settings
 from rewarm_cli.words import duration
@@ -28,21 +29,6 @@ Json = dict[str, Any]
 
 WAYS = ("volume", "rate", "fsr")
 DEFAULT_GIB, MOST_GIB = 8, 64
-
-
-class Usd(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no argument
-    """US dollars."""
-
-    name = "usd"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Decimal:
-        try:
-            amount = Decimal(str(value))
-        except InvalidOperation:
-            amount = Decimal(-1)
-        if not amount.is_finite() or amount < 0:
-            self.fail(f"found {value!r}; an amount of US dollars, 0 or more, is allowed", param, ctx)
-        return amount
 
 
 @click.command(
@@ -61,12 +47,10 @@ class Usd(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no argume
     metavar="USD",
     help="What does not fit is left out.",
 )
-@click.option(
-    "--ways", multiple=True, type=click.Choice(WAYS), help="Only these; several. Default: all that fit."
-)
+@click.option("--ways", multiple=True, type=OneOf(WAYS), help="Only these; several. Default: all that fit.")
 @click.option(
     "--size-gib",
-    type=click.IntRange(1, MOST_GIB),
+    type=Whole(1, MOST_GIB),
     default=DEFAULT_GIB,
     show_default=True,
     help="Size of the volume that is made.",

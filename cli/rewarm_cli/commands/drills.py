@@ -10,8 +10,8 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.commands.restores import open_page, start, takes_end
+from rewarm_cli.inputs import Minutes
 from rewarm_cli.problems import NOT_FOUND, NOT_READY, CommandFailedError
-from rewarm_cli.requests import Minutes
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 Json = dict[str, Any]

@@ -11,6 +11,7 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.commands.restores import opened, pages
+from rewarm_cli.inputs import Key, OneOf, Whole
 from rewarm_cli.problems import NOT_FOUND, NOT_READY, CommandFailedError
 from rewarm_cli.requests import read
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
@@ -44,7 +45,10 @@ def _path(fleet_id: str, more: str = "") -> str:
 )
 @click.option("--wait", is_flag=True, help="Wait until the fleet has ended.")
 @click.option(
-    "--idempotency-key", metavar="KEY", help="The same key starts the same fleet only once in 24 hours."
+    "--idempotency-key",
+    type=Key(),
+    metavar="KEY",
+    help="The same key starts the same fleet only once in 24 hours.",
 )
 @takes_settings
 def start_fleet(settings: Settings, *, file: str, wait: bool, idempotency_key: str | None) -> None:
@@ -131,10 +135,8 @@ def _shown(settings: Settings, record: Json, *, good: bool = False) -> None:
 
 
 @fleet.command("list")
-@click.option("--status", type=click.Choice(STATUSES), help="Only those with this status.")
-@click.option(
-    "-L", "--limit", type=click.IntRange(1, 10_000), default=30, show_default=True, help="At most so many."
-)
+@click.option("--status", type=OneOf(STATUSES), help="Only those with this status.")
+@click.option("-L", "--limit", type=Whole(1, 10_000), default=30, show_default=True, help="At most so many.")
 @takes_settings
 def list_fleets(settings: Settings, *, limit: int, status: str | None) -> None:
     """List fleets, the newest first."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -13,8 +12,9 @@ from urllib.parse import urlencode
 import click
 
 from rewarm_cli import words
+from rewarm_cli.inputs import Instant, Key, Minutes, NewFile, OneOf, Whole
 from rewarm_cli.problems import NOT_FOUND, STOPPED, CommandFailedError
-from rewarm_cli.requests import Minutes, put, takes_request
+from rewarm_cli.requests import put, takes_request
 from rewarm_cli.settings import Settings, examples, takes_settings
 
 if TYPE_CHECKING:
@@ -63,12 +63,10 @@ def takes_end(command: Callable[..., Any]) -> Callable[..., Any]:
     is_flag=True,
     help="Show when each way is the right one; of several volumes, all ways of each.",
 )
-@click.option(
-    "--picture", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.svg", help="Also draw it."
-)
+@click.option("--picture", type=NewFile(".svg"), metavar="FILE.svg", help="Also draw it.")
 @click.option(
     "--picture-of",
-    type=click.Choice(PICTURES),
+    type=OneOf(PICTURES),
     help="What --picture shows; by default the plan, the schedule of several volumes, or the what-if.",
 )
 @takes_settings
@@ -115,7 +113,10 @@ def _draw(api: Api, request: Json, file: Path, name: str) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Start without showing the plan and asking.")
 @click.option("--dry-run", is_flag=True, help="End after the plan and its message; nothing is made.")
 @click.option(
-    "--idempotency-key", metavar="KEY", help="The same key starts the same restore only once in 24 hours."
+    "--idempotency-key",
+    type=Key(),
+    metavar="KEY",
+    help="The same key starts the same restore only once in 24 hours.",
 )
 @takes_settings
 def restore(
@@ -188,14 +189,14 @@ def status(settings: Settings, restore_id: str, *, watch: bool, wait: bool, time
 
 
 @click.command("list")
-@click.option("--status", type=click.Choice(STATUSES), help="Only those with this status.")
+@click.option("--status", type=OneOf(STATUSES), help="Only those with this status.")
 @click.option("--instance", metavar="I", help="Only those onto this instance.")
 @click.option("--alarm", metavar="NAME", help="Only those that this alarm started.")
-@click.option("--since", metavar="TIME", help="Only those that started since then: 12h, 7d, or a time.")
-@click.option("--until", metavar="TIME", help="Only those that started before then.")
 @click.option(
-    "-L", "--limit", type=click.IntRange(1, 10_000), default=30, show_default=True, help="At most so many."
+    "--since", type=Instant(), metavar="TIME", help="Only those since then: 12h, 7d, a date or a time."
 )
+@click.option("--until", type=Instant(), metavar="TIME", help="Only those that started before then.")
+@click.option("-L", "--limit", type=Whole(1, 10_000), default=30, show_default=True, help="At most so many.")
 @takes_settings
 def list_restores(
     settings: Settings, *, limit: int, since: str | None, until: str | None, **filters: Any
@@ -205,8 +206,8 @@ def list_restores(
         "status": filters["status"],
         "instanceId": filters["instance"],
         "alarmName": filters["alarm"],
-        "since": _instant("--since", since),
-        "until": _instant("--until", until),
+        "since": since,
+        "until": until,
     }
     found = pages(settings.api(), "/restores", "restores", limit, query)
     if not settings.for_people:
@@ -231,17 +232,6 @@ def pages(api: Api, path: str, name: str, limit: int, query: Json) -> list[Json]
         if not token:
             break
     return found[:limit]
-
-
-def _instant(option: str, text: str | None) -> str | None:
-    from rewarm_cli.words import instant
-
-    try:
-        return None if text is None else instant(text, datetime.now(UTC))
-    except ValueError:
-        raise click.UsageError(
-            f"{option}: found {text!r}; allowed are 30m, 12h, 7d, or a time such as 2026-11-22T10:00:00Z"
-        ) from None
 
 
 @click.command()

@@ -9,8 +9,9 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.commands.restores import pages
+from rewarm_cli.inputs import Minutes, Whole
 from rewarm_cli.problems import NOT_READY
-from rewarm_cli.requests import Minutes, plain, takes_request
+from rewarm_cli.requests import plain, takes_request
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 Json = dict[str, Any]
@@ -62,9 +63,7 @@ def get_runbook(settings: Settings, alarm_name: str) -> None:
 
 
 @runbook.command("list")
-@click.option(
-    "-L", "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="At most so many."
-)
+@click.option("-L", "--limit", type=Whole(1, 10_000), default=100, show_default=True, help="At most so many.")
 @takes_settings
 def list_runbooks(settings: Settings, *, limit: int) -> None:
     """List the runbooks."""

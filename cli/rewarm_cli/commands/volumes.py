@@ -10,6 +10,7 @@ from urllib.parse import quote
 import click
 
 from rewarm_cli import words
+from rewarm_cli.inputs import OneOf, Whole
 from rewarm_cli.problems import FAILED, STOPPED
 from rewarm_cli.settings import Commands, Settings, takes_settings
 
@@ -42,9 +43,9 @@ def get_volume(settings: Settings, volume_id: str) -> None:
 
 @volume.command("set")
 @click.argument("volume_id", metavar="VOLUME")
-@click.option("--type", "volume_type", type=click.Choice(TYPES), help="What is left out stays.")
-@click.option("--iops", type=int, help="I/O operations a second.")
-@click.option("--throughput", type=int, metavar="MIB_S", help="MiB/s.")
+@click.option("--type", "volume_type", type=OneOf(TYPES), help="What is left out stays.")
+@click.option("--iops", type=Whole(1, 1_000_000), help="I/O operations a second.")
+@click.option("--throughput", type=Whole(1, 1_000_000), metavar="MIB_S", help="MiB/s.")
 @click.option("--wait", is_flag=True, help="Wait until the change holds.")
 @takes_settings
 def set_volume(settings: Settings, volume_id: str, *, wait: bool, **options: Any) -> None:

@@ -86,8 +86,8 @@ class TestOptions:
             (["--mount", "/data"], "Missing option '--instance'"),
             (["--instance", INSTANCE], "at least one of --mount"),
             (["--instance", INSTANCE, "--mount", "data"], "found 'data'; /folder or /folder=IOPS,MIB_S"),
-            (["--instance", INSTANCE, "--mount", "/data", "--pattern", "fast"], "'fast' is not one of"),
-            (["--instance", INSTANCE, "--mount", "/data", "--seconds", "1"], "not in the range 5<=x<=3600"),
+            (["--instance", INSTANCE, "--mount", "/data", "--pattern", "fast"], "found 'fast'; allowed are random-read"),
+            (["--instance", INSTANCE, "--mount", "/data", "--seconds", "1"], "found '1'; a whole number from 5 to 3,600"),
             (["--instance", INSTANCE, "--mount", "/a", "--copy", "D:\\a", "E:\\"], "--copy goes without"),
         ],
     )
