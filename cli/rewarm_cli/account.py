@@ -9,9 +9,17 @@ from typing import Any
 
 import botocore.credentials
 import botocore.session
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+)
 
 from rewarm_cli.api import Api
+from rewarm_cli.inputs import A_REGION, REGION
+
+DEPLOY = "deploy it with make deploy, or name it with --stack and --region"
 
 
 class StackUnreachableError(RuntimeError):
@@ -53,6 +61,8 @@ def session_of(
             raise StackUnreachableError("there are no AWS credentials: use --profile, or log in")
     if region is None:
         raise StackUnreachableError("there is no Region: set AWS_REGION, or use --region")
+    if REGION.fullmatch(region) is None:
+        raise StackUnreachableError(f"the Region is {region!r}; {A_REGION}")
     return session, region, credentials
 
 
@@ -75,7 +85,16 @@ def outputs_of(session: botocore.session.Session, stack: str, region: str) -> di
     try:
         client: Any = session.create_client("cloudformation", region_name=region)
         found = client.describe_stacks(StackName=stack)["Stacks"][0]
-    except (BotoCoreError, ClientError) as error:
+    except (EndpointConnectionError, ConnectTimeoutError) as error:
+        raise StackUnreachableError(
+            f"CloudFormation cannot be reached in {region}: {A_REGION}, and a network that leads there"
+        ) from error
+    except ClientError as error:
+        # CloudFormation API reference, DescribeStacks: a stack that does not exist is a ValidationError.
+        if error.response["Error"]["Code"] != "ValidationError":
+            raise StackUnreachableError(f"the stack {stack} cannot be read in {region}: {error}") from error
+        raise StackUnreachableError(f"there is no stack {stack} in {region}: {DEPLOY}") from error
+    except BotoCoreError as error:
         raise StackUnreachableError(f"the stack {stack} cannot be read in {region}: {error}") from error
     return {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])}
 

@@ -27,6 +27,8 @@ PAUSES_SECONDS = (1.0, 2.0, 4.0)
 """Seconds before a call that was throttled or not answered is sent again."""
 PASSING = frozenset({429, 503, 504})
 """Statuses that say that the API, or a service behind it, was busy."""
+NOT_JSON = "text"
+"""Field of the body of an answer that is no JSON object: an SVG that was asked for, or of another program."""
 LASTING = frozenset({"TooManyRestoresError"})
 """Errors with such a status that last until a restore has ended."""
 
@@ -68,6 +70,7 @@ class Api:
     """The session token of temporary credentials."""
     ca_bundle: str | None = None
     """File of the authorities to trust, if not the system's."""
+    timeout_seconds: float = TIMEOUT_SECONDS
     stack_version: str | None = None
     """The stack's version, if its outputs were read and have it."""
 
@@ -79,7 +82,9 @@ class Api:
         signed = self._signed(method, path, data, headers or {})
         request = urllib.request.Request(f"{self.url}{path}", data=data, method=method, headers=signed)
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS, context=self._trust()) as answer:
+            with urllib.request.urlopen(
+                request, timeout=self.timeout_seconds, context=self._trust()
+            ) as answer:
                 return Answer(answer.status, _object(answer.read()))
         except urllib.error.HTTPError as refusal:
             with refusal:
@@ -95,7 +100,7 @@ class Api:
     ) -> Json:
         """The body of an answer of this status; raises ApiRefusedError at any other."""
         answer = self.call(method, path, body, headers)
-        if answer.status != status:
+        if answer.status != status or (NOT_JSON in answer.body and "accept" not in (headers or {})):
             raise ApiRefusedError(f"{method} {path}", answer)
         return answer.body
 
@@ -152,5 +157,5 @@ def _object(content: bytes) -> Json:
     try:
         parsed = json.loads(content or b"{}")
     except ValueError:
-        return {"text": content.decode(errors="replace")}
+        return {NOT_JSON: content.decode(errors="replace")}
     return parsed if isinstance(parsed, dict) else {"value": parsed}

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import click
 
 from rewarm_cli import words
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 REGION = re.compile(r"[a-z]{2,8}(-[a-z]+)+-[0-9]{1,2}")
 A_REGION = "a Region such as eu-central-1 is allowed"
+COMPLETION_SECONDS = 3.0
+"""How long a shell waits for names."""
 MOST_USD = 1_000_000
 """As in a request (events/restore-request.schema.json)."""
 MOST_DIGITS = 7
@@ -130,6 +137,48 @@ class Key(Input):
         if re.fullmatch(r"[!-~]([ -~]{0,253}[!-~])?", text) is None:
             raise ValueError
         return text
+
+
+class Known(Input):
+    """The id or name of what the API lists, which a shell completes."""
+
+    name, allowed = "id", "an id such as restore-0123456789abcdef is allowed"
+    NAMES: ClassVar = {"restores": "restoreId", "fleets": "fleetId", "runbooks": "alarmName"}
+    """List -> the field that names an entry."""
+
+    def __init__(self, *lists: str) -> None:
+        self._lists = lists
+        if lists == ("runbooks",):
+            self.allowed = "the name of an alarm, of up to 255 characters, is allowed"
+
+    def _read(self, text: str) -> str:
+        form = r".{1,255}" if self._lists == ("runbooks",) else r"[A-Za-z0-9_-]{1,80}"
+        if re.fullmatch(form, text, re.DOTALL) is None:
+            raise ValueError
+        return text
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """What begins so, newest first; nothing where the API does not answer soon."""
+        from click.shell_completion import CompletionItem
+
+        from rewarm_cli.api import ApiRefusedError
+        from rewarm_cli.settings import Settings
+
+        given = {name: ctx.params.get(name) for name in words.WHERE}
+        settings = Settings(**{name: value for name, value in given.items() if value is not None})
+        found: list[CompletionItem] = []
+        with suppress(click.ClickException, ApiRefusedError, OSError):
+            api = replace(settings.api(), timeout_seconds=COMPLETION_SECONDS)
+            for listed in self._lists:
+                answer = api.expect(200, "GET", f"/{listed}?limit=100")
+                found += [
+                    CompletionItem(entry[self.NAMES[listed]], help=entry.get("status"))
+                    for entry in answer[listed]
+                    if entry[self.NAMES[listed]].startswith(incomplete)
+                ]
+        return found
 
 
 class OneOf(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no argument

@@ -15,16 +15,19 @@ from rewarm_cli.commands.doctor import doctor
 from rewarm_cli.commands.drills import drill
 from rewarm_cli.commands.fleets import fleet
 from rewarm_cli.commands.launch import launch
-from rewarm_cli.commands.restores import approve, cancel, list_restores, plan, report, restore, status
+from rewarm_cli.commands.restores import approve, cancel, plan, report, restore
 from rewarm_cli.commands.runbooks import runbook
+from rewarm_cli.commands.showing import list_restores, status
 from rewarm_cli.commands.undo_logs import undo_log
 from rewarm_cli.commands.volumes import volume
 from rewarm_cli.inputs import OneOf
-from rewarm_cli.problems import DONE, FAILED, STOPPED
+from rewarm_cli.problems import DONE, FAILED, STOPPED, USAGE
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 NAME = "rewarm"
 HELP_OPTIONS = ["-h", "--help"]
+MEANT = {"--json": "-o json", "--yaml": "-o yaml"}
+"""Options of other programs -> ours."""
 SHELLS = ("bash", "zsh", "fish")
 COMPLETE = "_REWARM_COMPLETE"
 
@@ -73,9 +76,15 @@ def version(settings: Settings) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command, show what went wrong, and return the exit status."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if wrong := next((word for word in given if not _is_text(word)), None):
+        click.echo(f"Error: found {wrong!a}, which is no UTF-8; text in UTF-8 is allowed", err=True)
+        return USAGE
     try:
         result = rewarm.main(arguments, prog_name=NAME, complete_var=COMPLETE, standalone_mode=False)
     except click.ClickException as problem:
+        if isinstance(problem, click.NoSuchOption) and (meant := MEANT.get(problem.option_name)):
+            problem = click.NoSuchOption(problem.option_name, possibilities=[meant], ctx=problem.ctx)
         problem.show()
         return problem.exit_code
     except click.Abort:
@@ -86,6 +95,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return result if isinstance(result, int) else DONE
+
+
+def _is_text(word: str) -> bool:
+    """Whether it can be printed and sent; Python keeps bytes that are no UTF-8 as surrogates."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def main() -> None:

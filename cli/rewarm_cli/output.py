@@ -42,7 +42,8 @@ def _searched(value: Any, query: str) -> Any:
 
     try:
         return jmespath.search(query, value)
-    except jmespath.exceptions.JMESPathError as error:
+    # Some wrong arguments, such as a step of 0, are found by Python only.
+    except (jmespath.exceptions.JMESPathError, ValueError, TypeError) as error:
         raise CommandFailedError(f"--query: found {query!r}, which is no JMESPath: {error}", USAGE) from error
 
 

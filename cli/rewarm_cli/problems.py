@@ -25,7 +25,26 @@ STATUSES = {
     STOPPED: "stopped with Ctrl-C; a restore continues",
 }
 """Exit status -> what it means, for docs/commands.md."""
-FORBIDDEN_HINT = "Your credentials need execute-api:Invoke on the stack's API (docs/permissions.md)."
+_NO_STAGE = "This is no route of the stack's API: its address is the output ApiUrl, with /v1 at its end."
+WAYS_IN = {
+    "ACCESS_DENIED": "Your credentials need execute-api:Invoke on the stack's API (docs/permissions.md).",
+    "INVALID_SIGNATURE": "Check the secret access key, --region and this machine's clock (`rewarm doctor`).",
+    "EXPIRED_TOKEN": "The credentials have expired: log in again.",
+    "DEFAULT_4XX": "Check the access key and the session token, or log in again.",
+    "MISSING_AUTHENTICATION_TOKEN": _NO_STAGE,
+    None: _NO_STAGE,
+}
+"""What API Gateway calls its refusal -> what to do (its developer guide, "Gateway response types").
+
+Only where there is no stage of this name, its answer is not in the stack's form and has no such name.
+"""
+MOST_OF_A_TEXT = 200
+"""Characters that are shown of an answer that is not the API's, such as a page of HTML."""
+MEANT = {
+    "target": "say where to, with --instance or --zone",
+    "source": "say what to restore, with --volume, --snapshot, --tag, --source-instance, --image or --alarm",
+}
+"""Field that is missing -> the options that fill it."""
 
 
 class CommandFailedError(click.ClickException):
@@ -61,17 +80,26 @@ def _exit_status(status: int) -> int:
 
 
 def words(call: str, status: int, body: Json) -> Iterator[str]:
-    """Problem details in lines: the call, then each field with what was found and what is allowed."""
-    name = body.get("error") or body.get("title") or "no reason"
+    """Problem details in lines: what is wrong, then each field with what was found and what is allowed."""
+    name = body.get("error")
     errors = [error for error in body.get("errors") or [] if isinstance(error, dict)]
-    said = body.get("detail") or body.get("message") or body.get("title") or body.get("text") or ""
-    yield f"{call.partition('?')[0]} answered {status} {name}" + ("" if errors or not said else f": {said}")
+    said = (
+        body.get("detail")
+        or body.get("message")
+        or body.get("title")
+        or str(body.get("text") or "")[:MOST_OF_A_TEXT]
+    )
+    if name is None or status >= 500:
+        found = ": ".join(str(part) for part in (name, said) if part)
+        yield f"{call.partition('?')[0]} answered {status} {found}"
+    else:
+        yield f"the request is wrong ({name})" if errors else f"{said} ({name})"
     for error in errors:
         yield f"  {error.get('field') or 'request'}: {_wrong(error)}"
     if held_by := body.get("heldBy"):
         yield f"  See it with `{command('status', held_by)}`; end it with `{command('cancel', held_by)}`."
-    if status == 403:
-        yield f"  {FORBIDDEN_HINT}"
+    if status in {401, 403} and (todo := WAYS_IN.get(name)):
+        yield f"  {todo}"
 
 
 def _later(retry_after: str | None) -> Iterator[str]:
@@ -81,7 +109,9 @@ def _later(retry_after: str | None) -> Iterator[str]:
 
 def _wrong(error: Json) -> str:
     if error.get("allowed") is None:
-        return str(error.get("message") or "is wrong")
+        meant = MEANT.get(str(error.get("field")), "")
+        said = str(error.get("message") or "is wrong")
+        return f"{said}: {meant}" if meant and said == "is missing" else said
     found = error.get("found")
     return f"found {_shown(found)}; allowed is {error['allowed']}"
 

@@ -138,9 +138,19 @@ def read(file: str) -> Json:
 def parse(text: str, where: str) -> Any:
     """JSON or YAML; times stay text."""
     try:
-        return json.loads(text)
+        found = json.loads(text)
     except ValueError:
-        pass
+        found = _yaml(text, where)
+    except RecursionError:
+        raise CommandFailedError(f"{where} is nested too deeply", USAGE) from None
+    try:
+        json.dumps(found, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CommandFailedError(f"{where} has what JSON has not: {error}", USAGE) from error
+    return found
+
+
+def _yaml(text: str, where: str) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
@@ -153,7 +163,8 @@ def parse(text: str, where: str) -> Any:
     }
     try:
         return yaml.load(text, Loader)  # noqa: S506  # a SafeLoader
-    except yaml.YAMLError as error:
+    # A value that a tag or a form of YAML's promises, such as 0b_ or !!int x, may be none.
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
         raise CommandFailedError(f"{where} is neither JSON nor YAML: {error}", USAGE) from error
 
 

@@ -23,6 +23,8 @@ DEFAULT_STACK = "rewarm"
 OUTPUTS = ("table", "json", "yaml")
 EMBEDDED_SHELL = Path(".local", "run", "shell")
 """What `make run ARGS=--keep-running` writes into the clone."""
+MAKER = Path("local", "tools", "run")
+"""What `make run` starts in a clone."""
 NOT_INSIDE = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "REWARM_API_URL", "REWARM_STACK")
 """Settings of a real account, which the embedded AWS must not get."""
 
@@ -126,6 +128,8 @@ def _explained(error: Exception, settings: Settings) -> Exception:
     """The exception to end the command with."""
     if isinstance(error, click.ClickException | click.exceptions.Exit | click.Abort):
         return error
+    from http.client import HTTPException
+
     from rewarm_cli.api import ApiRefusedError
 
     if isinstance(error, ApiRefusedError):
@@ -133,9 +137,9 @@ def _explained(error: Exception, settings: Settings) -> Exception:
         return ApiProblemError(
             error.call, answer.status, answer.body, retry_after=answer.retry_after, output=settings.output
         )
-    if isinstance(error, BrokenPipeError) or not isinstance(error, OSError):
+    if isinstance(error, BrokenPipeError) or not isinstance(error, OSError | HTTPException):
         return error
-    if error.filename is not None:
+    if isinstance(error, OSError) and error.filename is not None:
         return CommandFailedError(f"{error.filename}: {error.strerror}")
     return CommandFailedError(f"the API cannot be reached: {getattr(error, 'reason', error)}")
 
@@ -146,9 +150,7 @@ def _enter_embedded_aws(context: click.Context, _parameter: click.Parameter, val
         return
     shell = _embedded_shell()
     if shell is None:
-        raise CommandFailedError(
-            "--local: no embedded AWS runs here; `make run ARGS=--keep-running` in a clone leaves one up"
-        )
+        raise CommandFailedError(f"--local: {_why_no_shell()}")
     if os.geteuid() != 0:
         raise CommandFailedError("--local needs root, because the embedded AWS has its own network")
     for name in NOT_INSIDE:
@@ -160,9 +162,22 @@ def _enter_embedded_aws(context: click.Context, _parameter: click.Parameter, val
 
 def _embedded_shell() -> Path | None:
     """The shell of the clone that this is called from, or that this program is a part of."""
+    return next((path for folder in _folders() if (path := folder / EMBEDDED_SHELL).exists()), None)
+
+
+def _why_no_shell() -> str:
+    clone = next((folder for folder in _folders() if (folder / MAKER).exists()), None)
+    if clone is None:
+        return "this folder is in no clone of Rewarm; cd to the clone whose embedded AWS runs"
+    return (
+        f"no embedded AWS runs in {clone}; `make run ARGS=--keep-running` leaves one up there; if one runs "
+        "in another clone, cd to that"
+    )
+
+
+def _folders() -> list[Path]:
     here = Path.cwd()
-    folders = [here, *here.parents, Path(__file__).resolve().parents[2]]
-    return next((folder / EMBEDDED_SHELL for folder in folders if (folder / EMBEDDED_SHELL).exists()), None)
+    return [here, *here.parents, Path(__file__).resolve().parents[2]]
 
 
 _OPTIONS = (

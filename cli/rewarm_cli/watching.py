@@ -53,7 +53,7 @@ def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> It
         seconds = LIVE_POLL_SECONDS if live and reading else LONG_POLL_SECONDS
         query = "" if version is None else "?" + urlencode({"wait": seconds, "version": version})
         asked_at = time.monotonic()
-        record = _asked(api, path_of(restore_id) + query, give_up_at=answered_at + OUTAGE_SECONDS)
+        record = asked(api, path_of(restore_id) + query, give_up_at=answered_at + OUTAGE_SECONDS)
         if record is not None:
             answered_at = time.monotonic()
             yield record
@@ -65,7 +65,7 @@ def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> It
         time.sleep(max(0.0, LEAST_PAUSE_SECONDS - (time.monotonic() - asked_at)))
 
 
-def _asked(api: Api, path: str, *, give_up_at: float) -> Json | None:
+def asked(api: Api, path: str, *, give_up_at: float) -> Json | None:
     """The answer; None if the API is out of reach for a moment, so that watching continues."""
     from rewarm_cli.api import ApiRefusedError
 

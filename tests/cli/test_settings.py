@@ -9,6 +9,8 @@ import sys
 
 import boto3
 import pytest
+from botocore.exceptions import EndpointConnectionError
+from botocore.httpsession import URLLib3Session
 from moto import mock_aws
 
 from rewarm_cli import settings
@@ -70,6 +72,18 @@ class TestWhereOptionsStand:
 
 
 class TestStack:
+    def test_a_region_without_cloudformation_is_said_to_be_none(self, account):
+        def unreachable(_self, _request):
+            raise EndpointConnectionError(endpoint_url="https://cloudformation.eu-mars-1.amazonaws.com/")
+
+        account.setenv("AWS_MAX_ATTEMPTS", "1")
+        account.setattr(URLLib3Session, "send", unreachable)
+        with pytest.raises(StackUnreachableError, match="in eu-mars-1: a Region such as eu-central-1"):
+            api_of("rewarm", None, "eu-mars-1", "night")
+        account.setenv("AWS_REGION", "eu mars")
+        with pytest.raises(StackUnreachableError, match="the Region is 'eu mars'; a Region such as"):
+            api_of("rewarm", URL, None, "night")
+
     def test_a_profile_s_credentials_and_region(self, account):
         api = api_of("rewarm", f"{URL}/", None, "night")
         assert (api.access_key_id, api.session_token, api.region, api.url) == (
@@ -91,7 +105,9 @@ class TestStack:
             assert api_of("night", None, "eu-central-1").url == URL
             with pytest.raises(StackUnreachableError, match="has no output ApiUrl; is it Rewarm's"):
                 api_of("other", None, "eu-central-1")
-            with pytest.raises(StackUnreachableError, match="the stack gone cannot be read in eu-central-1"):
+            with pytest.raises(
+                StackUnreachableError, match="there is no stack gone in eu-central-1: deploy it"
+            ):
                 api_of("gone", None, "eu-central-1")
 
     @pytest.mark.parametrize(
@@ -160,6 +176,11 @@ class TestLocal:
         monkeypatch.setattr(settings, "EMBEDDED_SHELL", tmp_path / "none")
         assert run(["list", "--local"]) == FAILED
         assert "make run ARGS=--keep-running" in capsys.readouterr().err
+
+    def test_outside_a_clone_it_says_to_go_to_one(self, monkeypatch, tmp_path, capsys):
+        monkeypatch.setattr(settings, "_folders", lambda: [tmp_path])
+        assert run(["list", "--local"]) == FAILED
+        assert "this folder is in no clone of Rewarm; cd to the clone" in capsys.readouterr().err
 
 
 def test_an_unknown_command_is_a_wrong_argument(capsys):

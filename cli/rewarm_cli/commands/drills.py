@@ -9,8 +9,9 @@ from urllib.parse import quote
 import click
 
 from rewarm_cli import words
-from rewarm_cli.commands.restores import open_page, start, takes_end
-from rewarm_cli.inputs import Minutes
+from rewarm_cli.commands.restores import open_page, start
+from rewarm_cli.commands.showing import takes_end
+from rewarm_cli.inputs import Known, Minutes
 from rewarm_cli.problems import NOT_FOUND, NOT_READY, CommandFailedError
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
@@ -29,7 +30,7 @@ def drill() -> None:
         "rewarm drill start rewarm-orders-database --instance i-… --recovery-time 60 --recovery-point 1d",
     ),
 )
-@click.argument("alarm_name", metavar="RUNBOOK")
+@click.argument("alarm_name", type=Known("runbooks"), metavar="RUNBOOK")
 @click.option("--instance", metavar="I", help="Onto this instance, which has the tag rewarm:drills.")
 @click.option("--zone", metavar="Z", help="Only into this Availability Zone.")
 @click.option("--recovery-time", type=Minutes(), metavar="TIME", help="Objective: at full speed within this.")
@@ -67,7 +68,7 @@ def _insist_on_objectives(settings: Settings, alarm_name: str, restore_id: str) 
 
 
 @drill.command("list", epilog=examples("rewarm drill list rewarm-orders-database"))
-@click.argument("alarm_name", metavar="RUNBOOK")
+@click.argument("alarm_name", type=Known("runbooks"), metavar="RUNBOOK")
 @takes_settings
 def list_drills(settings: Settings, alarm_name: str) -> None:
     """List the latest drills of a runbook, with recovery time and recovery point against their objectives."""
@@ -82,7 +83,7 @@ def list_drills(settings: Settings, alarm_name: str) -> None:
 
 
 @drill.command("report", epilog=examples("rewarm drill report rewarm-orders-database --save drill.html"))
-@click.argument("alarm_name", metavar="RUNBOOK")
+@click.argument("alarm_name", type=Known("runbooks"), metavar="RUNBOOK")
 @click.option("--url", is_flag=True, help="Print the link; open nothing.")
 @click.option(
     "--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html", help="Keep the page."

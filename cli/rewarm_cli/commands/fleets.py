@@ -10,9 +10,10 @@ from urllib.parse import quote
 import click
 
 from rewarm_cli import words
-from rewarm_cli.commands.restores import opened, pages
-from rewarm_cli.inputs import Key, OneOf, Whole
-from rewarm_cli.problems import NOT_FOUND, NOT_READY, CommandFailedError
+from rewarm_cli.commands.restores import opened
+from rewarm_cli.commands.showing import asked_to_cancel, pages, takes_end, takes_wait
+from rewarm_cli.inputs import Key, Known, OneOf, Whole
+from rewarm_cli.problems import NOT_FOUND, NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
 from rewarm_cli.requests import read
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 STATUSES = ("accepted", "awaiting-approval", "restoring", "ready", "incomplete", "failed", "cancelled")
-RUNNING = frozenset(STATUSES[:3])
+RUNNING = STATUSES[:3]
 LOOK_SECONDS = 15.0
 """Seconds between two calls for a fleet that the user waits for."""
 
@@ -43,7 +44,7 @@ def _path(fleet_id: str, more: str = "") -> str:
 @click.option(
     "-f", "--file", required=True, metavar="FILE", help="The request as YAML or JSON; - is standard input."
 )
-@click.option("--wait", is_flag=True, help="Wait until the fleet has ended.")
+@takes_end
 @click.option(
     "--idempotency-key",
     type=Key(),
@@ -51,11 +52,19 @@ def _path(fleet_id: str, more: str = "") -> str:
     help="The same key starts the same fleet only once in 24 hours.",
 )
 @takes_settings
-def start_fleet(settings: Settings, *, file: str, wait: bool, idempotency_key: str | None) -> None:
+def start_fleet(
+    settings: Settings,
+    *,
+    file: str,
+    idempotency_key: str | None,
+    watch: bool,
+    wait: bool,
+    timeout: int | None,
+) -> None:
     """Start a fleet from a file. Volumes to one instance become one restore."""
-    api = settings.api()
-    headers = {"Idempotency-Key": idempotency_key or f"rewarm-{uuid.uuid4()}"}
-    _begun(settings, api, api.insist(202, "POST", "/fleets", read(file), headers), wait=wait)
+    api, headers = settings.api(), {"Idempotency-Key": idempotency_key or f"rewarm-{uuid.uuid4()}"}
+    begun = api.insist(202, "POST", "/fleets", read(file), headers)
+    _begun(settings, api, begun, watch=watch, wait=wait, minutes=timeout)
 
 
 @fleet.command(
@@ -79,46 +88,108 @@ def plan_fleet(settings: Settings, *, file: str) -> None:
 
 
 @fleet.command("redrive")
-@click.argument("fleet_id", metavar="FLEET")
-@click.option("--wait", is_flag=True, help="Wait until the fleet has ended.")
+@click.argument("fleet_id", type=Known("fleets"), metavar="FLEET")
+@takes_end
 @takes_settings
-def redrive_fleet(settings: Settings, fleet_id: str, *, wait: bool) -> None:
+def redrive_fleet(settings: Settings, fleet_id: str, *, watch: bool, wait: bool, timeout: int | None) -> None:
     """Restore again what is not ready in a fleet that has ended, and nothing else."""
     api = settings.api()
-    _begun(settings, api, api.expect(202, "POST", _path(fleet_id, "/redrive")), wait=wait)
+    begun = api.expect(202, "POST", _path(fleet_id, "/redrive"))
+    _begun(settings, api, begun, watch=watch, wait=wait, minutes=timeout)
 
 
-def _begun(settings: Settings, api: Api, begun: Json, *, wait: bool) -> None:
+def _begun(
+    settings: Settings, api: Api, begun: Json, *, watch: bool, wait: bool, minutes: int | None
+) -> None:
     fleet_id = begun["fleetId"]
-    if wait:
-        _shown(settings, _ended(api, fleet_id))
+    if watch or wait:
+        click.echo(f"{fleet_id} was accepted", err=not settings.for_people)
+        show_fleet(settings, api, fleet_id, watch=watch, wait=wait, minutes=minutes)
     elif settings.for_people:
         click.echo(f"{fleet_id} was accepted")
-        click.echo(f"Look at it: {words.command('fleet', 'status', fleet_id)}")
+        click.echo(f"Watch it: {words.command('fleet', 'status', fleet_id, '--watch')}")
         click.echo(f"Cancel it: {words.command('fleet', 'cancel', fleet_id)}")
     else:
         settings.emit(begun)
 
 
 @fleet.command("status")
-@click.argument("fleet_id", metavar="FLEET")
-@click.option("--wait", is_flag=True, help="Wait until the fleet has ended.")
+@click.argument("fleet_id", type=Known("fleets"), metavar="FLEET")
+@takes_end
 @takes_settings
-def fleet_status(settings: Settings, fleet_id: str, *, wait: bool) -> None:
+def fleet_status(settings: Settings, fleet_id: str, *, watch: bool, wait: bool, timeout: int | None) -> None:
     """Show how far a fleet is: volumes by state, the slowest restores, what failed and why."""
-    api = settings.api()
-    if wait:
-        _shown(settings, _ended(api, fleet_id))
+    show_fleet(settings, settings.api(), fleet_id, watch=watch, wait=wait, minutes=timeout)
+
+
+def show_fleet(
+    settings: Settings, api: Api, fleet_id: str, *, watch: bool, wait: bool, minutes: int | None
+) -> None:
+    """Show the fleet, now or when it has ended."""
+    if watch or wait:
+        _shown(settings, _ended(settings, api, fleet_id, watch=watch, minutes=minutes))
     else:
         _shown(settings, api.insist(200, "GET", _path(fleet_id)), good=True)
 
 
-def _ended(api: Api, fleet_id: str) -> Json:
-    while True:
-        record = api.insist(200, "GET", _path(fleet_id))
-        if record["status"] not in RUNNING:
-            return record
-        time.sleep(LOOK_SECONDS)
+def _ended(settings: Settings, api: Api, fleet_id: str, *, watch: bool, minutes: int | None) -> Json:
+    """The fleet's record when it has ended; Ctrl-C ends only the looking."""
+    from rewarm_cli.watching import OUTAGE_SECONDS, asked
+
+    until = None if minutes is None else time.monotonic() + 60 * minutes
+    news, answered_at = _News(to_stderr=not settings.for_people), time.monotonic()
+    try:
+        while True:
+            record = asked(api, _path(fleet_id), give_up_at=answered_at + OUTAGE_SECONDS)
+            if record is not None:
+                answered_at = time.monotonic()
+                if watch:
+                    news.show(record)
+                if record["status"] not in RUNNING:
+                    return record
+            if until is not None and time.monotonic() >= until:
+                raise CommandFailedError(
+                    f"{fleet_id} still runs after {words.count(minutes or 0, 'minute')}; it continues. "
+                    f"`{words.command('fleet', 'status', fleet_id, '--watch')}` looks again.",
+                    STILL_RUNNING,
+                )
+            time.sleep(LOOK_SECONDS)
+    except KeyboardInterrupt:
+        click.echo(
+            f"Stopped looking. The fleet continues.\n"
+            f"  Look again: {words.command('fleet', 'status', fleet_id, '--watch')}\n"
+            f"  Cancel it:  {words.command('fleet', 'cancel', fleet_id)}",
+            err=True,
+        )
+        raise click.exceptions.Exit(STOPPED) from None
+
+
+class _News:
+    """What is new of a fleet, a line each: its events, and how many volumes are in which state."""
+
+    def __init__(self, *, to_stderr: bool) -> None:
+        self._to_stderr = to_stderr
+        self._events = 0
+        self._state = ""
+
+    def show(self, record: Json) -> None:
+        """Print it."""
+        events = record.get("events") or []
+        for event in events[self._events :]:
+            title = event.get("title") or event["event"]
+            click.echo(f"{words.clock(event['at'], seconds=True)}  {title}", err=self._to_stderr)
+        self._events = len(events)
+        counts = (record.get("progress") or {}).get("counts") or {}
+        shown = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+        state = f"{record['status']}: {shown}" if shown else record["status"]
+        if state != self._state:
+            click.echo(state, err=self._to_stderr)
+        self._state = state
+
+
+def is_fleet(restore_id: str) -> bool:
+    """Whether the id is of a fleet (domain/fleets.py)."""
+    return restore_id.startswith("fleet-")
 
 
 def _shown(settings: Settings, record: Json, *, good: bool = False) -> None:
@@ -140,7 +211,7 @@ def _shown(settings: Settings, record: Json, *, good: bool = False) -> None:
 @takes_settings
 def list_fleets(settings: Settings, *, limit: int, status: str | None) -> None:
     """List fleets, the newest first."""
-    found = pages(settings.api(), "/fleets", "fleets", limit, {"status": status})
+    found = pages(settings.api(), "/fleets", "fleets", {"status": status}, limit)
     if not settings.for_people:
         settings.emit({"fleets": found})
         return
@@ -151,15 +222,23 @@ def list_fleets(settings: Settings, *, limit: int, status: str | None) -> None:
 
 
 @fleet.command("cancel")
-@click.argument("fleet_id", metavar="FLEET")
-@click.option("--wait", is_flag=True, help="Wait until the fleet has ended.")
+@click.argument("fleet_id", type=Known("fleets"), metavar="FLEET")
+@takes_wait
 @takes_settings
-def cancel_fleet(settings: Settings, fleet_id: str, *, wait: bool) -> None:
+def cancel_fleet(settings: Settings, fleet_id: str, **options: Any) -> None:
     """Cancel a fleet. Volumes at full speed are kept, and so are those that were announced as usable."""
+    cancel_known_fleet(settings, fleet_id, **options)
+
+
+def cancel_known_fleet(settings: Settings, fleet_id: str, *, wait: bool, timeout: int | None) -> None:
+    """Cancel the fleet, and wait for its end if that is asked for."""
     api = settings.api()
+    before = api.insist(200, "GET", _path(fleet_id))
     answer = api.insist(202, "DELETE", _path(fleet_id))
     if wait:
-        _shown(settings, _ended(api, fleet_id), good=True)
+        _shown(settings, _ended(settings, api, fleet_id, watch=False, minutes=timeout), good=True)
+    elif settings.for_people and (asked := asked_to_cancel(before)):
+        click.echo(asked)
     elif settings.for_people:
         click.echo(f"{fleet_id} ends as cancelled; what its restores have made is cleaned up")
     else:
@@ -167,11 +246,16 @@ def cancel_fleet(settings: Settings, fleet_id: str, *, wait: bool) -> None:
 
 
 @fleet.command("report")
-@click.argument("fleet_id", metavar="FLEET")
+@click.argument("fleet_id", type=Known("fleets"), metavar="FLEET")
 @click.option("--url", is_flag=True, help="Print the link; open nothing.")
 @takes_settings
 def fleet_report(settings: Settings, fleet_id: str, *, url: bool) -> None:
     """Open the page of a fleet that has ended. The link lasts an hour at most."""
+    open_fleet_page(settings, fleet_id, url=url)
+
+
+def open_fleet_page(settings: Settings, fleet_id: str, *, url: bool) -> None:
+    """Open or print the page of a fleet."""
     record = settings.api().insist(200, "GET", _path(fleet_id))
     link = record.get("reportUrl")
     if link is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -12,7 +11,8 @@ from urllib.parse import urlencode
 import click
 
 from rewarm_cli import words
-from rewarm_cli.inputs import Instant, Key, Minutes, NewFile, OneOf, Whole
+from rewarm_cli.commands.showing import asked_to_cancel, takes_end, takes_wait
+from rewarm_cli.inputs import Key, Known, NewFile, OneOf
 from rewarm_cli.problems import NOT_FOUND, STOPPED, CommandFailedError
 from rewarm_cli.requests import put, takes_request
 from rewarm_cli.settings import Settings, examples, takes_settings
@@ -22,31 +22,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-STATUSES = (
-    "accepted", "planning", "planned", "awaiting-approval", "restoring", "initializing", "ready", "failed",
-    "cancelled", "refused", "duplicate", "suppressed",
-)  # fmt: skip
-MOST_ON_A_PAGE = 100
-
-
 PICTURES = ("plan", "what-if", "schedule")
-
-
-def takes_end(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that can wait for a restore's end."""
-    options = (
-        click.option("--watch", is_flag=True, help="Show states and progress until the restore has ended."),
-        click.option("--wait", is_flag=True, help="Wait for the end in silence."),
-        click.option(
-            "--timeout",
-            type=Minutes(),
-            metavar="TIME",
-            help="Wait no longer than this; the restore continues.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @click.command(
@@ -174,68 +150,7 @@ def _followed(
 
 
 @click.command()
-@click.argument("restore_id", metavar="RESTORE")
-@takes_end
-@takes_settings
-def status(settings: Settings, restore_id: str, *, watch: bool, wait: bool, timeout: int | None) -> None:
-    """Show one restore: state, volumes, progress, messages."""
-    from rewarm_cli.watching import end, follow, path_of
-
-    api = settings.api()
-    if watch or wait:
-        end(settings, follow(settings, api, restore_id, watch=watch, minutes=timeout), events=not watch)
-    else:
-        end(settings, api.insist(200, "GET", path_of(restore_id)), good=True)
-
-
-@click.command("list")
-@click.option("--status", type=OneOf(STATUSES), help="Only those with this status.")
-@click.option("--instance", metavar="I", help="Only those onto this instance.")
-@click.option("--alarm", metavar="NAME", help="Only those that this alarm started.")
-@click.option(
-    "--since", type=Instant(), metavar="TIME", help="Only those since then: 12h, 7d, a date or a time."
-)
-@click.option("--until", type=Instant(), metavar="TIME", help="Only those that started before then.")
-@click.option("-L", "--limit", type=Whole(1, 10_000), default=30, show_default=True, help="At most so many.")
-@takes_settings
-def list_restores(
-    settings: Settings, *, limit: int, since: str | None, until: str | None, **filters: Any
-) -> None:
-    """List restores, the newest first."""
-    query = {
-        "status": filters["status"],
-        "instanceId": filters["instance"],
-        "alarmName": filters["alarm"],
-        "since": since,
-        "until": until,
-    }
-    found = pages(settings.api(), "/restores", "restores", limit, query)
-    if not settings.for_people:
-        settings.emit({"restores": found})
-        return
-    from rewarm_cli.output import console
-    from rewarm_cli.views import show_restores
-
-    show_restores(console(), found)
-
-
-def pages(api: Api, path: str, name: str, limit: int, query: Json) -> list[Json]:
-    """The first entries of a list, page by page."""
-    found: list[Json] = []
-    token = None
-    while len(found) < limit:
-        asked = {**query, "limit": min(limit - len(found), MOST_ON_A_PAGE), "nextToken": token}
-        given = urlencode({key: value for key, value in asked.items() if value is not None})
-        answer = api.insist(200, "GET", f"{path}?{given}")
-        found += answer[name]
-        token = answer.get("nextToken")
-        if not token:
-            break
-    return found[:limit]
-
-
-@click.command()
-@click.argument("restore_id", metavar="RESTORE")
+@click.argument("restore_id", type=Known("restores", "fleets"), metavar="RESTORE")
 @click.option("-y", "--yes", is_flag=True, help="Approve without showing the plan and asking.")
 @takes_settings
 def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
@@ -243,12 +158,13 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
 
     If another plan takes its place meanwhile, nothing is approved.
     """
+    from rewarm_cli.commands.fleets import is_fleet
     from rewarm_cli.views import approval_lines, is_awaiting
     from rewarm_cli.watching import path_of
 
     api, path = settings.api(), path_of(restore_id)
-    is_fleet = restore_id.startswith("fleet-")
-    record = api.insist(200, "GET", path.replace("/restores/", "/fleets/") if is_fleet else path)
+    of_fleet = is_fleet(restore_id)
+    record = api.insist(200, "GET", path.replace("/restores/", "/fleets/") if of_fleet else path)
     asked_at = (record.get("approval") or {}).get("askedAt")
     if settings.for_people and is_awaiting(record):
         for line in approval_lines(record):
@@ -259,27 +175,32 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
     answer = api.insist(202, "POST", f"{path}/approve{query}")
     if settings.for_people:
         click.echo(f"{restore_id} is approved, by {answer['approval']['by']}")
-        watch = ["fleet", "status", restore_id] if is_fleet else ["status", restore_id, "--watch"]
-        click.echo(f"Watch it: {words.command(*watch)}")
+        click.echo(f"Watch it: {words.command('status', restore_id, '--watch')}")
     else:
         settings.emit(answer)
 
 
 @click.command()
-@click.argument("restore_id", metavar="RESTORE")
-@click.option("--wait", is_flag=True, help="Wait until it has ended.")
-@click.option("--timeout", type=Minutes(), metavar="TIME", help="Wait no longer than this.")
+@click.argument("restore_id", type=Known("restores", "fleets"), metavar="RESTORE")
+@takes_wait
 @takes_settings
 def cancel(settings: Settings, restore_id: str, *, wait: bool, timeout: int | None) -> None:
-    """Cancel a restore. Volumes that were announced as usable are kept."""
+    """Cancel a restore or fleet. Volumes that were announced as usable are kept."""
+    from rewarm_cli.commands.fleets import cancel_known_fleet, is_fleet
     from rewarm_cli.views import status_of
     from rewarm_cli.watching import end, follow, path_of
 
+    if is_fleet(restore_id):
+        cancel_known_fleet(settings, restore_id, wait=wait, timeout=timeout)
+        return
     api = settings.api()
+    before = api.insist(200, "GET", path_of(restore_id))
     answer = api.insist(202, "DELETE", path_of(restore_id))
     if wait:
         record = follow(settings, api, restore_id, watch=False, minutes=timeout)
         end(settings, record, good=status_of(record) == "cancelled")
+    elif settings.for_people and (asked := asked_to_cancel(before)):
+        click.echo(asked)
     elif settings.for_people:
         click.echo(f"{restore_id} ends as cancelled; it is {status_of(answer)} now")
         click.echo(f"Watch it: {words.command('status', restore_id, '--watch')}")
@@ -288,7 +209,7 @@ def cancel(settings: Settings, restore_id: str, *, wait: bool, timeout: int | No
 
 
 @click.command()
-@click.argument("restore_id", metavar="RESTORE")
+@click.argument("restore_id", type=Known("restores", "fleets"), metavar="RESTORE")
 @click.option("--url", is_flag=True, help="Print the link; open nothing.")
 @click.option(
     "--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE.html", help="Keep the page."
@@ -296,7 +217,12 @@ def cancel(settings: Settings, restore_id: str, *, wait: bool, timeout: int | No
 @takes_settings
 def report(settings: Settings, restore_id: str, *, url: bool, save: Path | None) -> None:
     """Open the page of a restore: progress while it runs, then the report. The link lasts an hour at most."""
-    open_page(settings, restore_id, url=url, save=save)
+    from rewarm_cli.commands.fleets import is_fleet, open_fleet_page
+
+    if is_fleet(restore_id):
+        open_fleet_page(settings, restore_id, url=url)
+    else:
+        open_page(settings, restore_id, url=url, save=save)
 
 
 def open_page(settings: Settings, restore_id: str, *, url: bool, save: Path | None) -> None:

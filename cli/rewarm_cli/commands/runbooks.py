@@ -8,8 +8,8 @@ from urllib.parse import quote
 import click
 
 from rewarm_cli import words
-from rewarm_cli.commands.restores import pages
-from rewarm_cli.inputs import Minutes, Whole
+from rewarm_cli.commands.showing import pages
+from rewarm_cli.inputs import Known, Minutes, Whole
 from rewarm_cli.problems import NOT_READY
 from rewarm_cli.requests import plain, takes_request
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
@@ -33,7 +33,7 @@ def runbook() -> None:
         "rewarm runbook put rewarm-orders-database --volume vol-… --instance i-…",
     ),
 )
-@click.argument("alarm_name", metavar="ALARM")
+@click.argument("alarm_name", type=Known("runbooks"), metavar="ALARM")
 @takes_request
 @takes_settings
 def put_runbook(settings: Settings, alarm_name: str, request: Json) -> None:
@@ -49,7 +49,7 @@ def put_runbook(settings: Settings, alarm_name: str, request: Json) -> None:
 
 
 @runbook.command("get")
-@click.argument("alarm_name", metavar="ALARM")
+@click.argument("alarm_name", type=Known("runbooks"), metavar="ALARM")
 @takes_settings
 def get_runbook(settings: Settings, alarm_name: str) -> None:
     """Show a runbook, as a file that `rewarm runbook put -f` takes."""
@@ -67,7 +67,7 @@ def get_runbook(settings: Settings, alarm_name: str) -> None:
 @takes_settings
 def list_runbooks(settings: Settings, *, limit: int) -> None:
     """List the runbooks."""
-    found = pages(settings.api(), "/runbooks", "runbooks", limit, {})
+    found = pages(settings.api(), "/runbooks", "runbooks", {}, limit)
     if not settings.for_people:
         settings.emit({"runbooks": found})
         return
@@ -78,7 +78,7 @@ def list_runbooks(settings: Settings, *, limit: int) -> None:
 
 
 @runbook.command("delete")
-@click.argument("alarm_name", metavar="ALARM")
+@click.argument("alarm_name", type=Known("runbooks"), metavar="ALARM")
 @takes_settings
 def delete_runbook(settings: Settings, alarm_name: str) -> None:
     """Delete the runbook of an alarm; the alarm then restores nothing."""
@@ -95,7 +95,7 @@ def delete_runbook(settings: Settings, alarm_name: str) -> None:
         "rewarm runbook check rewarm-orders-database", "rewarm runbook check -f docs/runbooks/database.yaml"
     ),
 )
-@click.argument("alarm_name", metavar="[ALARM]", required=False)
+@click.argument("alarm_name", type=Known("runbooks"), metavar="[ALARM]", required=False)
 @takes_request
 @takes_settings
 def check_runbook(settings: Settings, alarm_name: str | None, request: Json) -> None:
@@ -119,7 +119,7 @@ def check_runbook(settings: Settings, alarm_name: str | None, request: Json) -> 
 
 
 @runbook.command("test")
-@click.argument("alarm_name", metavar="ALARM")
+@click.argument("alarm_name", type=Known("runbooks"), metavar="ALARM")
 @click.option("--timeout", type=Minutes(), metavar="TIME", help="Wait no longer than this.")
 @takes_settings
 def test_runbook(settings: Settings, alarm_name: str, *, timeout: int | None) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import click
 
 from rewarm_cli import words
+from rewarm_cli.inputs import Known
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 Json = dict[str, Any]
@@ -58,7 +59,7 @@ def _blocks(log: Json) -> str:
 @undo_log.command(
     "delete", epilog=examples("rewarm undo-log delete restore-…", "rewarm undo-log delete restore-… --yes")
 )
-@click.argument("restore_id", metavar="RESTORE")
+@click.argument("restore_id", type=Known("restores"), metavar="RESTORE")
 @click.option("-y", "--yes", is_flag=True, help="Delete without asking. Needed without a terminal.")
 @takes_settings
 def delete_undo_log(settings: Settings, restore_id: str, *, yes: bool) -> None:

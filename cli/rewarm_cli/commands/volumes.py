@@ -10,7 +10,7 @@ from urllib.parse import quote
 import click
 
 from rewarm_cli import words
-from rewarm_cli.inputs import OneOf, Whole
+from rewarm_cli.inputs import Known, OneOf, Whole
 from rewarm_cli.problems import FAILED, STOPPED
 from rewarm_cli.settings import Commands, Settings, takes_settings
 
@@ -34,7 +34,7 @@ def volume() -> None:
 
 
 @volume.command("get")
-@click.argument("volume_id", metavar="VOLUME")
+@click.argument("volume_id", type=Known(), metavar="VOLUME")
 @takes_settings
 def get_volume(settings: Settings, volume_id: str) -> None:
     """Show the settings, the latest change, and when the next one is possible."""
@@ -42,7 +42,7 @@ def get_volume(settings: Settings, volume_id: str) -> None:
 
 
 @volume.command("set")
-@click.argument("volume_id", metavar="VOLUME")
+@click.argument("volume_id", type=Known(), metavar="VOLUME")
 @click.option("--type", "volume_type", type=OneOf(TYPES), help="What is left out stays.")
 @click.option("--iops", type=Whole(1, 1_000_000), help="I/O operations a second.")
 @click.option("--throughput", type=Whole(1, 1_000_000), metavar="MIB_S", help="MiB/s.")

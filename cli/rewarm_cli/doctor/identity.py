@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from rewarm_cli import __version__, words
+from rewarm_cli.account import DEPLOY
 from rewarm_cli.doctor.account import Account, NoAnswerError
 from rewarm_cli.doctor.findings import Finding, ok, problem, unknown, warning
-from rewarm_cli.problems import FORBIDDEN_HINT
+from rewarm_cli.problems import WAYS_IN
 
 Json = dict[str, Any]
 
 NAMES_OF_REWARM = {"ApiUrl", "ArtifactsBucket", "RestoresTable"}
-DEPLOY = "deploy it with make deploy, or name it with --stack and --region"
 DONE = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 DONE_BEFORE = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 """The last change failed, and the stack is as it was."""
@@ -101,7 +101,9 @@ def api(account: Account) -> Iterator[Finding]:
         yield ok("API", f"{url} answers these credentials")
         return
     said = answer.body.get("detail") or answer.body.get("message") or "no reason"
-    todo = FORBIDDEN_HINT if answer.status in {401, 403} else "see the log group of the stack's functions"
+    todo = "see the log group of the stack's functions"
+    if answer.status in {401, 403}:
+        todo = WAYS_IN.get(answer.body.get("error"), todo)
     yield problem("API", f"{url} answers {answer.status}: {said}", todo)
 
 

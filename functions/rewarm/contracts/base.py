@@ -114,14 +114,21 @@ MAX_SHOWN_ERRORS = 5
 """In the sentence for people."""
 MOST_FAULTS = 100
 """In the list for programs: a request may have any number, and an answer of Lambda has 6 MB at most."""
-EXAMPLES = {
-    "snapshotId": "snap-0123456789abcdef0",
-    "volumeId": "vol-0123456789abcdef0",
-    "instanceId": "i-0123456789abcdef0",
-    "imageId": "ami-0123456789abcdef0",
-    "availabilityZone": "ap-northeast-1a",
-    "undoOf": "restore-0123456789abcdef",
+FORMS = {
+    "snapshotId": "an id such as snap-0123456789abcdef0",
+    "volumeId": "an id such as vol-0123456789abcdef0",
+    "instanceId": "an id such as i-0123456789abcdef0",
+    "imageId": "an id such as ami-0123456789abcdef0",
+    "undoOf": "an id such as restore-0123456789abcdef",
+    "availabilityZone": "an Availability Zone such as ap-northeast-1a",
+    "region": "a Region such as eu-central-1",
+    "ownerId": "an account's id of 12 digits",
+    "mountPath": "a drive letter such as E: or a folder such as E:\\data",
+    "mount": "a folder such as /data, of letters, digits and . _ - /",
+    "file": "a path such as D:\\data\\file.bak",
+    "toFolder": "a path such as E:\\data",
 }
+"""Field -> its form in words, where the contract has a regular expression."""
 LIMITS = {
     "greater_than_equal": "at least {ge}",
     "greater_than": "more than {gt}",
@@ -229,8 +236,8 @@ def _allowed(error: ErrorDetails) -> str:
     context: dict[str, Any] = error.get("ctx") or {}
     kind = error["type"]
     if kind == "string_pattern_mismatch":
-        name = str(next((part for part in reversed(error["loc"]) if part in EXAMPLES), ""))
-        return f"an id such as {EXAMPLES[name]}" if name else str(context["pattern"])
+        forms = (FORMS[str(part)] for part in reversed(error["loc"]) if part in FORMS)
+        return next(forms, str(context["pattern"]))
     if kind in {"literal_error", "enum"}:
         return str(context["expected"])
     if kind in LIMITS:

@@ -289,7 +289,7 @@ def test_programs_that_listen_are_counted(account, examined):
 
 @pytest.mark.parametrize(("status", "words"), [(403, "execute-api:Invoke"), (500, "log group")])
 def test_an_api_that_refuses(status, words, stack, examined):
-    stack.answers["GET", "/restores"] = status, {"detail": "not for you"}
+    stack.answers["GET", "/restores"] = status, {"error": "ACCESS_DENIED", "detail": "not for you"}
     (finding,) = examined().of["API"]
     assert (finding["status"], words in finding["todo"]) == ("problem", True)
     assert "not for you" in finding["found"]

@@ -114,6 +114,6 @@ def test_a_fleet_that_waits_is_approved_as_a_restore_is(rewarm, stack, file):
     said = rewarm("approve", "fleet-1").out
     assert "3 volumes: 3 x provisioned-rate." in said
     assert "then the fleet fails, and nothing was made" in said
-    assert "rewarm fleet status fleet-1" in said
+    assert "rewarm status fleet-1 --watch" in said
     assert stack.calls[-1].query["askedAt"] == "2026-11-22T10:00:00Z"
     assert "Planned: $3.20, at full speed by" in rewarm("fleet", "status", "fleet-1").out

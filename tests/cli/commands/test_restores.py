@@ -229,7 +229,7 @@ class TestRefusals:
         assert shown.status == REFUSED
         assert shown.out == ""
         assert shown.err.splitlines() == [
-            "Error: POST /restores answered 400 InvalidRequestError",
+            "Error: the request is wrong (InvalidRequestError)",
             "  source.volumeId: found vol-x; allowed is an id such as vol-0123",
             "  objective.maxCostUsd: found -1; allowed is 0 or more",
             "  target: it is missing",
@@ -549,7 +549,7 @@ class TestApprove:
         stack.before = refuse
         shown = rewarm("approve", "restore-1")
         assert (shown.status, shown.out) == (REFUSED, "")
-        assert shown.err.startswith("Error: POST /restores/restore-1/approve answered 409 ")
+        assert shown.err == "Error: it is failed (RestoreEndedError)\n"
 
     def test_what_it_says_to_type_names_the_same_stack(self, rewarm, stack):
         stack.put(restored(**self.WAITS))

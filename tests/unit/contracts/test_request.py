@@ -126,6 +126,8 @@ class TestRefused:
                 "found both",
             ),
             ({"target": {"availabilityZone": "Tokyo"}}, "target.availabilityZone", "such as ap-northeast-1a"),
+            ({"source": {"region": "mars-1"}}, "source.region", "allowed is a Region such as eu-central-1"),
+            ({"source": {"ownerId": "me"}}, "source.ownerId", "allowed is an account's id of 12 digits"),
             (
                 {"target": {"availabilityZone": "us-east-1a", "device": "/dev/sdf"}},
                 "target.device",

@@ -129,7 +129,7 @@ def redrive_fleet(fleet_id: str, *, by: Caller, now: datetime, ports: FleetPorts
     record = _record(fleet_id, ports.table)
     run = int(record.get("run") or 1)
     if status_of_fleet(record["status"]) in FLEETS_RUNNING:
-        raise FleetBusyError(f"{fleet_id} still runs; DELETE /fleets/{fleet_id} stops it")
+        raise FleetBusyError(f"{fleet_id} still runs; `rewarm fleet cancel {fleet_id}` ends it")
     if status_of_fleet(record["status"]) == FleetStatus.READY:
         raise RestoreEndedError(f"{fleet_id} is ready: all of its volumes are at full speed")
     _, volumes = kept_volumes(fleet_id, ports.artifacts)
