@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -164,12 +165,14 @@ class Known(Input):
         from click.shell_completion import CompletionItem
 
         from rewarm_cli.api import ApiRefusedError
-        from rewarm_cli.settings import Settings
+        from rewarm_cli.settings import Settings, enter_embedded_aws
 
         given = {name: ctx.params.get(name) for name in words.WHERE}
         settings = Settings(**{name: value for name, value in given.items() if value is not None})
         found: list[CompletionItem] = []
         with suppress(click.ClickException, ApiRefusedError, OSError):
+            if ctx.meta.get(words.LOCAL) and not os.environ.get(words.LOCAL):
+                enter_embedded_aws([])  # which completes the same words
             api = replace(settings.api(), timeout_seconds=COMPLETION_SECONDS)
             for listed in self._lists:
                 answer = api.expect(200, "GET", f"/{listed}?limit=100")

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -146,8 +146,14 @@ def _explained(error: Exception, settings: Settings) -> Exception:
 
 def _enter_embedded_aws(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
     """Run the same command again where AWS's names lead to the embedded AWS."""
-    if not value or context.resilient_parsing:
-        return
+    if value and context.resilient_parsing:
+        context.meta[words.LOCAL] = True
+    elif value:
+        enter_embedded_aws([typed for typed in sys.argv[1:] if typed != "--local"])
+
+
+def enter_embedded_aws(arguments: list[str]) -> NoReturn:
+    """Run `rewarm` with these arguments there, in place of this program."""
     shell = _embedded_shell()
     if shell is None:
         raise CommandFailedError(f"--local: {_why_no_shell()}")
@@ -156,7 +162,6 @@ def _enter_embedded_aws(context: click.Context, _parameter: click.Parameter, val
     for name in NOT_INSIDE:
         os.environ.pop(name, None)
     os.environ[words.LOCAL] = "1"
-    arguments = [typed for typed in sys.argv[1:] if typed != "--local"]
     os.execv(shell, [str(shell), sys.executable, "-m", "rewarm_cli", *arguments])  # noqa: S606
 
 

@@ -12,7 +12,6 @@ import pytest
 
 from rewarm_cli import __version__
 from rewarm_cli.clone.reference import page
-from rewarm_cli.main import SHELLS, run
 from tests.lint.test_imports import imported
 from tests.support.commands.stack_api import Served, StackApi
 from tests.support.tree import BIN, ROOT, files
@@ -60,22 +59,6 @@ def test_a_plan_imports_what_it_needs_only():
         assert modules_after(words, **account) & NEVER == set()
     finally:
         served.close()
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_completion_knows_the_commands(shell, capsys):
-    assert run(["completion", shell]) == 0
-    assert "_REWARM_COMPLETE" in capsys.readouterr().out
-    asked = {"bash": {"COMP_WORDS": "rewarm re", "COMP_CWORD": "1"}}.get(
-        shell, {"COMP_WORDS": "rewarm re", "COMP_CWORD": "1" if shell == "zsh" else "re"}
-    )
-    settings = {"PYTHONPATH": str(ROOT / "cli"), "_REWARM_COMPLETE": f"{shell}_complete", **asked}
-    ended = subprocess.run(
-        [sys.executable, "-m", "rewarm_cli"], env=settings, capture_output=True, text=True, check=False
-    )
-    assert {"restore", "report"} <= {
-        word for line in ended.stdout.splitlines() for word in line.replace(",", " ").split()
-    }
 
 
 def test_the_page_of_the_commands_is_current():
