@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from typing import Any
 
 import pytest
@@ -20,7 +21,13 @@ def account(user: RestoreUser) -> tuple[Clients, Cloud]:
     clients = Clients(**{name: lab.client(name) for name in ("ec2", "ssm", "cloudwatch", "pricing")})
     document = lab.outputs["CalibrationDocumentName"]
     where = Where(user.instance(), "m5.large", user.zone, lab.addresses.region, STACK, document)
-    return clients, Cloud(clients, Clock(lab.clock.now, lab.clock.sleep), where, "calibration-of-a-test")
+    clock, name = Clock(lab.clock.now, lab.clock.sleep), f"calibration-{uuid.uuid4().hex[:16]}"
+
+    def keep(volumes: list[str], snapshots: list[str]) -> None:
+        answer = user.call("PUT", f"/calibrations/{name}", {"volumeIds": volumes, "snapshotIds": snapshots})
+        assert answer.status == 200, answer
+
+    return clients, Cloud(clients, clock, where, name, keep)
 
 
 def sweep(user: RestoreUser) -> Any:
