@@ -2,12 +2,14 @@
  * Processes that have a device open, by what their descriptors lead to, whatever the path was called.
  *
  * Descriptors can be closed while the device stays open: it is mapped, or registered with io_uring. What
- * cannot be seen: a descriptor that is on its way in a socket's message, and what was open between two looks.
+ * cannot be seen: a descriptor that is on its way in a socket's message, a ring that is itself registered and
+ * has no descriptor, and what was open between two looks.
  * What is written to a private mapping never reaches the device, so whoever has one only reads.
  */
 #include "device/openers_linux.h"
 
 #include "device/kernel_files_linux.h"
+#include "system/clock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/** How often a ring is looked at that is busy, and the pause before the next look. */
+#define RING_LOOKS 20u
+#define RING_PAUSE_MS 5u
+
 struct search {
     const struct family *family;
     enum openers_look look;
@@ -24,6 +30,7 @@ struct search {
     unsigned long own;
     struct opener opener; /**< Of the process that is looked at. */
     bool is_opener;
+    bool is_hidden; /**< It has registered a file of which nobody says where it is. */
     char place[64]; /**< Device and inode of the private mapping that was looked at last. */
 };
 
@@ -65,27 +72,108 @@ static bool is_for_writing(const char *descriptor) {
     return (flags & O_ACCMODE) != O_RDONLY;
 }
 
-/** Files that are registered with a ring of io_uring, which may write to them. */
-static void take_ring(const char *descriptor, struct search *search) {
-    char root[KERNEL_PATH_BYTES];
-    char line[KERNEL_PATH_BYTES];
+/** Whether a socket has this name where a kernel names the files of a ring: that of its protocol. */
+static bool is_protocol(const struct search *search, const char *name) {
     char path[KERNEL_PATH_BYTES];
-    FILE *stream = open_facts(descriptor);
+    char line[512];
+    char protocol[64];
+    bool is_one = false;
+    snprintf(path, sizeof path, "%.2000s/proc/net/protocols", search->family->tree->root);
+    FILE *stream = fopen(path, "re");
+    while (stream != NULL && !is_one && fgets(line, sizeof line, stream) != NULL) {
+        is_one = sscanf(line, "%63s", protocol) == 1 && strcmp(protocol, name) == 0;
+    }
+    if (stream != NULL) {
+        fclose(stream);
+    }
+    return is_one;
+}
+
+/** Whether a descriptor beside this one leads to a file of this name; if it is a member, it is found itself.
+ */
+static bool is_open_beside(const char *descriptor, const char *name) {
+    char path[KERNEL_PATH_BYTES];
+    char target[KERNEL_PATH_BYTES];
+    bool is_there = false;
+    snprintf(path, sizeof path, "%.*s", (int)(strrchr(descriptor, '/') - descriptor), descriptor);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry = NULL; folder != NULL && !is_there && (entry = readdir(folder)) != NULL;) {
+        ssize_t length = readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        const char *last = strrchr(target, '/');
+        is_there = last != NULL && strcmp(last + 1, name) == 0;
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return is_there;
+}
+
+/**
+ * One file of a ring. Kernels before 6.13 write just the last part of its path (io_uring/fdinfo.c), which may
+ * be any node's. It counts as a member unless it is seen to be something else.
+ */
+static void take_registered(const char *descriptor, char *name, struct search *search) {
+    char root[KERNEL_PATH_BYTES];
     const char *process_end = strstr(descriptor + strlen(search->family->tree->root) + strlen("/proc/"), "/");
-    snprintf(root, sizeof root, "%.*s/root", (int)(process_end - descriptor), descriptor);
+    const struct member *member = NULL;
+    name += strspn(name, " \t");
+    name[strcspn(name, "\n")] = '\0';
+    if (name[0] == '/') {
+        kernel_decode(name);
+        snprintf(root, sizeof root, "%.*s/root", (int)(process_end - descriptor), descriptor);
+        member = family_at(search->family, root, name);
+    } else if (name[0] != '\0' && name[0] != '[' && strcmp(name, "<none>") != 0 &&
+               strstr(name, ":[") == NULL) {
+        search->is_hidden |= !is_open_beside(descriptor, name) && !is_protocol(search, name);
+    }
+    if (member != NULL) {
+        note(search, member, true);
+    }
+}
+
+/** The files of a ring. Returns whether they could be read: not while its process submits requests. */
+static bool take_ring_once(const char *descriptor, struct search *search) {
+    char line[KERNEL_PATH_BYTES];
+    unsigned count = 0;
+    unsigned listed = 0;
+    bool is_said = false;
+    bool is_file = false;
+    FILE *stream = open_facts(descriptor);
+    bool is_gone = stream == NULL;
     while (stream != NULL && fgets(line, sizeof line, stream) != NULL) {
-        const struct member *member = NULL;
-        if (sscanf(line, " %*u: %4095s", path) == 1 && path[0] == '/') {
-            kernel_decode(path);
-            member = family_at(search->family, root, path);
+        int name = 0;
+        if (sscanf(line, "UserFiles: %u", &count) == 1) {
+            is_said = is_file = true;
+            continue;
         }
-        if (member != NULL) {
-            note(search, member, true);
+        is_file = is_file && sscanf(line, " %*u:%n", &name) == 0 && name > 0;
+        if (is_file) {
+            listed++;
+            take_registered(descriptor, line + name, search);
         }
     }
     if (stream != NULL) {
         fclose(stream);
     }
+    return is_gone || (is_said && (count == 0 || listed > 0));
+}
+
+/** Files that are registered with a ring of io_uring, which may write to them. */
+static void take_ring(const char *descriptor, struct search *search) {
+    char target[64];
+    ssize_t length = readlink(descriptor, target, sizeof target - 1);
+    target[length > 0 ? length : 0] = '\0';
+    if (strcmp(target, "anon_inode:[io_uring]") != 0) {
+        return;
+    }
+    for (unsigned look = 0; look < RING_LOOKS; look++) {
+        if (take_ring_once(descriptor, search)) {
+            return;
+        }
+        clock_pause_ms(RING_PAUSE_MS);
+    }
+    search->is_hidden = true;
 }
 
 /** Whether a descriptor still leads there: what was read of one that is closed may be another one's. */
@@ -202,7 +290,7 @@ static void take_process(const char *path, const char *name, void *context) {
     struct search *search = context;
     char folder[KERNEL_PATH_BYTES];
     search->opener = (struct opener){.id = strtoul(name, NULL, 10)};
-    search->is_opener = false;
+    search->is_opener = search->is_hidden = false;
     if (!kernel_is_number(name) || search->opener.id == search->own ||
         search->found->count == OPENERS_LIMIT) {
         return;
@@ -215,6 +303,9 @@ static void take_process(const char *path, const char *name, void *context) {
         snprintf(folder, sizeof folder, "%.2000s/task", path);
         kernel_for_each(folder, take_thread, search);
         take_mappings(path, search);
+    }
+    if (search->is_hidden && !search->is_opener) {
+        search->is_opener = search->opener.is_writing = true;
     }
     /* One that has ended has nothing open, and cannot be asked whose child it was. */
     if (search->is_opener && !is_child(path, search->own) && access(path, F_OK) == 0) {

@@ -124,6 +124,49 @@ static void a_file_that_is_registered_with_io_uring_is_found(void) {
     expect(NULL, "process 81 (ring), which has /dev/259:1 open for writing");
 }
 
+/** A process of this number that has one ring, of which the kernel says this. */
+static void put_ring(const char *id, const char *facts) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%s/comm", id);
+    put(path, "ring\n");
+    snprintf(path, sizeof path, "/proc/%s/fd/4", id);
+    put_link(path, "anon_inode:[io_uring]");
+    snprintf(path, sizeof path, "/proc/%s/fdinfo/4", id);
+    put(path, facts);
+}
+
+static void where_a_kernel_hides_what_is_registered_it_counts_as_the_device(void) {
+    static const char hidden[] = "process 83 (ring), whose open files cannot be seen";
+    begin();
+    put_ring("83", "UserFiles:\t2\n    0: <none>\n    1: nvme1n1\nUserBufs:\t0\n");
+    expect(NULL, hidden);
+    begin();
+    put_ring("83", "UserFiles:\t1\n    0: another name\nUserBufs:\t0\n");
+    expect(NULL, hidden);
+    /* While a process submits requests, the kernel says how many files a ring has, or nothing. */
+    begin();
+    put_ring("83", "UserFiles:\t1\nUserBufs:\t0\n");
+    expect(NULL, hidden);
+    begin();
+    put_ring("83", "pos:\t0\nflags:\t02000002\n");
+    expect(NULL, hidden);
+}
+
+static void what_is_registered_and_is_seen_to_be_something_else_does_not_count(void) {
+    begin();
+    put("/proc/net/protocols", "protocol  size sockets\nTCPv6 2304 4\nTCP 2112 4\n");
+    put_link("/proc/83/fd/5", "/dev/nvme9n1");
+    put_ring("83", "UserFiles:\t5\n    0: <none>\n    1: nvme9n1\n    2: TCP\n    3: [eventfd]\n    4: \n"
+                   "UserBufs:\t1\n    0: 0x7f4f27a1000/4096\n");
+    expect(NULL, NULL);
+    begin();
+    put_ring("83", "UserFiles:\t5\n    1: /dev/null\n    3: socket:[276]\n    4: anon_inode:[eventfd]\n");
+    expect(NULL, NULL);
+    begin();
+    put_ring("83", "UserFiles:\t0\nUserBufs:\t0\n");
+    expect(NULL, NULL);
+}
+
 static void what_is_mapped_is_found(void) {
     begin();
     put("/proc/82/comm", "maps\n");
@@ -394,6 +437,8 @@ int main(void) {
     RUN(a_descriptor_that_does_not_say_is_a_writer);
     RUN(the_files_of_a_thread_are_looked_at_unless_they_are_its_processs);
     RUN(a_file_that_is_registered_with_io_uring_is_found);
+    RUN(where_a_kernel_hides_what_is_registered_it_counts_as_the_device);
+    RUN(what_is_registered_and_is_seen_to_be_something_else_does_not_count);
     RUN(what_is_mapped_is_found);
     RUN(a_mount_is_found_by_its_number);
     RUN(a_mount_without_a_number_is_found_by_its_source_as_its_process_sees_it);

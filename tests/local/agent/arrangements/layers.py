@@ -11,8 +11,12 @@ from tests.local.agent.arrangements import kernel
 from tests.local.agent.arrangements.bench import MIB, Bench, run
 
 SECTOR = 512
-NO_UDEV = "activation{udev_sync=0 udev_rules=0 verify_udev_operations=0} backup{backup=0 archive=0}"
-LVM = ("--nolocking", "--config", NO_UDEV)
+PLAIN = (
+    "activation{udev_sync=0 udev_rules=0 verify_udev_operations=0} backup{backup=0 archive=0} "
+    "devices{scan_lvs=1}"
+)
+"""No udev, no backups; and a logical volume may be the place of another."""
+LVM = ("--nolocking", "--config", PLAIN)
 
 
 def sectors(device: str) -> int:
