@@ -16,7 +16,7 @@ from local import built
 from rewarm.adapters.table.holds import EXPIRY_SECONDS
 from rewarm.domain import errors
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
-from rewarm.steps.announce.announce import COMPOSERS, TRANSIENT
+from rewarm.steps.announce.announce import COMPOSERS, TRANSIENT, composer
 from tests.contract import repository
 from tests.contract.repository import ROOT, Graph, Json
 from tests.support.wired import steps
@@ -246,13 +246,13 @@ class TestNames:
     def test_each_message_is_made_by_the_function_with_the_name_of_its_state(self) -> None:
         """The sweeper sends progress, and a change of performance fails by its own Announce Failure."""
         found = {
-            (name.lower().replace(" ", "_"), COMPOSERS[state["Arguments"]["Payload"]["event"]].__name__)
+            (name.lower().replace(" ", "_"), composer(state["Arguments"]["Payload"]["event"]).__name__)
             for _, name, state in LAMBDA_TASKS
             if name.startswith("Announce ")
         }
         others = {pair for pair in found if pair[0] != pair[1]}
         assert others == {("announce_failure", "announce_change_failure")}
-        composers = {composer.__name__ for composer in COMPOSERS.values()}
+        composers = {composer(event).__name__ for event in COMPOSERS}
         assert composers - {composer for _, composer in found} == {"announce_fleet_progress"}
 
     def test_a_state_that_runs_a_state_machine_has_the_name_of_its_file(self) -> None:

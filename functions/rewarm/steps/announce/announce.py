@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import timedelta
+from importlib import import_module
 from types import MappingProxyType
+from typing import cast
 
 from pydantic import Field
 
@@ -25,7 +27,7 @@ from rewarm.domain.words.message import Message
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import LinkedPage, Messages, PageLinks
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.announce import ended, fleet, performance, plan, ready, usable
+from rewarm.steps.announce import ended, usable
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.payloads import with_plans
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes
@@ -34,25 +36,26 @@ from rewarm.steps.registration import Metric, state
 Composer = Callable[[AnnounceEvent, KnownRestore], tuple[Message, Change]]
 """From the event and the record to the message and what changes in the record."""
 
-COMPOSERS = MappingProxyType[str, Composer](
+COMPOSERS = MappingProxyType(
     {
-        "plan": plan.announce_plan,
-        "approval": plan.announce_approval,
-        "fallback": plan.announce_fallback,
-        "attached": usable.announce_attached,
-        "available": usable.announce_available,
-        "ready": ready.announce_ready,
-        "confirmed": ready.announce_confirmation,
-        "drill": ended.announce_drill,
-        "unreported": ended.announce_unreported,
-        "failed": ended.announce_failure,
-        "performance-changed": performance.announce_change,
-        "performance-failed": performance.announce_change_failure,
-        "fleet-planned": fleet.announce_fleet_plan,
-        "fleet-progress": fleet.announce_fleet_progress,
-        "fleet-ended": fleet.announce_fleet_end,
+        "plan": "plan.announce_plan",
+        "approval": "plan.announce_approval",
+        "fallback": "plan.announce_fallback",
+        "attached": "usable.announce_attached",
+        "available": "usable.announce_available",
+        "ready": "ready.announce_ready",
+        "confirmed": "ready.announce_confirmation",
+        "drill": "ended.announce_drill",
+        "unreported": "ended.announce_unreported",
+        "failed": "ended.announce_failure",
+        "performance-changed": "performance.announce_change",
+        "performance-failed": "performance.announce_change_failure",
+        "fleet-planned": "fleet.announce_fleet_plan",
+        "fleet-progress": "fleet.announce_fleet_progress",
+        "fleet-ended": "fleet.announce_fleet_end",
     }
 )
+"""Event -> module and function; a cold start imports the module of its own event."""
 OF_ONE_VOLUME = usable.USABLE | {"fallback", "ready"}
 TRANSIENT = (ServiceUnavailableError, ThrottledError)
 """Errors after which `Announce Ready` is retried, so that the record gets its news in the end."""
@@ -114,8 +117,10 @@ def announce(
     if event.event in usable.USABLE:
         usable.note_usable(event, table)
     if event.event == "approval":
-        plan.note_asked(event, table)
-    message = record_news(event, COMPOSERS[event.event], table)
+        from rewarm.steps.announce.plan import note_asked  # noqa: PLC0415 - see COMPOSERS
+
+        note_asked(event, table)
+    message = record_news(event, composer(event.event), table)
     if message is None:
         return AnnounceResult(channels=[], repeated=True)
     asked = {"approval": event.details["question"]} if event.event == "approval" else {}
@@ -125,6 +130,12 @@ def announce(
     if event.event in MUST_ARRIVE:
         _note_sent(event, table)
     return AnnounceResult(channels=channels)
+
+
+def composer(kind: str) -> Composer:
+    """Returns what makes the message of this event."""
+    module, name = COMPOSERS[kind].split(".")
+    return cast("Composer", getattr(import_module(f"rewarm.steps.announce.{module}"), name))
 
 
 def _link(event: AnnounceEvent, links: PageLinks | None) -> JsonObject:

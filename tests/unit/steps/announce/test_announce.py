@@ -88,14 +88,14 @@ def world_without(part: str, error: RestoreError, monkeypatch: pytest.MonkeyPatc
     def refuse(*_arguments: object) -> None:
         raise error
 
-    composers = {
-        kind: lambda event, record, compose=compose: (compose(event, record)[0], refuse)
-        for kind, compose in announcing.COMPOSERS.items()
-    }
+    def composer(kind: str) -> announcing.Composer:
+        return lambda event, record: (compose(kind)(event, record)[0], refuse)
+
+    compose = announcing.composer
     places = {
         "the record": (made.table, "get_volume", refuse),
         "the news": (made.table, "append_volume_event", refuse),
-        "the changes": (announcing, "COMPOSERS", composers),
+        "the changes": (announcing, "composer", composer),
     }
     monkeypatch.setattr(*places[part])
     return made
@@ -145,9 +145,11 @@ def test_what_is_not_tried_again_is_told_at_once(part: str, monkeypatch: pytest.
 def test_what_could_be_read_is_told(
     part: str, known: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    compose = announcing.composer("ready")
+
     def by_record(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
         message = Message("ready", event.restore_id, str(record.volume(0).raw), "text", Severity.INFO)
-        return message, announcing.COMPOSERS["ready"](event, record)[1]
+        return message, compose(event, record)[1]
 
     world = world_without(part, LASTING, monkeypatch)
     if known:
