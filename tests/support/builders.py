@@ -9,8 +9,7 @@ from typing import Any
 
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.results import DispatchWarmerResult
-from rewarm.contracts.values import NewVolume, Plan, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import DispatchWarmerResult, NewVolume, Plan, VolumeAssignment, VolumePlan
 from rewarm.domain.model import GIB, Boost, Caller, Instance, InstanceEbsLimits, Snapshot, Strategy
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.volume.volume_types import VolumeLimits

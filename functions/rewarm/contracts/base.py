@@ -26,6 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from rewarm.domain.errors import InvalidRequestError
+from rewarm.domain.ready.waits import LONGEST_STATUS_WAIT_SECONDS
 from rewarm.domain.units import cut, iso, shown
 
 JsonObject = dict[str, Any]
@@ -90,6 +91,8 @@ class Links(Contract):
     cancel: str
 
 
+WaitSeconds = Annotated[int, Field(ge=1, le=LONGEST_STATUS_WAIT_SECONDS)]
+"""For a Wait state: whole seconds, at least one."""
 MOST_ON_A_PAGE = 100
 
 

@@ -7,18 +7,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent
+from rewarm.contracts.base import Contract, Instant, JsonObject, StepEvent, WaitSeconds
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import (
     AttachVolumeResult,
-    DispatchWarmerResult,
     PollInitializationResult,
     PrepareSnapshotResult,
     VerifyVolumeResult,
-    WaitSeconds,
 )
 from rewarm.contracts.values import (
     Confirmation,
+    DispatchWarmerResult,
     Failure,
     Plan,
     Trigger,

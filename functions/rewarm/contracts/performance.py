@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictInt
 
-from rewarm.contracts.base import Contract, Instant, parsed
+from rewarm.contracts.base import Contract, Instant, WaitSeconds, parsed
 from rewarm.contracts.request import Notify, given
-from rewarm.contracts.results import WaitSeconds
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.volume.volume_types import WantedVolume
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
+from rewarm.contracts.base import Contract, Instant, JsonObject, Usd, WaitSeconds
 from rewarm.contracts.benchmarks import BenchmarkRun, StartedBenchmark
 from rewarm.contracts.values import (
     Confirmation,
@@ -14,21 +14,8 @@ from rewarm.contracts.values import (
     InitializationSignals,
     Measurement,
     PhaseReport,
-    PlanSummary,
-    VolumePlan,
 )
 from rewarm.domain.ready.reads import ExpectedReads
-from rewarm.domain.ready.waits import LONGEST_STATUS_WAIT_SECONDS
-
-WaitSeconds = Annotated[int, Field(ge=1, le=LONGEST_STATUS_WAIT_SECONDS)]
-"""For a Wait state: whole seconds, at least one."""
-
-
-class PlannedVolumes(Contract):
-    """One plan per volume."""
-
-    plans: list[VolumePlan]
-    summary: PlanSummary
 
 
 class PrepareSnapshotResult(Contract):
@@ -56,16 +43,6 @@ class AttachVolumeResult(Contract):
     online_problem: Annotated[
         str | None, Field(description="Why the disk is not online, or not where it was to be.")
     ] = None
-
-
-class DispatchWarmerResult(Contract):
-    """The command that warms the volume up."""
-
-    command_id: str
-    instance_id: str
-    progress_key: str
-    started_at: Instant
-    read_ops_before: float
 
 
 class VerifyVolumeResult(Contract):

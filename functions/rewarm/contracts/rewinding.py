@@ -5,11 +5,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from rewarm.contracts.base import Contract, Instant, StepEvent
+from rewarm.contracts.base import Contract, Instant, StepEvent, WaitSeconds
 from rewarm.contracts.copying import Delta, JoinPartsResult
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult, WaitSeconds
-from rewarm.contracts.values import Failure, Plan, VolumeAssignment
+from rewarm.contracts.results import PollInitializationResult
+from rewarm.contracts.values import DispatchWarmerResult, Failure, Plan, VolumeAssignment
 from rewarm.domain.errors import TargetNotUsableError
 from rewarm.domain.model import Strategy
 

@@ -355,6 +355,13 @@ class PlanSummary(Contract):
     )
 
 
+class PlannedVolumes(Contract):
+    """One plan per volume."""
+
+    plans: list[VolumePlan]
+    summary: PlanSummary
+
+
 class ApprovalQuestion(Contract):
     """What somebody is asked to approve before anything is made."""
 
@@ -473,6 +480,16 @@ class Confirmation(Contract):
     warm_read_ms: Annotated[float, Field(description="A read of a warm volume takes at most so long.")]
     opinion: Opinion | None = Field(default=None, description="Null while CloudWatch is waited for.")
     reason: str = ""
+
+
+class DispatchWarmerResult(Contract):
+    """The command that warms the volume up."""
+
+    command_id: str
+    instance_id: str
+    progress_key: str
+    started_at: Instant
+    read_ops_before: float
 
 
 class InitializationSignals(Contract):

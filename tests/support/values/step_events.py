@@ -21,10 +21,10 @@ from rewarm.contracts.fleets import ReportFleetEvent
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.results import DispatchWarmerResult
 from rewarm.contracts.rewinding import RewindEvent
 from rewarm.contracts.values import (
     ApprovalQuestion,
+    DispatchWarmerResult,
     Failure,
     NewVolume,
     Plan,

@@ -10,13 +10,19 @@ from datetime import datetime
 from rewarm.contracts.base import Contract, Instant
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.results import (
-    DispatchWarmerResult,
     PollInitializationResult,
     PrepareSnapshotResult,
     ReleaseResult,
     VerifyVolumeResult,
 )
-from rewarm.contracts.values import Confirmation, Measurement, Plan, Timeline, VolumeAssignment
+from rewarm.contracts.values import (
+    Confirmation,
+    DispatchWarmerResult,
+    Measurement,
+    Plan,
+    Timeline,
+    VolumeAssignment,
+)
 from rewarm.domain.model import Strategy
 from rewarm.domain.ready.reads import Opinion, p99_limit_ms
 from rewarm.domain.volume.extents import Scope, reported

@@ -16,8 +16,7 @@ from pydantic import Field
 
 from rewarm.contracts.base import Contract, JsonObject, StepEvent
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.results import DispatchWarmerResult
-from rewarm.contracts.values import VolumeAssignment, VolumeFailure
+from rewarm.contracts.values import DispatchWarmerResult, VolumeAssignment, VolumeFailure
 from rewarm.domain.errors import (
     TEMPORARY,
     DeviceInUseError,

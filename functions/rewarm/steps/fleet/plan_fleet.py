@@ -15,8 +15,14 @@ from decimal import ROUND_DOWN, Decimal
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.fleets import FleetPlanResult, FleetRequest, PlannedFleetVolume, UnplannedVolumes
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.results import PlannedVolumes
-from rewarm.contracts.values import FleetShare, PlanSummary, Trigger, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import (
+    FleetShare,
+    PlannedVolumes,
+    PlanSummary,
+    Trigger,
+    VolumeAssignment,
+    VolumePlan,
+)
 from rewarm.domain.errors import InvalidRequestError, NoStrategyFitsError, RestoreError
 from rewarm.domain.fleets import Span, ends_of, ready_from
 from rewarm.domain.model import BLOCK_BYTES, Instance, Snapshot, Strategy, Volume

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rewarm.contracts.base import Contract, Instant, StepEvent
-from rewarm.contracts.results import WaitSeconds
+from rewarm.contracts.base import Contract, Instant, StepEvent, WaitSeconds
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification

@@ -10,12 +10,12 @@ from decimal import Decimal
 from typing import Any
 
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.results import PlannedVolumes
 from rewarm.contracts.values import (
     ApprovalQuestion,
     Candidate,
     FleetShare,
     Plan,
+    PlannedVolumes,
     PlanSummary,
     VolumeAssignment,
     VolumePlan,

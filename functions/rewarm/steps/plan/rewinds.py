@@ -10,8 +10,7 @@ from types import MappingProxyType
 
 from rewarm.contracts.plans import RewindPlan, RewindWay
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.results import PlannedVolumes
-from rewarm.contracts.values import Plan, PlanSummary, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import Plan, PlannedVolumes, PlanSummary, VolumeAssignment, VolumePlan
 from rewarm.domain.blocks.rewind import RewindEstimate, choose, rewind
 from rewarm.domain.blocks.rewind_facts import MOST_REWOUND, WAYS, RewindManner, attached_to
 from rewarm.domain.errors import (

@@ -13,12 +13,11 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.results import ReportResult
 from rewarm.contracts.values import Failure, PlanSummary, Trigger, VolumePlan
 from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.fleets import RestoreStanding
@@ -32,6 +31,9 @@ from rewarm.steps.record.volume import (
     KnownVolume,
     VolumeNotes,
 )
+
+if TYPE_CHECKING:
+    from rewarm.contracts.results import ReportResult
 
 
 class Status(StrEnum):

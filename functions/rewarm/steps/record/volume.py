@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
-from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult
-from rewarm.contracts.values import Plan, VolumeAssignment
+from rewarm.contracts.values import DispatchWarmerResult, Plan, VolumeAssignment
 from rewarm.domain.model import Strategy, Volume
 from rewarm.domain.units import iso
 from rewarm.domain.volume.proof import Creation, proven
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
+
+if TYPE_CHECKING:
+    from rewarm.contracts.results import PollInitializationResult
 
 
 class Item(BaseModel):

@@ -7,13 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.base import Contract, Instant, JsonObject
-from rewarm.contracts.results import (
-    DispatchWarmerResult,
-    PollInitializationResult,
-    PrepareSnapshotResult,
-    VerifyVolumeResult,
-)
-from rewarm.contracts.values import PhaseReport, Plan, Timeline, VolumeAssignment
+from rewarm.contracts.results import PollInitializationResult, PrepareSnapshotResult, VerifyVolumeResult
+from rewarm.contracts.values import DispatchWarmerResult, PhaseReport, Plan, Timeline, VolumeAssignment
 from rewarm.domain.model import BLOCK_BYTES, Strategy
 from rewarm.domain.plan.estimators import fsr_credits_per_hour
 from rewarm.domain.ready import agent_output

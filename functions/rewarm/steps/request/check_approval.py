@@ -6,8 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
-from rewarm.contracts.base import Contract, StepEvent
-from rewarm.contracts.results import WaitSeconds
+from rewarm.contracts.base import Contract, StepEvent, WaitSeconds
 from rewarm.contracts.values import Approval, ApprovalQuestion
 from rewarm.domain.errors import ApprovalTimedOutError
 from rewarm.domain.fleets import is_fleet

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from rewarm.contracts.base import JsonObject
-from rewarm.contracts.results import DispatchWarmerResult
 from rewarm.contracts.rewinding import BlocksWritten, RewindEvent, RewindResult
+from rewarm.contracts.values import DispatchWarmerResult
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentInterruptedError,

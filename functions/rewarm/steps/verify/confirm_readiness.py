@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rewarm.contracts.base import Contract, JsonObject, StepEvent
+from rewarm.contracts.base import Contract, JsonObject, StepEvent, WaitSeconds
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.results import WaitSeconds
 from rewarm.contracts.values import Confirmation
 from rewarm.domain.ready.reads import first_minute_over, judge_reads, p99_limit_ms
 from rewarm.domain.ready.waits import metric_wait_seconds

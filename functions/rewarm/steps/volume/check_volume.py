@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rewarm.contracts.base import Contract, StepEvent
-from rewarm.contracts.results import WaitSeconds
+from rewarm.contracts.base import Contract, StepEvent, WaitSeconds
 from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import VolumeFailedError, VolumeNotFoundError
 from rewarm.domain.units import elapsed_text

@@ -13,8 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rewarm.contracts.base import Contract, Instant, StepEvent
-from rewarm.contracts.results import WaitSeconds
+from rewarm.contracts.base import Contract, Instant, StepEvent, WaitSeconds
 from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import InstanceNotUpError, TargetNotUsableError
 from rewarm.domain.model import Instance

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from rewarm.contracts.base import Contract, StepEvent
-from rewarm.contracts.results import DispatchWarmerResult, WaitSeconds
-from rewarm.contracts.values import VolumeAssignment
+from rewarm.contracts.base import Contract, StepEvent, WaitSeconds
+from rewarm.contracts.values import DispatchWarmerResult, VolumeAssignment
 from rewarm.domain.errors import NotAwaitingApprovalError
 from rewarm.domain.ready.waits import (
     approval_signal,

@@ -14,8 +14,7 @@ from pydantic import Field
 
 from rewarm.contracts.base import StepEvent
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.results import DispatchWarmerResult
-from rewarm.contracts.values import VolumeAssignment
+from rewarm.contracts.values import DispatchWarmerResult, VolumeAssignment
 from rewarm.domain.errors import AgentFailedError
 from rewarm.domain.model import MIB, CommandStatus, Extent
 from rewarm.domain.ready import agent_output

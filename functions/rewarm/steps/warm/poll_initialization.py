@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.events import PollInitializationEvent
-from rewarm.contracts.results import DispatchWarmerResult, PollInitializationResult, VerifyVolumeResult
-from rewarm.contracts.values import InitializationSignals, Measurement
+from rewarm.contracts.results import PollInitializationResult, VerifyVolumeResult
+from rewarm.contracts.values import DispatchWarmerResult, InitializationSignals, Measurement
 from rewarm.domain.errors import (
     AgentFailedError,
     AgentInterruptedError,

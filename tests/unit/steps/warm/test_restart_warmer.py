@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rewarm.contracts.events import PollInitializationEvent
-from rewarm.contracts.results import DispatchWarmerResult
+from rewarm.contracts.values import DispatchWarmerResult
 from rewarm.domain.errors import AgentFailedError, AgentInterruptedError, AgentUnreachableError
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.ready import agent_output
