@@ -371,14 +371,14 @@ def _delete_runbook(alarm_name: str) -> JsonObject:
 
 @app.put("/calibration")
 def _put_calibration() -> JsonObject:
-    from rewarm.steps.record.learned_times import put_calibration
+    from rewarm.steps.record.calibrations import put_calibration
 
     return put_calibration(_body(), _history(), by=caller(app.current_event), now=now()).to_json()
 
 
 @app.get("/calibration")
 def _get_calibration() -> JsonObject:
-    from rewarm.steps.record.learned_times import get_calibration
+    from rewarm.steps.record.calibrations import get_calibration
 
     book = _prices().book(now=now())
     return get_calibration(_history(), book, stack=wiring.settings.stack_name).to_json()
@@ -386,7 +386,7 @@ def _get_calibration() -> JsonObject:
 
 @app.put("/calibrations/<calibration_id>")
 def _put_lease(calibration_id: str) -> JsonObject:
-    from rewarm.steps.record.leases import put_lease
+    from rewarm.steps.record.calibrations import put_lease
 
     by = caller(app.current_event)
     return put_lease(calibration_id, _body(), _history(), by=by, now=now()).to_json()

@@ -19,12 +19,11 @@ from rewarm.ports.executions import RestoreExecutions
 from rewarm.restore_page import drawn
 from rewarm.runtime import filled
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
-from rewarm.steps.clean_up.end_stack import EndOfStack, end_stack
 from rewarm.steps.clean_up.gauges import GaugePorts, KnownExecutions, read_gauges
 from rewarm.steps.clean_up.missing_reports import PagePorts
 from rewarm.steps.clean_up.sweep import restore_of_event, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
-from rewarm.steps.report.metrics import figures
+from rewarm.steps.report.report import figures
 from rewarm.wiring import now
 
 PAUSE_SECONDS = 5
@@ -82,6 +81,8 @@ def _physical_id(event: JsonObject) -> str:
 
 def _end_stack(event: JsonObject, context: LambdaContext) -> JsonObject:
     """Ends the restores only if the stack is deleted: a rolled-back update deletes what it had added, too."""
+    from rewarm.steps.clean_up.end_stack import EndOfStack, end_stack  # noqa: PLC0415 - a stack ends once
+
     if event["RequestType"] != "Delete" or not _INVENTORY.goes_away(event["StackId"]):
         return {"Stopped": 0}
     end = EndOfStack(_EXECUTIONS, seconds_left=lambda: context.get_remaining_time_in_millis() / 1000)

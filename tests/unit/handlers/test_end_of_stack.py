@@ -40,7 +40,7 @@ def cloudformation() -> Iterator[CloudFormation]:
 def handler(fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     module = fresh("sweep")
     monkeypatch.setattr(module, "_INVENTORY", Stack())
-    monkeypatch.setattr(module, "end_stack", lambda ports, end: 2)
+    monkeypatch.setattr("rewarm.steps.clean_up.end_stack.end_stack", lambda ports, end: 2)
     return module
 
 
@@ -93,7 +93,7 @@ def test_what_is_left_is_told(
     def left(ports: object, end: object) -> int:
         raise IncompleteCleanUpError("volume vol-1 (volumes): not allowed " + "é" * 5_000)
 
-    monkeypatch.setattr(handler, "end_stack", left)
+    monkeypatch.setattr("rewarm.steps.clean_up.end_stack.end_stack", left)
     handler.lambda_handler(event("Delete", cloudformation.url), context)
     (answer,) = cloudformation.answers
     assert answer["Status"] == "FAILED"
@@ -118,7 +118,7 @@ def test_what_hangs_is_told_in_time(
         def get_remaining_time_in_millis(self) -> int:
             return int(handler.ANSWER_SECONDS) * 1_000 + 200
 
-    monkeypatch.setattr(handler, "end_stack", lambda ports, end: time.sleep(3_600))
+    monkeypatch.setattr("rewarm.steps.clean_up.end_stack.end_stack", lambda ports, end: time.sleep(3_600))
     handler.lambda_handler(event("Delete", cloudformation.url), Short())
     (answer,) = cloudformation.answers
     assert (answer["Status"], "time was not enough" in answer["Reason"]) == ("FAILED", True)

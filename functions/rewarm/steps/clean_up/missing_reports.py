@@ -23,7 +23,6 @@ from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import Messages, PageLinks
-from rewarm.steps.announce.announce import announce
 from rewarm.steps.record.bucket import plans_key, result_key
 from rewarm.steps.record.payloads import LARGEST_BYTES, read_plan
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
@@ -198,6 +197,8 @@ def send_ready(
     restore_id: str, record: KnownRestore, index: int, *, now: datetime, messages: Messages, pages: PagePorts
 ) -> None:
     """Sends the message and notes that. Raises RestoreError if that failed, and the next sweep retries."""
+    from rewarm.steps.announce.announce import announce  # noqa: PLC0415 - few sweeps send messages
+
     plan = read_plan(restore_id, index, pages.artifacts)
     known = kept_result(restore_id, record, index, pages)
     result = known if known.get("verdict") == "ready" else {}

@@ -20,10 +20,8 @@ from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource, failed_sweep
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import FIRST, LAST, Listed
-from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from rewarm.steps.fleet.progress import account_of, kept_volumes, notify_of, progress
-from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, parsed_time
 from rewarm.steps.warm.wake_up import wake_waiting
 
@@ -105,6 +103,8 @@ def _cancel(restore_ids: tuple[str, ...], by: Caller | None, ports: SweepPorts) 
 
 
 def _end(fleet_id: str, record: JsonObject, ending: ExecutionEnd, began: datetime, ports: SweepPorts) -> None:
+    from rewarm.steps.fleet.report_fleet import ReportFleetPorts, report_fleet  # noqa: PLC0415 - few fleets
+
     failure = None
     if ending.without_account and not record.get("cancelRequested"):
         failure = Failure(error=ending.error or f"Execution{ending.status}", cause=ending.in_words)
@@ -123,6 +123,8 @@ def _end(fleet_id: str, record: JsonObject, ending: ExecutionEnd, began: datetim
 
 
 def _announce(fleet_id: str, event: str, details: JsonObject, ports: SweepPorts) -> None:
+    from rewarm.steps.announce.announce import announce  # noqa: PLC0415 - few sweeps send messages
+
     notify = notify_of(fleet_id, ports.pages.artifacts).to_json()
     announce(
         AnnounceEvent.model_validate(

@@ -25,7 +25,6 @@ from rewarm.ports.executions import FleetExecutions, RestoreExecutions, Tasks, W
 from rewarm.ports.messages import Messages
 from rewarm.ports.restores import Holds
 from rewarm.ports.snapshots import TaggedSnapshots
-from rewarm.steps.announce.announce import announce
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
 from rewarm.steps.clean_up.clean_up_account import Remains
 from rewarm.steps.clean_up.missing_reports import (
@@ -256,6 +255,8 @@ def _send(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled
 
     False if another sweeper is sending it: that may still fail, so sweeps must find the restore again.
     """
+    from rewarm.steps.announce.announce import announce  # noqa: PLC0415 - few sweeps send messages
+
     restore = RestoreNotes(ports.table, restore_id)
     record = restore.read_whole()
     if record.message_sent_at is not None:

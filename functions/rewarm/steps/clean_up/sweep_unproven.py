@@ -32,7 +32,7 @@ from rewarm.domain.volume.proof import (
 from rewarm.domain.volume.replacing import REPLACED_FROM_TAG, REPLACED_TAG, living, place_of
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
-from rewarm.steps.record.leases import known_leases
+from rewarm.steps.record.calibrations import known_leases
 from rewarm.steps.record.restore import KnownRestore
 from rewarm.steps.record.volume import CleanedUp, VolumeNotes
 from rewarm.steps.volume.extras import own

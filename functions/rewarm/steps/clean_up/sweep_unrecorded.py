@@ -25,7 +25,7 @@ from rewarm.domain.volume.leftovers import (
 )
 from rewarm.ports import JsonObject
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
-from rewarm.steps.record.leases import covers, known_leases
+from rewarm.steps.record.calibrations import covers, known_leases
 from rewarm.steps.record.volume import VolumeNotes
 
 CALIBRATIONS = "calibrations"

@@ -35,8 +35,8 @@ from rewarm.steps.fleet.fleet_sources import FleetSourcePorts, resolve_fleet
 from rewarm.steps.fleet.requests import FleetRestore, parse_fleet_request, restores_of, source_of
 from rewarm.steps.plan.plan_notes import few_notes
 from rewarm.steps.plan.planning import Case, PlanningPorts, gather, plan_briefly
-from rewarm.steps.select.admission import calls_of_restore, turns_of_fleet
 from rewarm.steps.select.selection import known_volumes, with_agent
+from rewarm.steps.select.turns import calls_of_restore, turns_of_fleet
 
 MOST_PLANNED_AT_ONCE = 1_000
 """The most volumes that POST /fleets/plans can plan within API Gateway's 29 seconds."""

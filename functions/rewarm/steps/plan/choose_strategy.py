@@ -23,7 +23,7 @@ from rewarm.steps.plan.rewind_cases import RewindFactsPorts
 from rewarm.steps.plan.rewinds import plan_rewinds
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.registration import state
-from rewarm.steps.select.admission import turn_notes, turn_of_volumes
+from rewarm.steps.select.turns import turn_notes, turn_of_volumes
 
 
 class ChooseStrategyEvent(StepEvent):

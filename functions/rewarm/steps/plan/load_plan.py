@@ -9,7 +9,7 @@ from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.payloads import read_plan
 from rewarm.steps.registration import state
-from rewarm.steps.select.admission import seconds_until
+from rewarm.steps.select.turns import seconds_until
 
 
 class LoadPlanEvent(StepEvent):

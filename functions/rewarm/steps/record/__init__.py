@@ -2,9 +2,9 @@
 
 - approvals: the approval that a restore waits for
 - bucket: every key of the bucket, and links to the page of a restore
+- calibrations: what `rewarm calibrate` has measured, and what it has made, by its own account
 - loading: how far an initialization is, sample by sample, and how far copy-blocks is
 - learned_times: what finished restores of this account say about the next one
-- leases: what `rewarm calibrate` has made, by its own account
 - leftovers: what a failed restore removed and what it leaves behind, in words
 - lost_records: makes the record of a restore again whose item in the table is lost
 - payloads: volumes, plans and results, which are too large for a payload of Step Functions

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from rewarm.contracts.base import parsed
-from rewarm.contracts.benchmarks import Calibration, CalibrationAnswer, StoredCalibration
 from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.model import Caller, PriceBook
-from rewarm.domain.time.calibration import calibrated
 from rewarm.domain.time.history import learned
 from rewarm.domain.time.measured import Likeness, Measured
 from rewarm.domain.time.timings import PRIORS, Timings
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import History
-from rewarm.steps.record.leases import known_leases
 
 
 def known_records(history: History) -> list[Measured]:
@@ -36,10 +31,19 @@ def known_priors(history: History) -> Timings:
     A calibration that cannot be read, or that another version wrote, stops no restore.
     """
     try:
-        stored = stored_calibration(history).calibration
+        kept = history.calibration()
+        return PRIORS if kept is None else _calibrated(kept)
     except RestoreError:
         return PRIORS
-    return PRIORS if stored is None else calibrated(stored.of_domain())
+
+
+def _calibrated(kept: JsonObject) -> Timings:
+    """Few accounts have a calibration, whose modules are imported for it."""
+    from rewarm.domain.time.calibration import calibrated  # noqa: PLC0415
+    from rewarm.steps.record.calibrations import stored  # noqa: PLC0415
+
+    calibration = stored(kept).calibration
+    return PRIORS if calibration is None else calibrated(calibration.of_domain())
 
 
 def timings_of(
@@ -47,34 +51,6 @@ def timings_of(
 ) -> Timings:
     """The estimates, corrected by records of restores like this one."""
     return learned(records, likeness(volume), now=now, priors=priors)
-
-
-def stored_calibration(history: History) -> StoredCalibration:
-    """The latest calibration. Raises InvalidRequestError if another version wrote it."""
-    kept = history.calibration()
-    if kept is None:
-        return StoredCalibration(calibration=None, stored_at=None)
-    return parsed(StoredCalibration, kept)
-
-
-def get_calibration(history: History, book: PriceBook, *, stack: str) -> CalibrationAnswer:
-    """GET /calibration. Raises InvalidRequestError if another version wrote it."""
-    return CalibrationAnswer(
-        **vars(stored_calibration(history)),
-        stack=stack,
-        fsr_usd_per_hour=book.fsr_usd_per_hour,
-        rate_usd_per_gib_mib_s=book.rate_usd_per_gib_mib_s,
-        storage_usd_per_gib_month=book.storage_usd_per_gib_month["gp3"],
-        prices_as_of=book.as_of,
-        leases=list(known_leases(history).values()),
-    )
-
-
-def put_calibration(body: JsonObject, history: History, *, by: Caller, now: datetime) -> StoredCalibration:
-    """PUT /calibration: the next estimates use it. Raises InvalidRequestError."""
-    stored = StoredCalibration(calibration=parsed(Calibration, body), stored_at=now, stored_by=by)
-    history.keep_calibration(stored.to_json())
-    return stored
 
 
 def likeness(volume: VolumeAssignment) -> Likeness:

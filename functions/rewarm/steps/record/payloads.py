@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rewarm.contracts.base import Contract
-from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.values import VolumeAssignment, VolumePlan
 from rewarm.domain.errors import RequestRefusedError
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import plan_key, plans_key, volumes_key
+
+if TYPE_CHECKING:
+    from rewarm.contracts.events import AnnounceEvent
 
 MOST_SHOWN_BYTES = 65_536
 """The largest list that accompanies its key: a quarter of a payload."""

@@ -16,7 +16,7 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.approvals import answer, approval_of, ask, go_on
 from rewarm.steps.record.restore import RestoreNotes, stop_if_cancelled
 from rewarm.steps.registration import state
-from rewarm.steps.select.admission import seconds_until
+from rewarm.steps.select.turns import seconds_until
 
 LOOK_SECONDS = 900
 """The longest time until the next look, so that an approval counts even if its wake-up is lost. A week of

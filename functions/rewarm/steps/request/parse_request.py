@@ -28,7 +28,8 @@ from rewarm.ports.restores import MOST_ROUNDS, Pace, RestoreTable
 from rewarm.steps.record.restore import RestoreNotes, parsed_time
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
-from rewarm.steps.select.admission import Keeper, enter_stack, seconds_until, turn_of_restore
+from rewarm.steps.select.admission import Keeper, enter_stack
+from rewarm.steps.select.turns import seconds_until, turn_of_restore
 
 ALARM_SOURCE = "aws.cloudwatch"
 OWN_ALARMS = "operations-of-"

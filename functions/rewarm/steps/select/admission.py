@@ -1,23 +1,16 @@
-"""What a restore waits for before it begins: its place in the stack, its devices, and its turn at EC2.
+"""What a restore waits for before it begins: its place in the stack, and its devices.
 
 Two restores never work on one device, and the stack limits how many run at once. The API checks both before
 it answers; the state machine checks again with the same restore id, which keeps what it holds. What a
 restore held that was stopped or lost goes to the next one that needs it.
-
-EC2 limits an account's describe calls per second. A thousand restores that begin at once would be refused
-again and again. What they need is known, so each restore and each volume gets a time, and waits for it in the
-state machine, where waiting costs nothing.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from itertools import accumulate
 
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import VolumeAssignment
@@ -28,10 +21,9 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     TooManyRestoresError,
 )
-from rewarm.domain.units import clock_text
 from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits, Running, TargetHolds, check_stack
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.ports.restores import MOST_ROUNDS, Holds, Pace, RestoreTable
+from rewarm.ports.restores import MOST_ROUNDS, Holds, RestoreTable
 from rewarm.steps.record.restore import FINISHED
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes
 
@@ -40,14 +32,6 @@ MOST_CHECKED = 10
 
 ROOT = -1
 """Stands for a volume's index at the root device to be swapped: the volume has another device, too."""
-CALLS_OF_RESTORE = 3
-"""Describe calls up to the plan: snapshot, source volume, instance or fast snapshot restore."""
-CALLS_OF_VOLUME = 4
-"""Three describe calls of a volume in its first minute: available, attached, its status; later ones spread.
-
-A fourth makes volumes begin a little slower than EC2's limits: 5 CreateVolume and 20 describe calls a second.
-"""
-WORTH_TELLING_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -157,40 +141,3 @@ def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: 
 def _over(held: TargetHolds, restore_id: str, now: datetime, keeper: Keeper) -> set[str]:
     since = {hold.restore_id: hold.since for hold in held.holds if hold.restore_id != restore_id}
     return {name for name, at in since.items() if keeper.is_over(Running(name, at), now)}
-
-
-def turn_of_restore(pace: Pace, now: datetime) -> datetime:
-    """When the restore may look for its snapshots."""
-    return pace.due(CALLS_OF_RESTORE, now=now)
-
-
-def turn_of_volumes(count: int, pace: Pace, now: datetime) -> list[datetime]:
-    """When each of the volumes may be begun, in their order."""
-    return [pace.due(CALLS_OF_VOLUME, now=now) for _ in range(count)]
-
-
-def turns_of_fleet(volume_counts: Sequence[int], pace: Pace) -> list[float]:
-    """After how many seconds each restore of a fleet may begin with all its volumes, in this order."""
-    seconds = [pace.seconds_of(calls_of_restore(count)) for count in volume_counts]
-    return [0.0, *accumulate(seconds)][: len(seconds)]
-
-
-def calls_of_restore(volume_count: int) -> int:
-    """Describe calls of a restore with all its volumes."""
-    return CALLS_OF_RESTORE + volume_count * CALLS_OF_VOLUME
-
-
-def seconds_until(instant: datetime | None, now: datetime) -> int:
-    """Whole seconds for a Wait state."""
-    return 0 if instant is None else max(0, math.ceil((instant - now).total_seconds()))
-
-
-def turn_notes(last: datetime, now: datetime) -> list[str]:
-    """A note for the plan's reader, if the wait is long enough to mention."""
-    if (last - now).total_seconds() < WORTH_TELLING_SECONDS:
-        return []
-    note = (
-        "Many restores begin at this time, and EC2 answers so many calls a second: it is the turn of this "
-        f"one at {clock_text(last)}; the times count from then on."
-    )
-    return [note]

@@ -9,7 +9,7 @@ import pytest
 
 from rewarm.domain.errors import AccessDeniedError, InvalidRequestError, ThrottledError
 from rewarm.domain.model import Attachment, Volume, VolumeSettings
-from rewarm.steps.record.leases import known_leases, put_lease
+from rewarm.steps.record.calibrations import known_leases, put_lease
 from tests.support.builders import ALICE, NOW, VOLUME_ID, ZONE, at, snapshot
 from tests.support.worlds.performance import STACK
 from tests.support.worlds.sweeping import SweepWorld

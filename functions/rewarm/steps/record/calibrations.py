@@ -1,4 +1,4 @@
-"""Leases of calibrations: what `rewarm calibrate` has made and will remove, by its own account.
+"""What a calibration has measured, and its lease: what it has made and will remove, by its own account.
 
 The sweeper ends what a lease names once it is over. The time at which a lease began is this side's, so that
 nobody can have a thing removed that was there before.
@@ -10,9 +10,15 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from rewarm.contracts.base import parsed
-from rewarm.contracts.benchmarks import CalibrationLease, KeptLease
+from rewarm.contracts.benchmarks import (
+    Calibration,
+    CalibrationAnswer,
+    CalibrationLease,
+    KeptLease,
+    StoredCalibration,
+)
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.model import Caller
+from rewarm.domain.model import Caller, PriceBook
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.volume.proof import CLOCKS_APART
 from rewarm.ports import JsonObject
@@ -22,6 +28,33 @@ LEASE = timedelta(minutes=20)
 """`rewarm calibrate` renews it every 5 minutes. So a killed one costs little more."""
 LONGEST = timedelta(hours=12)
 """A calibration takes an hour. What is made later is none of this one's."""
+
+
+def stored(kept: JsonObject | None) -> StoredCalibration:
+    """The latest calibration. Raises InvalidRequestError if another version wrote it."""
+    if kept is None:
+        return StoredCalibration(calibration=None, stored_at=None)
+    return parsed(StoredCalibration, kept)
+
+
+def get_calibration(history: History, book: PriceBook, *, stack: str) -> CalibrationAnswer:
+    """GET /calibration. Raises InvalidRequestError if another version wrote it."""
+    return CalibrationAnswer(
+        **vars(stored(history.calibration())),
+        stack=stack,
+        fsr_usd_per_hour=book.fsr_usd_per_hour,
+        rate_usd_per_gib_mib_s=book.rate_usd_per_gib_mib_s,
+        storage_usd_per_gib_month=book.storage_usd_per_gib_month["gp3"],
+        prices_as_of=book.as_of,
+        leases=list(known_leases(history).values()),
+    )
+
+
+def put_calibration(body: JsonObject, history: History, *, by: Caller, now: datetime) -> StoredCalibration:
+    """PUT /calibration: the next estimates use it. Raises InvalidRequestError."""
+    made = StoredCalibration(calibration=parsed(Calibration, body), stored_at=now, stored_by=by)
+    history.keep_calibration(made.to_json())
+    return made
 
 
 def put_lease(

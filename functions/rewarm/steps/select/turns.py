@@ -1,0 +1,62 @@
+"""When it is the turn of a restore and of its volumes at EC2.
+
+EC2 limits an account's describe calls per second. A thousand restores that begin at once would be refused
+again and again. What they need is known, so each restore and each volume gets a time, and waits for it in the
+state machine, where waiting costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import accumulate
+
+from rewarm.domain.units import clock_text
+from rewarm.ports.restores import Pace
+
+CALLS_OF_RESTORE = 3
+"""Describe calls up to the plan: snapshot, source volume, instance or fast snapshot restore."""
+CALLS_OF_VOLUME = 4
+"""Three describe calls of a volume in its first minute: available, attached, its status; later ones spread.
+
+A fourth makes volumes begin a little slower than EC2's limits: 5 CreateVolume and 20 describe calls a second.
+"""
+WORTH_TELLING_SECONDS = 30
+
+
+def turn_of_restore(pace: Pace, now: datetime) -> datetime:
+    """When the restore may look for its snapshots."""
+    return pace.due(CALLS_OF_RESTORE, now=now)
+
+
+def turn_of_volumes(count: int, pace: Pace, now: datetime) -> list[datetime]:
+    """When each of the volumes may be begun, in their order."""
+    return [pace.due(CALLS_OF_VOLUME, now=now) for _ in range(count)]
+
+
+def turns_of_fleet(volume_counts: Sequence[int], pace: Pace) -> list[float]:
+    """After how many seconds each restore of a fleet may begin with all its volumes, in this order."""
+    seconds = [pace.seconds_of(calls_of_restore(count)) for count in volume_counts]
+    return [0.0, *accumulate(seconds)][: len(seconds)]
+
+
+def calls_of_restore(volume_count: int) -> int:
+    """Describe calls of a restore with all its volumes."""
+    return CALLS_OF_RESTORE + volume_count * CALLS_OF_VOLUME
+
+
+def seconds_until(instant: datetime | None, now: datetime) -> int:
+    """Whole seconds for a Wait state."""
+    return 0 if instant is None else max(0, math.ceil((instant - now).total_seconds()))
+
+
+def turn_notes(last: datetime, now: datetime) -> list[str]:
+    """A note for the plan's reader, if the wait is long enough to mention."""
+    if (last - now).total_seconds() < WORTH_TELLING_SECONDS:
+        return []
+    note = (
+        "Many restores begin at this time, and EC2 answers so many calls a second: it is the turn of this "
+        f"one at {clock_text(last)}; the times count from then on."
+    )
+    return [note]
