@@ -146,6 +146,7 @@ def _ports(context: LambdaContext, executions: RestoreExecutions) -> SweepPorts:
         table=_REMOVAL.table,
         history=_HISTORY,
         draw=partial(_page, context=context),
+        executions=_EXECUTIONS,
         links=_LINKS,
         counted=lambda event, result: write(figures(event, result)),
     )

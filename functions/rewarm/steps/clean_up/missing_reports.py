@@ -1,7 +1,8 @@
 """Writes the report of a restore that has none, and sends the message of a fast volume that is missing.
 
 A restore was stopped, or its state `Report` failed. What the executions of its volumes wrote down is in the
-bucket; the record knows what is missing there. `Announce Ready` may have been refused by Lambda, or no
+bucket; the record knows what is missing there. If somebody has deleted the plans, the executions were started
+with what was chosen. `Announce Ready` may have been refused by Lambda, or no
 channel took its message. A restore that ended ready without a report or message stays noted as running, which
 is how the sweeper finds it.
 """
@@ -9,29 +10,34 @@ is how the sweeper finds it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from rewarm.contracts.events import AnnounceEvent, ReportEvent
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.results import ReportResult
-from rewarm.contracts.values import Failure
-from rewarm.domain.errors import RestoreError
+from rewarm.contracts.values import Failure, VolumePlan
+from rewarm.domain.errors import RequestRefusedError, RestoreError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.messages import Messages, PageLinks
 from rewarm.steps.record.bucket import plans_key, result_key
-from rewarm.steps.record.payloads import LARGEST_BYTES, read_plan
+from rewarm.steps.record.lost_records import volumes_begun
+from rewarm.steps.record.payloads import LARGEST_BYTES, read_plans
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
-from rewarm.steps.report.report import ReportPorts, report
+from rewarm.steps.report.report import ReportPorts, report_of
 
 LATE_REPORTS = "reports"
 """How sweeps name late reports."""
 PATIENCE = timedelta(days=1)
 """After this time a report is not tried again."""
+STARTED_WITH = ("volume", "plan", "fallbacks", "budgetUsd")
+"""The parts of a plan in the input of its volume's execution; the other candidates are not there."""
 DETAILS = (
     "plan", "preparation", "dispatch", "timeline", "initialization", "before", "after", "released", "readyAt",
     "warmUps",
@@ -43,6 +49,7 @@ DETAILS = (
 class PagePorts(ReportPorts):
     """The ports that a restore's report and page need."""
 
+    executions: RestoreExecutions
     links: PageLinks | None = None
     counted: Callable[[ReportEvent, ReportResult], None] = lambda _event, _result: None
     """Writes the metrics of a late report: its deadline and its costs."""
@@ -67,9 +74,8 @@ def report_end(
         # It had failed and had its report, and was stopped before it sent the message.
         return record.page_key
     try:
-        plans = plans_key(restore_id) if _read(plans_key(restore_id), ports.artifacts) else None
-        event = _event(restore_id, record, now, failure, results).model_copy(update={"plans_key": plans})
-        return report(event, ports).page_key
+        event = _event(restore_id, record, now, failure, results)
+        return report_of(event, _plans(restore_id, ports), ports).page_key
     except (RestoreError, ValueError, LookupError):
         # AWS is out of reach, or another version wrote what the report needs.
         return None
@@ -79,8 +85,21 @@ def report_ready(restore_id: str, record: KnownRestore, *, finished_at: datetime
     """Reports a restore whose volumes are all at full speed. Raises RestoreError, ValueError, LookupError."""
     results = [_ready(restore_id, record, index, ports) for index in record.indexes]
     event = _event(restore_id, record, finished_at, None, results)
-    event = event.model_copy(update={"plans_key": plans_key(restore_id)})
-    ports.counted(event, report(event, ports))
+    plans = {plan.volume.index: plan for plan in _plans(restore_id, ports)}
+    ports.counted(event, report_of(event, [plans[index] for index in record.indexes], ports))
+
+
+def _plans(restore_id: str, ports: PagePorts) -> list[VolumePlan]:
+    """The plans; where they are gone from the bucket, of those volumes whose executions began."""
+    try:
+        return read_plans(plans_key(restore_id), ports.artifacts)
+    except RequestRefusedError:
+        return [_plan_of(begun.input) for begun in volumes_begun(restore_id, ports.executions)]
+
+
+def _plan_of(started_with: Mapping[str, Any]) -> VolumePlan:
+    known = {name: started_with[name] for name in STARTED_WITH if started_with.get(name) is not None}
+    return VolumePlan.model_validate(known)
 
 
 def write_late_report(
@@ -196,10 +215,13 @@ def volumes_without_message(record: KnownRestore, ending: ExecutionEnd) -> list[
 def send_ready(
     restore_id: str, record: KnownRestore, index: int, *, now: datetime, messages: Messages, pages: PagePorts
 ) -> None:
-    """Sends the message and notes that. Raises RestoreError if that failed, and the next sweep retries."""
+    """Sends the message and notes that.
+
+    Raises RestoreError or LookupError if that failed, and the next sweep retries.
+    """
     from rewarm.steps.announce.announce import announce  # noqa: PLC0415 - few sweeps send messages
 
-    plan = read_plan(restore_id, index, pages.artifacts)
+    plan = {plan.volume.index: plan for plan in _plans(restore_id, pages)}[index]
     known = kept_result(restore_id, record, index, pages)
     result = known if known.get("verdict") == "ready" else {}
     ready_at = record.finished_at or now

@@ -56,7 +56,7 @@ def recovered(
     if begun.runs and not has_record and VOLUME_COUNT not in known:
         # The restore has just begun, and its first state will write the record.
         return record
-    volumes = _volumes_begun(restore_id, executions)
+    volumes = volumes_begun(restore_id, executions)
     if is_ready:
         known.setdefault(VOLUME_COUNT, len(volumes))
     settled = [index for index, volume in enumerate(volumes) if volume.status == "SUCCEEDED"]
@@ -74,7 +74,7 @@ def recovered(
     return again.read_whole()
 
 
-def _volumes_begun(restore_id: str, executions: RestoreExecutions) -> list[ExecutionStart]:
+def volumes_begun(restore_id: str, executions: RestoreExecutions) -> list[ExecutionStart]:
     """The executions of the volumes that began, by the volume's index."""
     begun = (executions.begun(restore_id, index) for index in count())
     return [start for start in takewhile(lambda start: start is not None, begun) if start is not None]

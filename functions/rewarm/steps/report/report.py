@@ -94,7 +94,12 @@ def report(
 
     The restore is ready only if every volume is. Raises RequestRefusedError if the plans are gone.
     """
-    facts = _facts(event, ports.artifacts, ports.table)
+    return report_of(event, _plans(event, ports.artifacts), ports)
+
+
+def report_of(event: ReportEvent, plans: list[VolumePlan], ports: ReportPorts) -> ReportResult:
+    """The same for these plans."""
+    facts = _facts(event, plans, ports.artifacts, ports.table)
     volumes = [
         volume_report(plan, result, event, facts.record)
         for plan, result in zip(facts.plans, facts.results, strict=True)
@@ -116,9 +121,8 @@ def report(
     return result if is_small(volumes) else result.model_copy(update={"volumes": []})
 
 
-def _facts(event: ReportEvent, artifacts: Artifacts, table: RestoreTable) -> _Facts:
+def _facts(event: ReportEvent, plans: list[VolumePlan], artifacts: Artifacts, table: RestoreTable) -> _Facts:
     record = _record(event, table)
-    plans = _plans(event, artifacts)
     results = [whole_result(result, artifacts) for result in event.results]
     return _Facts(event, plans, [with_story(result_of(plan, results), record) for plan in plans], record)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rewarm.domain.errors import AccessDeniedError
+from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.page import render
 from rewarm.steps.record.bucket import result_key
 from rewarm.steps.record.payloads import write_plans
@@ -167,6 +168,20 @@ def test_the_sweeper_sends_it_once_and_with_its_figures(silent):
     assert message["reportUrl"] is not None
     assert running(silent) == []
     assert silent.table.records[RESTORE_ID]["told0"] == {"at": "2026-11-21T03:30:00Z"}
+
+
+@pytest.mark.parametrize("is_reported", [True, False])
+def test_plans_that_somebody_has_deleted_are_known_by_the_volumes_execution(silent, is_reported):
+    """Else the report would be tried for a day, the message for ever, and the device held as long."""
+    silent.artifacts.objects.clear()
+    if not is_reported:
+        silent.table.update(RESTORE_ID, {"reportKey": None})
+    plan = accounts.planned().to_json()
+    begun = {name: plan[name] for name in ("volume", "plan", "fallbacks", "budgetUsd")}
+    silent.executions.begins[f"{RESTORE_ID}-0"] = ExecutionStart(begun, at(0), "SUCCEEDED")
+    silent.sweep()
+    assert (titles(silent), running(silent)) == ([READY], [])
+    assert is_reported or report_of(silent)["plans"][0]["plan"] == plan["plan"]
 
 
 def test_it_is_sent_although_another_sweep_finds_the_restore_again(silent):
