@@ -74,7 +74,7 @@ class Outside:
     others: set[str] = field(default_factory=set)
     """Volumes, snapshots and instances of others, which somebody tags."""
     lost: set[str] = field(default_factory=set)
-    """Keys of items that were deleted from the table."""
+    """Keys of items that were deleted from the table, or put back to an earlier moment."""
 
 
 class FastLab:

@@ -263,9 +263,13 @@ class DynamoRestoreTable(TableItems):
         added = "".join(f", {name} :{name}" for name in known)
         self._update(
             _fsr(snapshot_id, zone),
-            f"ADD #users :users{added} REMOVE expiresAt, lastUser",
+            f"ADD #users :users{added} SET expiresAt = :expires REMOVE lastUser",
             names={"#users": "users"},
-            values={":users": {user}, **{f":{name}": {time} for name, time in known.items()}},
+            values={
+                ":users": {user},
+                ":expires": self._expiry(RESTORE_SECONDS),
+                **{f":{name}": {time} for name, time in known.items()},
+            },
         )
 
     def note_fast_snapshot_restore(

@@ -197,10 +197,13 @@ def _read(key: str, artifacts: Artifacts) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
-def volumes_without_message(record: KnownRestore, ending: ExecutionEnd) -> list[int]:
+def volumes_without_message(
+    restore_id: str, record: KnownRestore, ending: ExecutionEnd, ports: PagePorts
+) -> list[int]:
     """The volumes at full speed of a restore that has ended, for which no message was sent.
 
-    A restore with volumes succeeds only where all of them are ready.
+    A restore with volumes succeeds only where all of them are ready. Where the table was put back to an
+    earlier moment, a volume's result says that its message was sent.
     """
     if record.request.dry_run:
         return []
@@ -209,6 +212,7 @@ def volumes_without_message(record: KnownRestore, ending: ExecutionEnd) -> list[
         for index in record.indexes
         if record.volume(index).message_sent is None
         and (ending.status == "SUCCEEDED" or record.settled(index))
+        and kept_result(restore_id, record, index, ports).get("announced") is not True
     ]
 
 

@@ -150,7 +150,7 @@ def _leave(
     restore_id: str, record: KnownRestore, ending: ExecutionEnd, ports: SweepPorts
 ) -> SweptResource | None:
     """Sends what is missing and releases the devices; what fails here is found again by the next sweep."""
-    for index in volumes_without_message(record, ending):
+    for index in volumes_without_message(restore_id, record, ending, ports.pages):
         if not _is_ours_to_send(f"{restore_id}/{index}", ports):
             return SweptResource("restores", restore_id, "ending", OTHER_SENDS)
         send_ready(restore_id, record, index, now=ports.now, messages=ports.messages, pages=ports.pages)
