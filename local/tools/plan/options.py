@@ -129,10 +129,10 @@ def _add_snapshot(group: Any) -> None:
     types = ("gp3", "gp2", "io2", "io1", "st1", "sc1")
     group.add_argument("--volume-type", choices=types, help="of the new volume (gp3)")
     group.add_argument(
-        "--iops", type=whole("IOPS", 100, 256_000), help="of the new volume (the type's least)"
+        "--iops", type=whole("IOPS", 100, 256_000), help="of the new volume; io1 and io2 need it (gp3: 3,000)"
     )
     group.add_argument(
-        "--throughput", type=whole("MiB/s", 125, 2_000), help="of the new volume, gp3 only (the type's least)"
+        "--throughput", type=whole("MiB/s", 125, 2_000), help="of the new volume, gp3 only (125)"
     )
     group.add_argument(
         "--volumes", type=whole("volumes", 1, MAX_VOLUMES), metavar="N", help="from the same snapshot (1)"

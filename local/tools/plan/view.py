@@ -8,6 +8,8 @@ from typing import TextIO
 
 from rich.console import Console
 from rich.markup import escape
+from rich.measure import Measurement
+from rich.padding import Padding
 from rich.table import Table
 
 from rewarm.charts.wording import alike, offer_text
@@ -19,6 +21,10 @@ from rewarm.domain.words.schedule import strategy_text
 from rewarm_cli import views
 
 PLAIN_COLUMNS = 120
+SAID_BY_ITSELF = frozenset({"", "strategy", "way", "price of"})
+"""Columns whose values need no name before them."""
+LEAST_WRAPPED = 24
+"""Characters of a sentence's column."""
 OFFERS_OF_A_RUN = 6
 """Of the hundreds of rates that a deadline can call for."""
 PRICE_NAMES = {
@@ -48,11 +54,11 @@ class View:
     def plan(self, result: PlanResult, *, explain: bool = False) -> None:
         """Facts, table and choice of one volume; of several, their schedule. Then the prices behind them."""
         for group in _of_the_same_facts(result.plans):
-            self.console.print(facts_table(group))
+            self._table(facts_table(group))
         if len(result.plans) == 1:
-            self.console.print(strategies_table(result.plans[0], result.summary.by_hand))
+            self._table(strategies_table(result.plans[0], result.summary.by_hand))
         else:
-            self.console.print(schedule_table(result.summary))
+            self._table(schedule_table(result.summary))
             for line in views.schedule_lines(result.summary.to_json()):
                 self.say(line)
         if explain:
@@ -61,28 +67,60 @@ class View:
             self.say(line)
         for line in views.rewind_lines([plan.to_json() for plan in result.plans]):
             self.say(line)
-        self.console.print(prices_table(result.prices))
+        self._table(prices_table(result.prices))
 
     def _explain(self, result: PlanResult) -> None:
         """Of several volumes, every strategy as if all took it; and when each way is right."""
         for group in alike(result.plans) if len(result.plans) > 1 else ():
             self.say(f"Each of {count_text(len(group), 'volume')}, if all took the same way:")
-            self.console.print(strategies_table(group[0]))
+            self._table(strategies_table(group[0]))
         table = _table("Ways to full speed")
         for name in ("way", "what people do for it", "right when"):
             table.add_column(name, no_wrap=name == "way")
         for way in result.ways:
             table.add_row(way.name, way.effort, way.right_when)
-        self.console.print(table)
+        self._table(table)
 
     def what_if(self, result: PlanResult) -> None:
         """The price of every deadline."""
-        self.console.print(frontier_table(result.frontier))
+        self._table(frontier_table(result.frontier))
+
+    def _table(self, table: Table) -> None:
+        """No figure is cut: where the columns have no room beside each other, each row becomes lines."""
+        for column in table.columns:
+            cells = (column.header, *column.cells) if column.no_wrap else ()
+            widths = (self.console.measure(cell).maximum for cell in cells)
+            column.min_width = max(widths, default=LEAST_WRAPPED)
+        unlimited = self.console.options.update(max_width=10_000)
+        if Measurement.get(self.console, unlimited, table).minimum <= self.console.width:
+            self.console.print(table)
+            return
+        if table.title:
+            self.console.print(f"[bold]{table.title}[/]")
+        for figures, below in _as_lines(table):
+            self.console.print(figures)
+            for text in below:
+                self.console.print(Padding(text, (0, 0, 0, 4), expand=False))
+        if table.caption:
+            self.console.print(table.caption)
 
     def written(self, paths: Iterable[str]) -> None:
         """Where the pictures are."""
         for path in paths:
             self.say(f"Picture: {path}")
+
+
+def _as_lines(table: Table) -> Iterator[tuple[str, list[str]]]:
+    """Of each row the figures with their names, and what needs lines of its own."""
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
+        figures, below = [], []
+        for column, cell in zip(table.columns, map(str, cells), strict=True):
+            text = " ".join(cell.split())
+            if not column.no_wrap or column.header == "schedule":
+                below += cell.splitlines()
+            elif text not in {"", "-"}:
+                figures.append(text if column.header in SAID_BY_ITSELF else f"{column.header} {text}")
+        yield ", ".join(figures), below
 
 
 def _of_the_same_facts(plans: Iterable[PlannedVolume]) -> list[list[PlannedVolume]]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from io import StringIO
+
 import pytest
 
 from local.tools.plan import offline
 from local.tools.plan.options import parse
+from local.tools.plan.view import View
 from rewarm.domain.errors import NoStrategyFitsError
 from tests.support.builders import NOW
 
@@ -70,3 +74,39 @@ def test_a_named_strategy_is_compared_with_no_other_mix(answer):
     assert found.summary.why == "2 volumes: 2 x provisioned-rate; the request asks for it."
     free = answer("--size-gib 100 --volumes 2 --deadline-minutes 600")
     assert free.summary.why == "2 volumes: 2 x warm-up-agent."
+
+
+SHOWN = (
+    "--size-gib 1024 --volumes 12 --instance-type m7g.large --deadline-minutes 180",
+    "--size-gib 100 --volumes 55 --instance-type none --deadline-minutes 40",
+    "--size-gib 100 --volumes 4 --instance-type m7g.large",
+    "--size-gib 100 --deadline-minutes 25",
+)
+FIGURE = re.compile(r"\$[\d,.]*\d|\d+ (?:min|MiB/s|h)|(?:\d\d-){2}\d\d|█[█▓]*")
+
+
+@pytest.mark.parametrize("width", [40, 80, 100, 120])
+@pytest.mark.parametrize("command", SHOWN)
+def test_no_figure_is_cut_at_any_width(answer, command, width):
+    found = answer(command)
+
+    def shown(columns: int) -> str:
+        stream = StringIO()
+        view = View(stream)
+        view.console.width = columns
+        view.plan(found)
+        view.what_if(found)
+        return stream.getvalue()
+
+    narrow = shown(width)
+    figures = FIGURE.findall(" ".join(narrow.replace("│", " ").split()))
+    assert set(FIGURE.findall(shown(400))) <= set(figures)
+    assert "…" not in narrow
+    drawn = [line for line in narrow.splitlines() if line[:1] in "┃│┡└"]
+    assert max(map(len, drawn), default=0) <= width
+
+
+def test_the_help_names_the_types_that_need_iops(capsys):
+    with pytest.raises(SystemExit):
+        parse(["--help"])
+    assert "io1 and io2 need it" in " ".join(capsys.readouterr().out.split())
