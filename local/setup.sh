@@ -101,7 +101,7 @@ missing_packages() {
     for pair in $NEEDED; do
         is_there "${pair%:*}" || printf '%s ' "${pair#*:}"
     done
-    can_make_environments || printf 'python3-venv '
+    [ -x "$VENV/bin/python" ] || can_make_environments || printf 'python3-venv '
 }
 
 # ensurepip is what Debian's python3 lacks until python3-venv is installed.

@@ -1,4 +1,7 @@
-"""`python -m local.tools.plan`: exit status 0 planned, 1 AWS fails, 2 bad input, 3 nothing fits."""
+"""`python -m local.tools.plan`: exit status 0 planned, 1 AWS fails, 2 bad input, 3 nothing fits.
+
+What just some plans need is loaded for them alone: boto3 and the library that draws take longer than a plan.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,10 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from local import ROOT
-from local.tools.plan import aws, docs, offline
+from local.tools.plan import offline
 from local.tools.plan.options import Options, parse
 from local.tools.plan.request import complaint
 from local.tools.plan.view import View
-from rewarm.charts.pictures import picture
 from rewarm.contracts.plans import PlanResult
 from rewarm.domain.errors import InvalidRequestError, NoStrategyFitsError, RestoreError
 
@@ -26,6 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     view = View(sys.stderr if options.as_json else sys.stdout)
     if options.docs is not None:
+        from local.tools.plan import docs
+
         view.written(str(path) for path in docs.write(options.docs))
         return PLANNED
     try:
@@ -33,29 +34,35 @@ def main(arguments: list[str] | None = None) -> int:
     except RestoreError as error:
         sys.stderr.write(f"make plan: {complaint(error, options)}\n")
         return _status(error)
-    except (BotoCoreError, ClientError) as error:
-        sys.stderr.write(f"make plan: AWS could not be asked: {error}\n")
+    except ConnectionError as error:
+        sys.stderr.write(f"make plan: {error}\n")
         return NO_ANSWER
     view.plan(result, explain=options.explain)
     if options.what_if:
         view.what_if(result)
-    view.written(str(path) for path in draw(result, options))
+    if options.svg is not None:
+        view.written(str(path) for path in draw(result, options.svg, what_if=options.what_if))
     if options.as_json:
         print(json.dumps(result.to_json()), flush=True)
     return PLANNED
 
 
 def plan(options: Options, now: datetime) -> PlanResult:
-    """By AWS, or by the options alone. Raises RestoreError."""
-    return aws.plan(options, now) if options.aws else offline.plan(options, now)
+    """By AWS, or by the options alone. Raises RestoreError, and ConnectionError where AWS does not answer."""
+    if not options.aws:
+        return offline.plan(options, now)
+    from local.tools.plan import aws
+
+    return aws.plan(options, now)
 
 
-def draw(result: PlanResult, options: Options) -> list[Path]:
+def draw(result: PlanResult, path: Path, *, what_if: bool) -> list[Path]:
     """Write the pictures; their paths."""
-    path = options.svg or ROOT / ".local" / "plan.svg"
+    from rewarm.charts.pictures import picture
+
     path.parent.mkdir(exist_ok=True)
     pictures = {"plan": path, "schedule": path.with_name(f"{path.stem}-schedule.svg")}
-    if options.what_if:
+    if what_if:
         pictures["what-if"] = path.with_name(f"{path.stem}-what-if.svg")
     for name, place in pictures.items():
         place.write_text(picture(result, name), encoding="utf-8")

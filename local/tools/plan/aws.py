@@ -7,6 +7,7 @@ from typing import Any, cast
 from uuid import uuid4
 
 import boto3
+from botocore.exceptions import BotoCoreError, ClientError
 
 from local.tools.plan.offline import NoHistory
 from local.tools.plan.options import Options
@@ -30,7 +31,14 @@ RELEASED = {("linux", "x86_64"), ("linux", "arm64"), ("windows", "x86_64")}
 
 
 def plan(options: Options, now: datetime) -> PlanResult:
-    """Returns the plan with facts from the account. Raises every error of POST /plans."""
+    """The plan with facts from the account. Raises every error of POST /plans, and ConnectionError."""
+    try:
+        return _plan(options, now)
+    except (BotoCoreError, ClientError) as error:
+        raise ConnectionError(f"AWS could not be asked: {error}") from error
+
+
+def _plan(options: Options, now: datetime) -> PlanResult:
     region = options.region or boto3.Session().region_name
     if region is None:
         raise InvalidRequestError(

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
@@ -98,7 +98,10 @@ class _Ec2:
 @cache
 def instance_types() -> Mapping[str, Any]:
     """InstanceTypeInfo (botocore) by name."""
-    packed = files("moto.ec2") / "resources" / "instance_types.json.gz"
+    moto = find_spec("moto")  # its file alone; moto.ec2 takes a second to load
+    assert moto is not None
+    assert moto.origin is not None
+    packed = Path(moto.origin).parent / "ec2" / "resources" / "instance_types.json.gz"
     known: dict[str, Any] = json.loads(gzip.decompress(packed.read_bytes()))
     return {name: {"InstanceType": name, **facts} for name, facts in known.items()}
 

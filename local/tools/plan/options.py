@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from local import ROOT
 from rewarm.domain.model import Strategy
 from rewarm_cli.clone.arguments import Parser, dollars, named, number, region, whole
 
@@ -178,9 +179,7 @@ def _add_objective(group: Any) -> None:
 
 
 def _add_output(group: Any) -> None:
-    group.add_argument(
-        "--what-if", action="store_true", help="also the price of every other deadline, as table and picture"
-    )
+    group.add_argument("--what-if", action="store_true", help="also the price of every other deadline")
     group.add_argument(
         "--explain",
         action="store_true",
@@ -193,8 +192,9 @@ def _add_output(group: Any) -> None:
         help="the plan as POST /plans answers it, on standard output",
     )
     group.add_argument(
-        "--svg", type=_svg, metavar="FILE", help="where the pictures go (.local/plan.svg, -schedule)"
-    )
+        "--svg", type=_svg, nargs="?", const=ROOT / ".local" / "plan.svg", metavar="FILE",
+        help="also draw it: the plan, its schedule and its what-if, from FILE on (.local/plan.svg)",
+    )  # fmt: skip
     group.add_argument(
         "--docs", type=Path, nargs="?", const=Path("docs"), metavar="FOLDER",
         help="write what docs/strategies.md and docs/plan.md take from the rules, and nothing else",

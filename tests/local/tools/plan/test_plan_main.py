@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 
 import boto3
 import pytest
 from jsonschema import Draft202012Validator
 
+from local import ROOT
 from local.aws.wire.inprocess import client
 from local.tools.plan import __main__ as program
 from local.tools.plan import aws
@@ -67,6 +70,23 @@ def test_the_table_has_every_strategy_with_its_sum_and_its_verdict(run, tmp_path
     assert "Note: " in shown
     assert f"Picture: {tmp_path / 'plan.svg'}" in shown
     assert not (tmp_path / "plan-what-if.svg").exists()
+
+
+def test_a_plan_loads_nothing_that_takes_longer_than_the_plan():
+    heavy = ("boto3", "botocore.session", "matplotlib", "moto", "numpy")
+    code = (
+        "import sys; from local.tools.plan.__main__ import main; main(['--what-if', '--explain']); "
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    *shown, loaded = found.stdout.splitlines()
+    assert any("warm-up-agent" in line for line in shown)
+    assert loaded == "[]"
+
+
+def test_nothing_is_drawn_unless_it_is_asked_for(capsys):
+    assert program.main([]) == 0
+    assert "Picture:" not in capsys.readouterr().out
 
 
 def test_of_several_volumes_it_shows_and_draws_the_schedule_of_all(run, tmp_path):
