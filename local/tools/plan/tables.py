@@ -150,6 +150,8 @@ def published() -> str:
         found = load.estimate()
         seconds = f"at most {elapsed_text(load.seconds)}" if load.is_most else elapsed_text(load.seconds)
         volume = f"{load.settings.volume_type}, {size_name(load.settings.size_gib)}"
+        volume += f", {load.data_gib} GiB of data" if load.data_gib else ""
+        prior = f"`{load.prior}`" if load.prior else ""
         rows.append(
             [
                 load.text,
@@ -158,9 +160,11 @@ def published() -> str:
                 seconds,
                 elapsed_text(found.p50),
                 elapsed_text(found.p90),
+                prior,
             ]
         )
-    return markdown(["published", "volume", "held against", "took", "P50", "P90"], rows)
+    head = ["published", "volume", "held against", "took", "P50", "P90", "circular: the prior from it"]
+    return markdown(head, rows)
 
 
 def _enabled(region: str) -> Iterable[str]:

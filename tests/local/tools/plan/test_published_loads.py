@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 
 from local.tools.plan.published import LOADS, first_touch_ratios
@@ -19,7 +21,22 @@ def test_p50_is_what_about_half_of_them_took():
     assert len(measured) / 4 <= len(slower) <= len(measured) / 2, slower
 
 
-@pytest.mark.parametrize("load", [load for load in LOADS if not load.is_most and load.seconds])
+def test_what_a_prior_was_taken_from_is_marked_and_something_else_is_left():
+    assert {load.prior for load in LOADS} - {""} <= {field.name for field in fields(PRIORS)}
+    circular = [load.text for load in LOADS if load.prior]
+    assert "io2: 700 MB/s" in circular
+    assert len(LOADS) - len(circular) == 5
+
+
+def test_a_copy_that_waits_for_each_block_is_in_the_table_though_it_took_eight_times_as_long():
+    (load,) = [load for load in LOADS if "2020" in load.text]
+    found = load.estimate()
+    assert (round(found.p50), round(found.p90), round(load.seconds)) == (80, 163, 1_297)
+
+
+@pytest.mark.parametrize(
+    "load", [load for load in LOADS if not (load.is_most or load.one_by_one) and load.seconds]
+)
 def test_p50_is_off_by_less_than_a_factor_of_two(load):
     assert 0.5 < load.seconds / load.estimate().p50 < 2, load.text
 
