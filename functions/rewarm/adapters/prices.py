@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FALLBACK_REGION = "us-east-1"
 _SHIPPED = Path(__file__).parent.parent / "prices.json"
+_BORROWED = "virginia"
+"""The source of a figure that a known Region has not got."""
 _PARTS_PER_GIB = 1_024
 _PLAUSIBLE_FACTOR = 10
 
@@ -63,11 +65,11 @@ def shipped(region: str) -> Figures:
     """The figures of prices.json for a Region; us-east-1's, marked so, if it has none."""
     data = json.loads(_SHIPPED.read_text(encoding="utf-8"))
     known = data["regions"].get(region)
-    borrowed = None if known else FALLBACK_REGION
     figures = {}
     for name, (usd, key) in (known or data["regions"][FALLBACK_REGION]).items():
         source = data["sources"][key]
         as_of = datetime.fromisoformat(source["asOf"]).replace(tzinfo=UTC)
+        borrowed = FALLBACK_REGION if known is None or key == _BORROWED else None
         figures[name] = PriceFigure(Decimal(usd), as_of, source["name"], borrowed)
     return figures
 
@@ -121,6 +123,10 @@ def book(region: str, figures: Mapping[str, PriceFigure]) -> PriceBook:
         rate_usd_per_gib_mib_s=figures["rateUsdPerGibMibS"].usd,
         list_blocks_usd_per_thousand=figures["listBlocksUsdPerThousand"].usd,
         get_blocks_usd_per_thousand=figures["getBlocksUsdPerThousand"].usd,
+        packs_usd_per_gib_month=figures["packsUsdPerGibMonth"].usd,
+        functions_usd_per_gb_second=figures["functionsUsdPerGbSecond"].usd,
+        functions_usd_per_million=figures["functionsUsdPerMillion"].usd,
+        transitions_usd_per_thousand=figures["transitionsUsdPerThousand"].usd,
         snapshot_usd_per_gib_month=figures["snapshotUsdPerGibMonth"].usd,
         storage_usd_per_gib_month=_group(figures, "storageUsdPerGibMonth"),
         iops_usd_per_month=_group(figures, "iopsUsdPerMonth"),

@@ -368,6 +368,13 @@ class PriceBook:
     storage_usd_per_gib_month: dict[str, Decimal]
     iops_usd_per_month: dict[str, Decimal]
     throughput_usd_per_mib_s_month: dict[str, Decimal]
+    packs_usd_per_gib_month: Decimal = Decimal(0)
+    """Of the bucket, S3 Standard."""
+    functions_usd_per_gb_second: Decimal = Decimal(0)
+    functions_usd_per_million: Decimal = Decimal(0)
+    """Runs of functions (Lambda)."""
+    transitions_usd_per_thousand: Decimal = Decimal(0)
+    """Of state machines (Step Functions)."""
     clone_usd_per_gib: Decimal | None = None
     """For each GiB of a volume clone, once; None where AWS names no price."""
     figures: Mapping[str, PriceFigure] = field(default_factory=dict)

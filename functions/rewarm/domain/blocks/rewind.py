@@ -66,7 +66,7 @@ def rewind(facts: RewindFacts, book: PriceBook, way: RewindManner) -> RewindEsti
     expected, most = loads(facts)
     parts, most_parts = (_parts(facts, way, load, book) for load in (expected, most))
     first = 0 if way.reads_device else expected.first_blocks
-    month = book.snapshot_usd_per_gib_month if way.waits else cost.PACKS_USD_PER_GIB_MONTH
+    month = book.snapshot_usd_per_gib_month if way.waits else book.packs_usd_per_gib_month
     blocks = 0 if facts.is_equal and way.waits else expected.blocks - first
     kept = round_usd(gib(blocks * BLOCK_BYTES) * month)
     times = phases(facts, way, expected, most)
@@ -103,11 +103,12 @@ def _parts(
         changed = [_requests(LIST_CHANGED, planned, book)] if planned else []
         whole = pages(facts.written_blocks)
         listed = [] if facts.alone else [_requests(cost.LIST_BLOCKS, whole, book)]
-        return (*changed, *listed, cost.fetched_blocks(fetched, each), cost.packs(fetched))
+        return (*changed, *listed, cost.fetched_blocks(fetched, each), cost.packs(fetched, book))
     samples = max(0, min(SAMPLES, facts.written_blocks - load.fetched))
     changed = [_requests(LIST_CHANGED, planned + pages(load.first_blocks) + pages(load.blocks), book)]
     looks = [_requests(cost.LIST_BLOCKS, -(-samples // SAMPLES_OF_A_LOOK), book)] if samples else []
-    return (*changed, *looks, cost.fetched_blocks(load.fetched + samples, each), cost.packs(load.fetched))
+    requests = cost.fetched_blocks(load.fetched + samples, each)
+    return (*changed, *looks, requests, cost.packs(load.fetched, book))
 
 
 def _requests(item: str, count: int, book: PriceBook) -> cost.CostPart:

@@ -26,6 +26,14 @@ MOST_NAMED = 40
 MOST_NOTES = 20
 """How many notes a message has room for."""
 _OLDER = "older than "
+BLOCK_FIGURES = {
+    "getBlocksUsdPerThousand": "GetSnapshotBlock",
+    "packsUsdPerGibMonth": "S3",
+    "functionsUsdPerGbSecond": "Lambda",
+    "functionsUsdPerMillion": "Lambda",
+    "transitionsUsdPerThousand": "Step Functions",
+}
+"""Behind the price of blocks that are copied into the bucket."""
 
 
 def stale_prices(plans: Sequence[VolumePlan], book: PriceBook, now: datetime) -> list[str]:
@@ -85,6 +93,8 @@ def _figures_of(used: Iterable[Plan | Candidate]) -> dict[str, str]:
             figures["fsrUsdPerHour"] = "fast snapshot restore"
         elif plan.strategy is Strategy.PROVISIONED_RATE:
             figures["rateUsdPerGibMibS"] = "initialization rate"
+        elif plan.strategy is Strategy.DIRECT_WRITE:
+            figures |= BLOCK_FIGURES
         elif plan.boost is not None:
             kind = plan.boost.volume_type
             figures[f"iopsUsdPerMonth.{kind}"] = f"IOPS of {kind}"
@@ -205,12 +215,16 @@ def _borrowed_prices(plans: Sequence[VolumePlan], book: PriceBook) -> Iterator[s
     """If the plan's cost has prices of another Region."""
     if sum((plan.plan.decidable_usd for plan in plans), Decimal(0)) < CENT:
         return
-    used = [book.figures.get(name) for name in _figures_of(plan.plan for plan in plans)]
-    lenders = sorted({figure.borrowed_from for figure in used if figure and figure.borrowed_from})
-    if lenders:
+    used = _figures_of(plan.plan for plan in plans)
+    borrowed = {
+        label: figure.borrowed_from
+        for name, label in used.items()
+        if (figure := book.figures.get(name)) is not None and figure.borrowed_from is not None
+    }
+    if borrowed:
         yield (
-            f"No prices of {book.region} are known here, so those of {lenders[0]} are counted "
-            "(PriceOverrides takes your own)."
+            f"No price of {book.region} is known here for {', '.join(borrowed)}, so "
+            f"{min(borrowed.values())}'s counts (PriceOverrides takes your own)."
         )
 
 

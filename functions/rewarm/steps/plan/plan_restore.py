@@ -22,14 +22,15 @@ from rewarm.contracts.plans import (
     QuotasLeft,
 )
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.values import VolumeAssignment
-from rewarm.domain.model import FastSnapshotRestore, PriceBook
+from rewarm.contracts.values import VolumeAssignment, VolumePlan
+from rewarm.domain.model import FastSnapshotRestore, PriceBook, Strategy
 from rewarm.domain.plan.allocation import FrontierStep, frontier
 from rewarm.domain.plan.copying import frontier_with_copies
 from rewarm.domain.units import ceil_seconds
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.plan import schedule
+from rewarm.steps.plan.plan_notes import BLOCK_FIGURES
 from rewarm.steps.plan.planning import Case, PlanningPorts, approval_rule, gather, plan_cases
 from rewarm.steps.plan.rewind_cases import RewindFactsPorts
 from rewarm.steps.plan.rewinds import REWIND_PRICES, check_asked, rewinds_of
@@ -76,7 +77,8 @@ def plan_restore(
     ]
     prices = answer.prices
     if any(found is not None and found.possible for found in rewinds):
-        prices = [*prices, *_listed(book, REWIND_PRICES, now)]
+        shown = {price.name for price in prices}
+        prices = [*prices, *_listed(book, [name for name in REWIND_PRICES if name not in shown], now)]
     return answer.model_copy(update={"plans": plans, "prices": prices, "summary": summary})
 
 
@@ -97,7 +99,7 @@ def plan_answer(
         ],
         summary=decided.summary,
         frontier=_offers(_frontier(cases, book)),
-        prices=_prices(book, cases, now),
+        prices=_prices(book, decided.plans, now),
         ways=schedule.ways(),
     )
 
@@ -168,15 +170,21 @@ def _offer(step: FrontierStep) -> FrontierOffer:
     )
 
 
-def _prices(book: PriceBook, cases: Sequence[Case], now: datetime) -> list[Price]:
+def _prices(book: PriceBook, plans: Sequence[VolumePlan], now: datetime) -> list[Price]:
     """The prices that a strategy's cost can depend on; storage costs the same with every strategy."""
-    types = {case.volume.volume.volume_type for case in cases}
+    types = {plan.volume.volume.volume_type for plan in plans}
+    writable = any(
+        candidate.feasible and candidate.strategy is Strategy.DIRECT_WRITE
+        for plan in plans
+        for candidate in plan.candidates
+    )
+    left_out = {"snapshotUsdPerGibMonth", *(() if writable else BLOCK_FIGURES)}
     names = [
         name
         for name in book.figures
         if not name.startswith("storage") and ("." not in name or name.rpartition(".")[2] in types)
     ]
-    return _listed(book, [name for name in names if name not in REWIND_PRICES], now)
+    return _listed(book, [name for name in names if name not in left_out], now)
 
 
 def _listed(book: PriceBook, names: Iterable[str], now: datetime) -> list[Price]:

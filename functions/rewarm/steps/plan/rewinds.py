@@ -38,7 +38,7 @@ MOST_REQUESTS, MOST_REQUESTS_WHERE_ASKED = 16, 80
 """Calls of ListChangedBlocks for all volumes, half a second each (measured by others). A caller waits for a
 plan; the state `Choose Strategy` times out after a minute.
 """
-REWIND_PRICES = ("getBlocksUsdPerThousand", "snapshotUsdPerGibMonth")
+REWIND_PRICES = ("getBlocksUsdPerThousand", "packsUsdPerGibMonth", "snapshotUsdPerGibMonth")
 """Prices that only a rewind's cost depends on."""
 PARTS_OF_PHASES = MappingProxyType(
     {

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from itertools import groupby
 
 from rewarm.contracts.rewinding import DeletedUndoLog, RewindEvent, UndoLog, UndoLogList
 from rewarm.domain.blocks.packs import UNDO_FORMAT, expires_at
 from rewarm.domain.errors import TEMPORARY, RestoreError, UndoLogInUseError, UndoLogNotFoundError
 from rewarm.domain.model import GIB, Caller
-from rewarm.domain.plan.cost import PACKS_USD_PER_GIB_MONTH
 from rewarm.domain.units import clock_text, gib, iso, round_usd, size_text, usd_text
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts, LogObject, UndoLogs
@@ -31,6 +31,10 @@ from rewarm.steps.record.volume import VolumeNotes
 
 RUNNING_AT_ONCE = 100
 """How many running restores are read at once to see whether they need a log."""
+
+
+BUCKET_USD_PER_GIB_MONTH = Decimal("0.023")
+"""Of us-east-1, as in prices.json: a list of logs asks for no prices."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,6 +173,6 @@ def _logs(objects: Iterable[LogObject], ports: UndoLogPorts) -> Iterator[UndoLog
             blocks=head.get("blocks"),
             completed_at=head.get("completedAt"),
             bytes=size,
-            usd_per_month=round_usd(gib(size) * PACKS_USD_PER_GIB_MONTH),
+            usd_per_month=round_usd(gib(size) * BUCKET_USD_PER_GIB_MONTH),
             expires_at=min(expires_at(kept.written_at, ports.undo_log_days) for kept in found),
         )

@@ -106,6 +106,18 @@ def test_no_figure_is_cut_at_any_width(answer, command, width):
     assert max(map(len, drawn), default=0) <= width
 
 
+def test_what_direct_write_costs_has_its_prices_in_the_table_and_a_note_of_whose_they_are(answer):
+    command = "--size-gib 1024 --strategy direct-write --region"
+    found = answer(f"{command} eu-west-1")
+    (note,) = [note for note in found.summary.notes if "eu-west-1" in note]
+    assert "known here for GetSnapshotBlock, S3, Lambda, Step Functions, so us-east-1's counts" in note
+    assert not [note for note in answer(f"{command} us-east-1").summary.notes if "known here" in note]
+    listed = {price.name for price in found.prices}
+    assert {"getBlocksUsdPerThousand", "packsUsdPerGibMonth", "functionsUsdPerGbSecond"} <= listed
+    elsewhere = answer("--size-gib 1024 --instance-type none")
+    assert "packsUsdPerGibMonth" not in {price.name for price in elsewhere.prices}
+
+
 def test_the_help_names_the_types_that_need_iops(capsys):
     with pytest.raises(SystemExit):
         parse(["--help"])

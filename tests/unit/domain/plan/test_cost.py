@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from local.yaml_text import template
+from rewarm.domain.blocks.shards import MOST_BLOCKS
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.cost import LIST_BLOCKS, billed
@@ -68,6 +70,30 @@ class TestListBlocks:
 
     def test_of_a_full_tib_costs_next_to_nothing(self):
         assert cost.list_blocks(BOOK, 2_097_152).usd == Decimal("0.000126")
+
+
+class TestBlocks:
+    TIB_BLOCKS = 2_097_152
+
+    def test_of_a_tib_are_requests_packs_and_function_runs(self):
+        requests, packs, runs = cost.blocks(self.TIB_BLOCKS, BOOK)
+        # 2,097,152 x $0.003 / 1,000; 1,024 GiB x $0.023 x 2 / 30
+        assert (requests.usd, packs.usd) == (Decimal("6.291456"), Decimal("1.570133"))
+        # 4,096 x (6.4 s x 1.7275 GB x $0.0000133334 + $0.0000002 + 2 x $0.000025)
+        assert runs.usd == pytest.approx(Decimal("0.8095"), abs=Decimal("0.0005"))
+        assert runs.arithmetic == (
+            "4,096 runs x (6.4 s x 1,769 / 1,024 GB x $0.0000133334 + $0.20 / 1,000,000 + 2 x $0.025 / 1,000)"
+        )
+
+    @given(st.integers(0, 10**7), st.integers(1, 50), st.integers(0, 10**8))
+    def test_the_part_of_a_fleets_volume_is_all_that_it_was_given(self, blocks, sharers, micros):
+        lines = cost.shared_blocks(Decimal(micros) / 10**6, blocks, sharers, BOOK)
+        assert cost.total(lines) * 10**6 == micros
+        assert min(line.usd for line in lines) >= 0
+
+    def test_the_functions_are_those_of_the_template(self):
+        shard = template()["Resources"]["CopyShardFunction"]["Properties"]
+        assert (shard["MemorySize"], MOST_BLOCKS) == (cost.RUN_MB, cost.RUN_BLOCKS)
 
 
 class TestTotal:

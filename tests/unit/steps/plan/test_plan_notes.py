@@ -195,7 +195,9 @@ class TestPricesOfAnotherRegion:
 
     def test_are_said_once_where_the_plan_costs_something_by_them(self):
         (note,) = self.borrowed("0.50")
-        assert note.startswith("No prices of sa-east-1 are known here, so those of us-east-1 are counted")
+        assert note.startswith(
+            "No price of sa-east-1 is known here for initialization rate, so us-east-1's counts"
+        )
 
     def test_are_not_said_where_nothing_is_paid(self):
         assert self.borrowed("0.001") == []
