@@ -1,0 +1,128 @@
+"""Whatever is typed: no command ends in a traceback, and each that fails says in a sentence why."""
+
+from __future__ import annotations
+
+import io
+import json
+from functools import cache
+
+import botocore.loaders
+import click
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from botocore.httpsession import URLLib3Session
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rewarm_cli import main
+from rewarm_cli.problems import DONE, NOT_READY, STATUSES, USAGE
+from tests.support.amount import cases
+from tests.support.commands.stack_api import RefusedError
+
+IDS = (
+    "vol-0123456789abcdef0", "i-0123456789abcdef0", "snap-0123456789abcdef0", "restore-1", "fleet-1",
+    "rewarm-orders",
+)  # fmt: skip
+FITTING = (*IDS, "60", "2h", "7d", "2026-11-20", "1.5", "eu-west-1", "a=b", "restoreId", "file.yaml", "x.svg",
+           "/data", "auto", "ready", "json", "plan", "gp3")  # fmt: skip
+NONSENSE = (
+    "", " ", "-", "--", "five", "-1", "0", "1e999", "nan", "2026-13-40", "9999999d", "mars-1", "x.png", "=",
+    "a.b.c=1", "a=[", "a=!!int x", "a=0b_", "§", "\U0001f600", "\x1b[31m", "\n", "..", "x" * 300, "'", "%s",
+    "%00", "\u202e", "\u00b2", "[::0]", "abs('x')", "@", "nonsense", "http://127.0.0.1:9/v1", "none.yaml",
+)  # fmt: skip
+TEXT = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0/"), max_size=8)
+VALUES = st.one_of(st.sampled_from(FITTING), st.sampled_from(NONSENSE), TEXT)
+REFUSALS = (
+    (400, "InvalidRequestError"), (403, "ACCESS_DENIED"), (404, "RestoreNotFoundError"),
+    (409, "TargetBusyError"), (429, "TooManyRestoresError"), (500, "INTEGRATION_FAILURE"),
+)  # fmt: skip
+NEVER = {"local"}
+"""Options that would leave this process."""
+
+
+@cache
+def commands():
+    """(its words, the command) of each command that does something."""
+    found, open_groups = [], [((), main.rewarm)]
+    while open_groups:
+        path, group = open_groups.pop()
+        for name, command in group.commands.items():
+            place = open_groups if isinstance(command, click.Group) else found
+            place.append(((*path, name), command))
+    return sorted(found, key=lambda pair: pair[0])
+
+
+@st.composite
+def lines(draw):
+    """The words of a command, with any of its own options and arguments, of which any may be nonsense."""
+    path, command = draw(st.sampled_from(commands()))
+    words = list(path)
+    for parameter in command.params:
+        if parameter.name in NEVER:
+            continue
+        if isinstance(parameter, click.Argument):
+            words += draw(st.lists(VALUES, min_size=0 if draw(st.integers(0, 9)) == 0 else 1, max_size=1))
+        elif (
+            draw(st.integers(0, 5)) == 0
+            or (parameter.name == "yes" and draw(st.booleans()))
+            or (parameter.required and draw(st.integers(0, 9)))
+        ):
+            words.append(draw(st.sampled_from(parameter.opts)))
+            words += [] if parameter.is_flag else [draw(VALUES) for _ in range(parameter.nargs)]
+    return words + draw(st.lists(VALUES, max_size=1 if draw(st.integers(0, 9)) == 0 else 0))
+
+
+@pytest.fixture
+def typed(rewarm, stack, monkeypatch, tmp_path):
+    """Runs a command where only the stack's API answers, and everything that it waits for has ended."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.yaml").write_text("source: {volumeId: vol-1}\ntarget: {instanceId: i-1}\n", "utf-8")
+    loader = botocore.loaders.create_loader()
+    monkeypatch.setattr("botocore.loaders.create_loader", lambda *_: loader)
+
+    def unreachable(_self, request):
+        raise EndpointConnectionError(endpoint_url=request.url)
+
+    monkeypatch.setattr(URLLib3Session, "send", unreachable)
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    monkeypatch.setattr("webbrowser.open", lambda _url: False)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    summary = {"readyP90At": "2026-11-22T10:04:00Z", "totalCostUsd": "0", "deadlineMissed": False}
+    planned = {"plans": [], "frontier": [], "summary": summary}
+
+    def called(words, refusal, *, has_address):
+        def proceed(_call):
+            if refusal is not None:
+                raise RefusedError(*refusal, "so it is", {"field": "a.b", "found": 1, "allowed": "2"})
+            for record in list(stack.restores.values()):
+                stack.put({**record, "status": "ready"})
+            for fleet in stack.fleets.values():
+                fleet["status"] = "ready"
+
+        stack.restores.clear()
+        stack.fleets.clear()
+        stack.put({"restoreId": "restore-1", "status": "ready", "volumes": []})
+        stack.answers["POST", "/plans"] = 200, planned
+        stack.before = proceed
+        with monkeypatch.context() as patched:
+            if not has_address:
+                patched.delenv("REWARM_API_URL")
+            patched.setattr("sys.stdin", io.StringIO(json.dumps({"source": {"volumeId": "vol-1"}})))
+            return rewarm(*words)
+
+    return called
+
+
+@settings(cases(300, 5_000), suppress_health_check=[*HealthCheck])
+@given(words=lines(), refusal=st.none() | st.sampled_from(REFUSALS), has_address=st.integers(0, 9).map(bool))
+def test_a_command_ends_well_or_says_why(typed, words, refusal, has_address):
+    ended = typed(words, refusal, has_address=has_address)
+    assert ended.status in STATUSES
+    said = " ".join(ended.err.split())
+    if ended.status not in {DONE, NOT_READY}:
+        _, _, why = said.rpartition("Error: ")
+        of_findings, of_programs = "problem" in ended.out, "error" in why
+        assert len(why.split()) > 2 or of_findings or of_programs, (why, ended.out)
+    if ended.status == USAGE and "Invalid value" in said:
+        assert "found " in said, said
+        assert "allowed" in said, said
