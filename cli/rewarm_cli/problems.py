@@ -11,7 +11,8 @@ from rewarm_cli.words import command, duration, visible
 
 Json = dict[str, Any]
 
-DONE, FAILED, USAGE, REFUSED, NOT_FOUND, NOT_READY, STILL_RUNNING, STOPPED = 0, 1, 2, 3, 4, 5, 6, 130
+DONE, FAILED, USAGE, REFUSED, NOT_FOUND, NOT_READY, STILL_RUNNING, DECLINED = range(8)
+STOPPED = 130
 STATUSES = {
     DONE: "done; with `--wait` or `--watch`: the restore is ready",
     FAILED: "the API, AWS or the network failed, or there are no credentials; `bench`: nothing was measured; "
@@ -22,6 +23,7 @@ STATUSES = {
     NOT_READY: "the restore has ended and is not ready: failed, cancelled or refused; or a drill missed an "
     "objective",
     STILL_RUNNING: "the restore still runs after `--timeout`",
+    DECLINED: "you answered no, so nothing was done",
     STOPPED: "stopped with Ctrl-C; a restore continues",
 }
 """Exit status -> what it means, for docs/commands.md."""

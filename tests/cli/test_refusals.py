@@ -98,7 +98,7 @@ class TestFleets:
         assert "fleet-1 is ready" in rewarm("status", "fleet-1").out
         assert "fleet-1 is ready" in rewarm("status", "fleet-1", "--wait").out
         assert rewarm("report", "fleet-1", "--url").out == "https://example.com\n"
-        assert "fleet-1 ends as cancelled" in rewarm("cancel", "fleet-1").out
+        assert "fleet-1 ends as cancelled" in rewarm("cancel", "fleet-1", "--yes").out
 
     def test_watching_shows_its_messages_and_states_once_each(self, rewarm, stack):
         stack.fleets["fleet-1"]["events"] = [
@@ -109,13 +109,16 @@ class TestFleets:
 
     def test_a_fleet_that_was_cancelled_already_says_when(self, rewarm, stack):
         stack.fleets["fleet-1"]["events"] = [CANCELLED]
-        assert rewarm("cancel", "fleet-1").out == "fleet-1 was cancelled already at 2026-11-22 10:00 UTC\n"
+        assert (
+            rewarm("cancel", "fleet-1", "--yes").out
+            == "fleet-1 was cancelled already at 2026-11-22 10:00 UTC\n"
+        )
 
 
 def test_a_restore_that_was_cancelled_already_says_when_and_by_whom(rewarm, stack):
     stack.put({"restoreId": "restore-1", "status": "restoring", "volumes": [], "events": [CANCELLED],
                "cancelledBy": {"kind": "iam", "name": "alice"}})  # fmt: skip
-    shown = rewarm("cancel", "restore-1")
+    shown = rewarm("cancel", "restore-1", "--yes")
     assert shown.status == DONE
     assert shown.out == "restore-1 was cancelled already at 2026-11-22 10:00 UTC, by alice\n"
 

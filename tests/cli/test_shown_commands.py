@@ -113,7 +113,8 @@ def answering(stack, monkeypatch, tmp_path):
     monkeypatch.setattr(launch, "_ec2", lambda _settings: launches().ec2)
     monkeypatch.setattr("rewarm_cli.launching.pause", pause)
     monkeypatch.setattr(cloud, "clock_of", lambda _clients: lab().clock)
-    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    monkeypatch.setattr("rewarm_cli.asking.is_terminal", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 20))
     for alarm in ("rewarm-orders-database", "rewarm-game-day"):
         stack.runbooks[alarm] = STORED
     return stack

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 
@@ -10,6 +11,7 @@ import pytest
 from moto import mock_aws
 
 from rewarm_cli.clone.undeploy import DELETED, STILL_THERE, STOPPED, main
+from rewarm_cli.problems import DECLINED, USAGE
 from tests.support.tree import ROOT
 
 REGION = "us-east-1"
@@ -55,7 +57,7 @@ def sam_that_deletes(arguments):
 def test_the_stack_of_samconfig_is_deleted_and_what_stays_is_listed(capsys):
     stack("rewarm", "ArtifactsBucket", "RestoresTable")
     ours, other = volume("rewarm"), volume("another")
-    assert main([], run_sam=sam_that_deletes) == DELETED
+    assert main(["--yes"], run_sam=sam_that_deletes) == DELETED
     printed = capsys.readouterr().out
     assert "aws s3 rb s3://the-artifactsbucket --force" in printed
     assert "aws dynamodb delete-table --table-name the-restorestable" in printed
@@ -72,24 +74,34 @@ def test_undo_logs_are_listed_by_restore_with_their_size(capsys):
         "restores/restore-2/report.html",
     ):
         client("s3").put_object(Bucket="the-artifactsbucket", Key=key, Body=b"x" * 1024)
-    main([], run_sam=sam_that_deletes)
+    main(["--yes"], run_sam=sam_that_deletes)
     printed = capsys.readouterr().out
     assert "the undo log of restore-1, 2 KiB: s3://the-artifactsbucket/undo/restore-1/" in printed
     assert "restore-2" not in printed
 
 
-@pytest.mark.parametrize(("options", "last"), [([], REGION), (["--yes"], "--no-prompts")])
-def test_sam_asks_first_unless_it_is_told_yes(options, last):
+@pytest.mark.parametrize(("answer", "status"), [("y\n", STILL_THERE), ("n\n", DECLINED)])
+def test_on_a_terminal_it_asks_first(monkeypatch, capsys, answer, status):
     stack("rewarm", "ArtifactsBucket", "RestoresTable")
+    monkeypatch.setattr("rewarm_cli.asking.is_terminal", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
     seen = []
-    main(options, run_sam=lambda arguments: seen.append(arguments) or 0)
-    assert seen[0][:5] == ["delete", "--stack-name", "rewarm", "--region", REGION]
-    assert seen[0][-1] == last
+    assert main([], run_sam=lambda arguments: seen.append(arguments) or 0) == status
+    assert seen == (
+        [] if status == DECLINED else
+        [["delete", "--stack-name", "rewarm", "--region", REGION, "--no-prompts"]]
+    )  # fmt: skip
+    assert f"Delete the stack rewarm in {REGION}?" in capsys.readouterr().err
+
+
+def test_without_a_terminal_it_needs_yes(capsys):
+    assert main([], run_sam=pytest.fail) == USAGE
+    assert "use --yes" in capsys.readouterr().err
 
 
 def test_a_stack_that_is_still_there_is_a_failure(capsys):
     stack("rewarm", "ArtifactsBucket", "RestoresTable")
-    assert main([], run_sam=lambda _: 0) == STILL_THERE
+    assert main(["--yes"], run_sam=lambda _: 0) == STILL_THERE
     assert "rewarm is still there: CREATE_COMPLETE" in capsys.readouterr().out
 
 
@@ -98,18 +110,18 @@ def test_ctrl_c_says_that_the_deletion_continues(capsys):
         raise KeyboardInterrupt
 
     stack("rewarm", "ArtifactsBucket", "RestoresTable")
-    assert main([], run_sam=sam_that_is_stopped) == STOPPED
+    assert main(["--yes"], run_sam=sam_that_is_stopped) == STOPPED
     assert "A deletion that has begun continues" in capsys.readouterr().out
 
 
 def test_a_stack_of_somebody_else_is_left_alone(capsys):
     stack("rewarm", "SomethingElse")
-    assert main([], run_sam=pytest.fail) == STILL_THERE
+    assert main(["--yes"], run_sam=pytest.fail) == STILL_THERE
     assert "it is not Rewarm's" in capsys.readouterr().out
 
 
 def test_a_stack_that_does_not_exist_is_a_sentence(capsys):
-    assert main(["--stack-name", "nothing"], run_sam=pytest.fail) == STILL_THERE
+    assert main(["--yes", "--stack-name", "nothing"], run_sam=pytest.fail) == STILL_THERE
     assert "The stack nothing cannot be deleted: " in capsys.readouterr().out
 
 

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from rewarm_cli import watching
-from rewarm_cli.problems import DONE, FAILED, STOPPED
+from rewarm_cli.problems import DECLINED, DONE, FAILED, STOPPED
 from rewarm_cli.views import progress_text
 from tests.support.commands.stack_api import RefusedError, Served
 from tests.support.tree import ROOT
@@ -202,8 +202,9 @@ def test_no_is_the_answer_that_starts_nothing(stack):
     try:
         terminal.waits_for(r"\[y/N\]")
         terminal.type(b"\n")
-        assert terminal.end() == STOPPED
+        assert terminal.end() == DECLINED
     finally:
         terminal.process.kill()
         served.close()
     assert [call.path for call in stack.calls] == ["/plans"]
+    assert terminal.seen.endswith("Nothing was started.\r\n")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rewarm_cli.asking import agree, agrees, asks, takes_yes
 from rewarm_cli.inputs import OneOf, Usd, Whole
 from rewarm_cli.problems import FAILED, STOPPED, CommandFailedError
 from rewarm_cli.settings import Settings, examples, takes_settings
@@ -55,7 +56,7 @@ DEFAULT_GIB, MOST_GIB = 8, 64
     show_default=True,
     help="Size of the volume that is made.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask before anything is made or removed.")
+@takes_yes
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -72,11 +73,11 @@ def calibrate(settings: Settings, **given: Any) -> None:
     """
     from rewarm_cli.calibrate.cloud import leftovers
 
-    api = settings.api()
+    given["asked"], api = asks(yes=given["yes"]), settings.api()
     known = api.insist(200, "GET", "/calibration")
     clients, document = _account(settings, api.region)
     if old := leftovers(clients, known["stack"]):
-        _offer(clients, old, known["leases"], yes=given["yes"], wanted=given["clean_up"])
+        _offer(clients, old, known["leases"], asked=given["asked"], wanted=given["clean_up"])
     if given["clean_up"]:
         return
     if given["instance"] is None:
@@ -123,7 +124,9 @@ def _where(clients: Clients, instance_id: str, region: str, stack: str, document
 
 
 # ----------------------------------------------------------------------------------------- before it begins
-def _offer(clients: Clients, old: Sequence[Leftover], leases: list[Json], *, yes: bool, wanted: bool) -> None:
+def _offer(
+    clients: Clients, old: Sequence[Leftover], leases: list[Json], *, asked: bool, wanted: bool
+) -> None:
     """Removes what earlier calibrations have left, unless one may be running. What no lease names may be
     anybody's: it is only shown.
     """
@@ -135,7 +138,7 @@ def _offer(clients: Clients, old: Sequence[Leftover], leases: list[Json], *, yes
     over = [leftover for leftover in old if leftover.is_of(ended)]
     for leftover in old:
         click.echo(f"{leftover.name} of {leftover.calibration} {_state(leftover, over, leases)}", err=True)
-    if over and (yes or click.confirm("Remove what is left?", err=True)):
+    if over and (not asked or agrees("Remove what is left?")):
         volumes = [leftover.name for leftover in over if leftover.name.startswith("vol-")]
         snapshots = [leftover.name for leftover in over if leftover.name.startswith("snap-")]
         left = remove(clients, clock, volumes, snapshots, _say)
@@ -171,8 +174,8 @@ def _agreed_ways(known: Json, where: Where, given: Json) -> list[str]:
     usd, minutes = sum(way.usd for way in done), sum(way.minutes for way in done)
     _say(f"On {where.instance_id} in {where.zone}: some {duration(60 * minutes)}, at most {usd:.3f} USD")
     _say("(with 35 minutes more if this program is killed and the sweeper has to end it)")
-    if not given["yes"]:
-        click.confirm("Begin?", abort=True, err=True)
+    if given["asked"]:
+        agree("Begin this calibration?", "Nothing was made.")
     return [way.name for way in done]
 
 

@@ -55,13 +55,18 @@ OPTIONS```
 [JMESPath](https://jmespath.org) expression as in the AWS CLI; a text is printed without quotes:
 
 ```
-id=$(rewarm restore -f request.yaml --query restoreId)
+id=$(rewarm restore -f request.yaml --yes --query restoreId)
 ```
 
 If the API refuses a request, the message on standard error names each wrong field, what was found and what is
 allowed. With `--output json` or `yaml` it is the API's own problem details (RFC 9457). `rewarm` repeats a call that
 the API throttles for some seconds. `rewarm restore` sends an idempotency key with each request, so a request whose
 answer was lost starts nothing twice.
+
+## Questions
+
+A command that makes, stops, deletes or swaps something shows its plan or its effect and asks. It asks on a
+terminal, on standard error. Without a terminal it does nothing unless it has `--yes`, which asks nothing.
 
 ## Exit statuses
 

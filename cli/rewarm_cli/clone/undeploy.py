@@ -1,6 +1,7 @@
 """`make undeploy`: delete the stack with SAM, then list what stays in the account.
 
-Exit status 0 once the stack is gone, 1 while it is still there, 2 for bad options, 130 if stopped.
+Exit status 0 once the stack is gone, 1 while it is still there, 2 for bad options, 7 if the user answers no,
+130 if stopped.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -15,9 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import boto3
+import click
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rewarm_cli import words
+from rewarm_cli.asking import HELP, agree, asks
 from rewarm_cli.clone.arguments import Parser
 
 if TYPE_CHECKING:
@@ -43,8 +47,13 @@ def main(arguments: Sequence[str] | None = None, run_sam: RunSam | None = None) 
     # boto3 reads AWS_DEFAULT_REGION only; the AWS CLI and SAM read AWS_REGION first.
     session = boto3.Session(region_name=options.region or os.environ.get("AWS_REGION"))
     try:
-        return _undeploy(session, options.stack_name, asks=not options.yes, run_sam=run_sam or _sam)
-    except KeyboardInterrupt:
+        return _undeploy(session, options.stack_name, asked=asks(yes=options.yes), run_sam=run_sam or _sam)
+    except click.exceptions.Exit as declined:
+        return declined.exit_code
+    except click.UsageError as problem:
+        print(problem.message, file=sys.stderr)
+        return problem.exit_code
+    except (KeyboardInterrupt, click.Abort):
         print("Stopped looking. A deletion that has begun continues in CloudFormation.")
         return STOPPED
     except (NotRemovableError, BotoCoreError, ClientError) as problem:
@@ -57,7 +66,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = Parser(prog="make undeploy", usage='make undeploy ARGS="[--stack-name rewarm] [--yes]"')
     parser.add_argument("--stack-name", default=_configured_stack(), help="default: that of samconfig.toml")
     parser.add_argument("--region", help="default: that of AWS_REGION or of your profile")
-    parser.add_argument("--yes", action="store_true", help="delete without asking")
+    parser.add_argument("--yes", action="store_true", help=HELP)
     return parser.parse_args(arguments)
 
 
@@ -71,7 +80,7 @@ def _sam(arguments: Sequence[str]) -> int:
     return subprocess.run([str(SAM), *arguments], env=environment, check=False).returncode
 
 
-def _undeploy(session: boto3.Session, name: str, *, asks: bool, run_sam: RunSam) -> int:
+def _undeploy(session: boto3.Session, name: str, *, asked: bool, run_sam: RunSam) -> int:
     if session.region_name is None:
         raise NotRemovableError("there is no Region: set AWS_REGION, or use --region")
     stack = session.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
@@ -79,8 +88,9 @@ def _undeploy(session: boto3.Session, name: str, *, asks: bool, run_sam: RunSam)
     if not {"ArtifactsBucket", "RestoresTable"} <= outputs.keys():
         raise NotRemovableError("it is not Rewarm's: it has no outputs ArtifactsBucket and RestoresTable")
     print(f"Restores that still run in {name} are ended first. The reports and the runbooks stay.")
-    arguments = ["delete", "--stack-name", name, "--region", session.region_name]
-    run_sam(arguments if asks else [*arguments, "--no-prompts"])
+    if asked:
+        agree(f"Delete the stack {name} in {session.region_name}?", "Nothing was deleted.")
+    run_sam(["delete", "--stack-name", name, "--region", session.region_name, "--no-prompts"])
     found = session.client("cloudformation").describe_stacks(StackName=stack["StackId"])["Stacks"][0]
     if found["StackStatus"] != "DELETE_COMPLETE":
         print(f"{name} is still there: {found['StackStatus']}.")

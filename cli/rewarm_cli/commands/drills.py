@@ -9,7 +9,8 @@ from urllib.parse import quote
 import click
 
 from rewarm_cli import words
-from rewarm_cli.commands.restores import open_page, start
+from rewarm_cli.asking import agree, asks, takes_yes
+from rewarm_cli.commands.restores import open_page, show_plan_of, start
 from rewarm_cli.commands.showing import takes_end
 from rewarm_cli.inputs import Known, Minutes
 from rewarm_cli.problems import NOT_FOUND, NOT_READY, CommandFailedError
@@ -27,7 +28,7 @@ def drill() -> None:
     "start",
     epilog=examples(
         "rewarm drill start rewarm-orders-database --watch",
-        "rewarm drill start rewarm-orders-database --instance i-… --recovery-time 60 --recovery-point 1d",
+        "rewarm drill start rewarm-orders-database --yes --instance i-… --recovery-time 60",
     ),
 )
 @click.argument("alarm_name", type=Known("runbooks"), metavar="RUNBOOK")
@@ -38,11 +39,12 @@ def drill() -> None:
     "--recovery-point", type=Minutes(), metavar="TIME", help="Objective: snapshots no older than this."
 )
 @takes_end
+@takes_yes
 @takes_settings
 def start_drill(
     settings: Settings, alarm_name: str, *, watch: bool, wait: bool, timeout: int | None, **options: Any
 ) -> None:
-    """Start a drill of a runbook. What is not said here its `drill` says."""
+    """Show the plan of a runbook's drill, ask, and start it. What is not said here its `drill` says."""
     drill = {
         "recoveryTimeMinutes": options["recovery_time"],
         "recoveryPointMinutes": options["recovery_point"],
@@ -51,6 +53,9 @@ def start_drill(
     request: Json = {"source": {"alarm": alarm_name}, "drill": _given(drill)}
     if _given(target):
         request["target"] = _given(target)
+    if asks(yes=options["yes"]):
+        show_plan_of(settings, settings.api(), request)
+        agree("Start this drill? What it makes is deleted at its end.", "Nothing was started.")
     restore_id = start(settings, request, watch=watch, wait=wait, timeout=timeout)
     if watch or wait:
         _insist_on_objectives(settings, alarm_name, restore_id)

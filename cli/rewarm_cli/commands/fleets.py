@@ -10,6 +10,7 @@ from urllib.parse import quote
 import click
 
 from rewarm_cli import words
+from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.restores import opened
 from rewarm_cli.commands.showing import asked_to_cancel, pages, takes_end, takes_wait
 from rewarm_cli.inputs import Key, Known, OneOf, Whole
@@ -39,12 +40,15 @@ def _path(fleet_id: str, more: str = "") -> str:
 
 @fleet.command(
     "start",
-    epilog=examples("rewarm fleet start -f fleet.yaml", "rewarm fleet start -f fleet.yaml --wait"),
+    epilog=examples(
+        "rewarm fleet start -f fleet.yaml --watch", "rewarm fleet start -f fleet.yaml --yes --wait"
+    ),
 )
 @click.option(
     "-f", "--file", required=True, metavar="FILE", help="The request as YAML or JSON; - is standard input."
 )
 @takes_end
+@takes_yes
 @click.option(
     "--idempotency-key",
     type=Key(),
@@ -53,18 +57,20 @@ def _path(fleet_id: str, more: str = "") -> str:
 )
 @takes_settings
 def start_fleet(
-    settings: Settings,
-    *,
-    file: str,
-    idempotency_key: str | None,
-    watch: bool,
-    wait: bool,
-    timeout: int | None,
+    settings: Settings, *, file: str, yes: bool, idempotency_key: str | None, **options: Any
 ) -> None:
-    """Start a fleet from a file. Volumes to one instance become one restore."""
-    api, headers = settings.api(), {"Idempotency-Key": idempotency_key or f"rewarm-{uuid.uuid4()}"}
-    begun = api.insist(202, "POST", "/fleets", read(file), headers)
-    _begun(settings, api, begun, watch=watch, wait=wait, minutes=timeout)
+    """Show the plan of a fleet in a file, ask, and start it.
+
+    Volumes to one instance become one restore.
+    """
+    asked, api = asks(yes=yes), settings.api()
+    headers = {"Idempotency-Key": idempotency_key or f"rewarm-{uuid.uuid4()}"}
+    request = read(file)
+    if asked:
+        _show_plan(api.insist(200, "POST", "/fleets/plans", request), err=not settings.for_people)
+        agree("Start this fleet?", "Nothing was started.")
+    begun = api.insist(202, "POST", "/fleets", request, headers)
+    _begun(settings, api, begun, **options)
 
 
 @fleet.command(
@@ -81,30 +87,38 @@ def plan_fleet(settings: Settings, *, file: str) -> None:
     if not settings.for_people:
         settings.emit(answer)
         return
+    _show_plan(answer)
+
+
+def _show_plan(answer: Json, *, err: bool = False) -> None:
     from rewarm_cli.views import fleet_plan_lines
 
     for line in fleet_plan_lines(answer):
-        click.echo(line)
+        click.echo(line, err=err)
 
 
 @fleet.command("redrive")
 @click.argument("fleet_id", type=Known("fleets"), metavar="FLEET")
 @takes_end
+@takes_yes
 @takes_settings
-def redrive_fleet(settings: Settings, fleet_id: str, *, watch: bool, wait: bool, timeout: int | None) -> None:
-    """Restore again what is not ready in a fleet that has ended, and nothing else."""
-    api = settings.api()
+def redrive_fleet(settings: Settings, fleet_id: str, *, yes: bool, **options: Any) -> None:
+    """Show what is not ready in a fleet that has ended, ask, and restore that again and nothing else."""
+    asked, api = asks(yes=yes), settings.api()
+    if asked:
+        _show(api.insist(200, "GET", _path(fleet_id)), err=True)
+        agree("Restore again what is not ready?", "Nothing was started.")
     begun = api.expect(202, "POST", _path(fleet_id, "/redrive"))
-    _begun(settings, api, begun, watch=watch, wait=wait, minutes=timeout)
+    _begun(settings, api, begun, **options)
 
 
 def _begun(
-    settings: Settings, api: Api, begun: Json, *, watch: bool, wait: bool, minutes: int | None
+    settings: Settings, api: Api, begun: Json, *, watch: bool, wait: bool, timeout: int | None
 ) -> None:
     fleet_id = begun["fleetId"]
     if watch or wait:
         click.echo(f"{fleet_id} was accepted", err=not settings.for_people)
-        show_fleet(settings, api, fleet_id, watch=watch, wait=wait, minutes=minutes)
+        show_fleet(settings, api, fleet_id, watch=watch, wait=wait, minutes=timeout)
     elif settings.for_people:
         click.echo(f"{fleet_id} was accepted")
         click.echo(f"Watch it: {words.command('fleet', 'status', fleet_id, '--watch')}")
@@ -195,14 +209,18 @@ def is_fleet(restore_id: str) -> bool:
 def _shown(settings: Settings, record: Json, *, good: bool = False) -> None:
     """Shows the fleet; if the user waited for it, the exit status says whether it is ready."""
     if settings.for_people:
-        from rewarm_cli.views import fleet_lines
-
-        for line in fleet_lines(record):
-            click.echo(line)
+        _show(record)
     else:
         settings.emit(record)
     if not good and record["status"] != "ready":
         raise click.exceptions.Exit(NOT_READY)
+
+
+def _show(record: Json, *, err: bool = False) -> None:
+    from rewarm_cli.views import fleet_lines
+
+    for line in fleet_lines(record):
+        click.echo(line, err=err)
 
 
 @fleet.command("list")
@@ -224,21 +242,31 @@ def list_fleets(settings: Settings, *, limit: int, status: str | None) -> None:
 @fleet.command("cancel")
 @click.argument("fleet_id", type=Known("fleets"), metavar="FLEET")
 @takes_wait
+@takes_yes
 @takes_settings
 def cancel_fleet(settings: Settings, fleet_id: str, **options: Any) -> None:
-    """Cancel a fleet. Volumes at full speed are kept, and so are those that were announced as usable."""
+    """Show how far a fleet is, ask, and cancel it.
+
+    Volumes at full speed are kept, and so are those that were announced as usable.
+    """
     cancel_known_fleet(settings, fleet_id, **options)
 
 
-def cancel_known_fleet(settings: Settings, fleet_id: str, *, wait: bool, timeout: int | None) -> None:
+def cancel_known_fleet(
+    settings: Settings, fleet_id: str, *, yes: bool, wait: bool, timeout: int | None
+) -> None:
     """Cancel the fleet, and wait for its end if that is asked for."""
-    api = settings.api()
+    asked, api = asks(yes=yes), settings.api()
     before = api.insist(200, "GET", _path(fleet_id))
+    if asked and before["status"] in RUNNING:
+        _show(before, err=True)
+        click.echo("Kept are volumes at full speed, and those that were announced as usable.", err=True)
+        agree(f"Cancel {fleet_id}?", "Nothing was cancelled.")
     answer = api.insist(202, "DELETE", _path(fleet_id))
     if wait:
         _shown(settings, _ended(settings, api, fleet_id, watch=False, minutes=timeout), good=True)
-    elif settings.for_people and (asked := asked_to_cancel(before)):
-        click.echo(asked)
+    elif settings.for_people and (said := asked_to_cancel(before)):
+        click.echo(said)
     elif settings.for_people:
         click.echo(f"{fleet_id} ends as cancelled; what its restores have made is cleaned up")
     else:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.problems import CommandFailedError
 from rewarm_cli.settings import Settings, examples, takes_settings
 
@@ -25,15 +26,17 @@ from rewarm_cli.settings import Settings, examples, takes_settings
 @click.option("--subnet", metavar="SUBNET", help="Another subnet, and so another zone.")
 @click.option("--security-group", "security_groups", multiple=True, metavar="SG", help="Other groups.")
 @click.option("--dry-run", is_flag=True, help="Print what RunInstances would get, and launch nothing.")
+@takes_yes
 @takes_settings
-def launch(settings: Settings, *, dry_run: bool, **options: Any) -> None:
-    """Launch an instance and stop it, so that a restore gives it all its volumes and starts it.
+def launch(settings: Settings, *, dry_run: bool, yes: bool, **options: Any) -> None:
+    """Ask, launch an instance and stop it, so that a restore gives it all its volumes and starts it.
 
     It uses your own permissions, not the stack's. The image boots for some seconds, without user data. If
     anything fails, or with Ctrl-C, the instance is terminated.
     """
     if (options["like"] is None) == (options["template"] is None):
         raise click.UsageError("one of --like and --template is needed")
+    asked = not dry_run and asks(yes=yes)
     from botocore.exceptions import BotoCoreError, ClientError
 
     from rewarm_cli import launching
@@ -45,10 +48,18 @@ def launch(settings: Settings, *, dry_run: bool, **options: Any) -> None:
         if dry_run:
             settings.emit(planned.request)
             return
+        if asked:
+            source = options["like"] or options["template"]
+            agree(f"Launch {_words(planned.request)} with the settings of {source}?", "Nothing was launched.")
         made = launching.launch(ec2, planned, uuid.uuid4().hex, lambda text: click.echo(text, err=True))
     except (StackUnreachableError, launching.NotLaunchedError, BotoCoreError, ClientError) as error:
         raise CommandFailedError(str(error)) from error
     _show(settings, made, options["like"], planned.left_out)
+
+
+def _words(request: dict[str, Any]) -> str:
+    kind, subnet = request.get("InstanceType"), request.get("SubnetId")
+    return f"{kind or 'an instance'} of {request['ImageId']}" + (f" in {subnet}" if subnet else "")
 
 
 def _ec2(settings: Settings) -> Any:

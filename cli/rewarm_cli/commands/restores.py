@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ from urllib.parse import urlencode
 import click
 
 from rewarm_cli import words
-from rewarm_cli.commands.showing import asked_to_cancel, takes_end, takes_wait
+from rewarm_cli.asking import agree, asks, takes_yes
+from rewarm_cli.commands.showing import asked_to_cancel, cancel_lines, takes_end, takes_wait
 from rewarm_cli.inputs import Key, Known, NewFile, OneOf
 from rewarm_cli.problems import NOT_FOUND, STOPPED, CommandFailedError
 from rewarm_cli.requests import put, takes_request
@@ -59,16 +59,21 @@ def plan(
         usual = "schedule" if len(answer["plans"]) > 1 else "plan"
         _draw(api, request, picture, picture_of or ("what-if" if options["what_if"] else usual))
     if settings.for_people:
-        _show_plan(answer, offers=options["what_if"], explain=options["explain"])
+        from rewarm_cli.output import console
+        from rewarm_cli.views import show_plan
+
+        show_plan(console(), answer, offers=options["what_if"], explain=options["explain"])
     else:
         settings.emit(answer)
 
 
-def _show_plan(answer: Json, *, offers: bool = False, explain: bool = False) -> None:
+def show_plan_of(settings: Settings, api: Api, request: Json) -> None:
+    """Show the plan of what is about to be started; on standard error where the answer is for programs."""
     from rewarm_cli.output import console
     from rewarm_cli.views import show_plan
 
-    show_plan(console(), answer, offers=offers, explain=explain)
+    answer = api.insist(200, "POST", "/plans", {**request, "dryRun": False})
+    show_plan(console(stderr=not settings.for_people), answer)
 
 
 def _draw(api: Api, request: Json, file: Path, name: str) -> None:
@@ -81,12 +86,12 @@ def _draw(api: Api, request: Json, file: Path, name: str) -> None:
     epilog=examples(
         "rewarm restore --volume vol-… --instance i-… --ready-within 60 --watch",
         "rewarm restore --alarm rewarm-orders-database --yes",
-        "id=$(rewarm restore -f request.yaml --query restoreId)",
+        "id=$(rewarm restore -f request.yaml --yes --query restoreId)",
     )
 )
 @takes_request
 @takes_end
-@click.option("-y", "--yes", is_flag=True, help="Start without showing the plan and asking.")
+@takes_yes
 @click.option("--dry-run", is_flag=True, help="End after the plan and its message; nothing is made.")
 @click.option(
     "--idempotency-key",
@@ -98,13 +103,12 @@ def _draw(api: Api, request: Json, file: Path, name: str) -> None:
 def restore(
     settings: Settings, request: Json, *, watch: bool, wait: bool, timeout: int | None, **options: Any
 ) -> None:
-    """Start a restore. On a terminal it shows the plan first, and asks."""
+    """Show the plan of a restore, ask, and start it."""
     if options["dry_run"]:
         put(request, "dryRun", value=True)
-    api = settings.api()
-    if sys.stdin.isatty() and sys.stdout.isatty() and settings.for_people and not options["yes"]:
-        _show_plan(api.insist(200, "POST", "/plans", {**request, "dryRun": False}))
-        click.confirm("Start this restore?", abort=True)
+    elif asks(yes=options["yes"]):
+        show_plan_of(settings, settings.api(), request)
+        agree("Start this restore?", "Nothing was started.")
     start(settings, request, key=options["idempotency_key"] or "", watch=watch, wait=wait, timeout=timeout)
 
 
@@ -151,10 +155,10 @@ def _followed(
 
 @click.command()
 @click.argument("restore_id", type=Known("restores", "fleets"), metavar="RESTORE")
-@click.option("-y", "--yes", is_flag=True, help="Approve without showing the plan and asking.")
+@takes_yes
 @takes_settings
 def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
-    """Approve the plan that a restore or fleet waits with. On a terminal it shows the plan first, and asks.
+    """Show the plan that a restore or fleet waits with, ask, and approve it.
 
     If another plan takes its place meanwhile, nothing is approved.
     """
@@ -162,15 +166,16 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
     from rewarm_cli.views import approval_lines, is_awaiting
     from rewarm_cli.watching import path_of
 
+    asked = asks(yes=yes)
     api, path = settings.api(), path_of(restore_id)
     of_fleet = is_fleet(restore_id)
     record = api.insist(200, "GET", path.replace("/restores/", "/fleets/") if of_fleet else path)
     asked_at = (record.get("approval") or {}).get("askedAt")
-    if settings.for_people and is_awaiting(record):
+    if is_awaiting(record):
         for line in approval_lines(record):
-            click.echo(line)
-        if asked_at and sys.stdin.isatty() and sys.stdout.isatty() and not yes:
-            click.confirm("Approve this plan?", abort=True)
+            click.echo(line, err=not settings.for_people)
+        if asked:
+            agree("Approve this plan?", "Nothing was approved.")
     query = f"?{urlencode({'askedAt': asked_at})}" if asked_at else ""
     answer = api.insist(202, "POST", f"{path}/approve{query}")
     if settings.for_people:
@@ -183,24 +188,32 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
 @click.command()
 @click.argument("restore_id", type=Known("restores", "fleets"), metavar="RESTORE")
 @takes_wait
+@takes_yes
 @takes_settings
-def cancel(settings: Settings, restore_id: str, *, wait: bool, timeout: int | None) -> None:
-    """Cancel a restore or fleet. Volumes that were announced as usable are kept."""
+def cancel(settings: Settings, restore_id: str, *, yes: bool, wait: bool, timeout: int | None) -> None:
+    """Say what a restore or fleet has made, ask, and cancel it.
+
+    Volumes that were announced as usable are kept.
+    """
     from rewarm_cli.commands.fleets import cancel_known_fleet, is_fleet
-    from rewarm_cli.views import status_of
+    from rewarm_cli.views import is_over, status_of
     from rewarm_cli.watching import end, follow, path_of
 
     if is_fleet(restore_id):
-        cancel_known_fleet(settings, restore_id, wait=wait, timeout=timeout)
+        cancel_known_fleet(settings, restore_id, yes=yes, wait=wait, timeout=timeout)
         return
-    api = settings.api()
+    asked, api = asks(yes=yes), settings.api()
     before = api.insist(200, "GET", path_of(restore_id))
+    if asked and not is_over(before):
+        for line in cancel_lines(before):
+            click.echo(line, err=True)
+        agree(f"Cancel {restore_id}?", "Nothing was cancelled.")
     answer = api.insist(202, "DELETE", path_of(restore_id))
     if wait:
         record = follow(settings, api, restore_id, watch=False, minutes=timeout)
         end(settings, record, good=status_of(record) == "cancelled")
-    elif settings.for_people and (asked := asked_to_cancel(before)):
-        click.echo(asked)
+    elif settings.for_people and (said := asked_to_cancel(before)):
+        click.echo(said)
     elif settings.for_people:
         click.echo(f"{restore_id} ends as cancelled; it is {status_of(answer)} now")
         click.echo(f"Watch it: {words.command('status', restore_id, '--watch')}")

@@ -8,6 +8,7 @@ from urllib.parse import quote
 import click
 
 from rewarm_cli import words
+from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import pages
 from rewarm_cli.inputs import Known, Minutes, Whole
 from rewarm_cli.problems import NOT_READY
@@ -55,11 +56,15 @@ def get_runbook(settings: Settings, alarm_name: str) -> None:
     """Show a runbook, as a file that `rewarm runbook put -f` takes."""
     answer = settings.api().insist(200, "GET", _path(alarm_name))
     if settings.for_people:
-        from rewarm_cli.output import document
-
-        click.echo(document(plain(answer["request"]), "yaml"))
+        click.echo(_file(answer))
     else:
         settings.emit(answer)
+
+
+def _file(answer: Json) -> str:
+    from rewarm_cli.output import document
+
+    return document(plain(answer["request"]), "yaml")
 
 
 @runbook.command("list")
@@ -79,9 +84,15 @@ def list_runbooks(settings: Settings, *, limit: int) -> None:
 
 @runbook.command("delete")
 @click.argument("alarm_name", type=Known("runbooks"), metavar="ALARM")
+@takes_yes
 @takes_settings
-def delete_runbook(settings: Settings, alarm_name: str) -> None:
-    """Delete the runbook of an alarm; the alarm then restores nothing."""
+def delete_runbook(settings: Settings, alarm_name: str, *, yes: bool) -> None:
+    """Show the runbook of an alarm, ask, and delete it; the alarm then restores nothing."""
+    if asks(yes=yes):
+        click.echo(_file(settings.api().insist(200, "GET", _path(alarm_name))), err=True)
+        agree(
+            f"Delete the runbook of {alarm_name}, so that the alarm restores nothing?", "Nothing was deleted."
+        )
     answer = settings.api().insist(200, "DELETE", _path(alarm_name))
     if settings.for_people:
         click.echo(f"The runbook of {alarm_name} is deleted")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -44,6 +44,20 @@ def asked_to_cancel(record: Json) -> str | None:
     name = record.get("restoreId") or record.get("fleetId")
     by = (record.get("cancelledBy") or {}).get("name")
     return f"{name} was cancelled already at {words.clock(asked['at'])}" + (f", by {by}" if by else "")
+
+
+def cancel_lines(record: Json) -> Iterator[str]:
+    """What cancelling a restore that runs does to what it has made."""
+    made = [volume for volume in record.get("volumes") or [] if (volume.get("volume") or {}).get("volumeId")]
+    usable = [volume["volume"]["volumeId"] for volume in made if volume.get("attached")]
+    others = [volume["volume"]["volumeId"] for volume in made if not volume.get("attached")]
+    yield f"{record['restoreId']} is {record.get('status') or 'starting'}."
+    if usable:
+        yield f"Kept, because somebody may use them: {', '.join(usable)}."
+    if others:
+        yield f"Deleted: {', '.join(others)}."
+    if not made:
+        yield "It has made no volume yet."
 
 
 def takes_end(command: Callable[..., Any]) -> Callable[..., Any]:

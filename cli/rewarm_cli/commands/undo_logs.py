@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 from urllib.parse import quote
 
 import click
 
 from rewarm_cli import words
+from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.inputs import Known
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
@@ -60,23 +60,14 @@ def _blocks(log: Json) -> str:
     "delete", epilog=examples("rewarm undo-log delete restore-…", "rewarm undo-log delete restore-… --yes")
 )
 @click.argument("restore_id", type=Known("restores"), metavar="RESTORE")
-@click.option("-y", "--yes", is_flag=True, help="Delete without asking. Needed without a terminal.")
+@takes_yes
 @takes_settings
 def delete_undo_log(settings: Settings, restore_id: str, *, yes: bool) -> None:
-    """Delete the undo log of a restore; the rewind cannot be undone by it any more."""
-    if not yes:
-        _ask(restore_id)
+    """Ask, and delete the undo log of a restore; the rewind cannot be undone by it any more."""
+    if asks(yes=yes):
+        agree(f"Delete what undoes the rewind of {restore_id}?", "Nothing was deleted.")
     answer = settings.api().insist(200, "DELETE", f"/undo-logs/{quote(restore_id, safe='')}")
     if settings.for_people:
         click.echo(f"The undo log of {restore_id} is deleted: {answer['deletedObjects']:,} objects")
     else:
         settings.emit(answer)
-
-
-def _ask(restore_id: str) -> None:
-    """Ends the command unless the user agrees, because what is deleted cannot be recovered."""
-    if not sys.stdin.isatty():
-        raise click.UsageError(
-            f"there is nobody to ask whether to delete what undoes {restore_id}: use --yes"
-        )
-    click.confirm(f"Delete what undoes {restore_id}?", abort=True, err=True)

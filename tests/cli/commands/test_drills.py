@@ -43,7 +43,7 @@ def drilled(stack):
     ],
 )  # fmt: skip
 def test_start_sends_a_restore_of_the_runbook_as_a_drill(rewarm, stack, options, sent):
-    shown = rewarm("drill", "start", NAME, *options)
+    shown = rewarm("drill", "start", NAME, "--yes", *options)
     assert shown.status == DONE
     (call,) = [call for call in stack.calls if call.method == "POST"]
     assert (call.path, call.body) == ("/restores", {"source": {"alarm": NAME}, **sent})
@@ -57,7 +57,7 @@ def test_a_drill_that_missed_an_objective_ends_as_one_that_is_not_ready(rewarm, 
     stack.answers["POST", "/restores"] = 202, {"restoreId": "restore-1", "status": "accepted"}
     done = {**PASSED, "restoreId": "restore-1", "outcome": outcome}
     stack.answers["GET", f"/runbooks/{NAME}"] = 200, {"alarmName": NAME, "request": {}, "drills": [done]}
-    shown = rewarm("drill", "start", NAME, "--wait")
+    shown = rewarm("drill", "start", NAME, "--yes", "--wait")
     assert shown.status == status
     assert ("missed an objective" in shown.err) == (outcome == "late")
 

@@ -25,7 +25,7 @@ def file(tmp_path):
 
 
 def test_a_file_starts_a_fleet_once(rewarm, stack, file):
-    ended = rewarm("fleet", "start", "-f", file, "--idempotency-key", "k")
+    ended = rewarm("fleet", "start", "-f", file, "--yes", "--idempotency-key", "k")
     assert ended.status == DONE
     assert "rewarm fleet status fleet-1" in ended.out
     assert stack.fleets["fleet-1"]["request"]["target"] == {"instanceId": "i-1"}
@@ -34,7 +34,7 @@ def test_a_file_starts_a_fleet_once(rewarm, stack, file):
 
 
 def test_shows_how_far_it_is_and_what_failed(rewarm, stack, file):
-    rewarm("fleet", "start", "-f", file)
+    rewarm("fleet", "start", "-f", file, "--yes")
     failed = {"restoreId": "r2", "index": 1, "snapshot": {"snapshotId": "snap-2"}, "state": "failed"}
     slow = {"restoreId": "r1", "status": "restoring", "startedAt": "2026-11-22T10:00:00Z"}
     stack.fleets["fleet-1"]["progress"] = {
@@ -53,24 +53,24 @@ def test_shows_how_far_it_is_and_what_failed(rewarm, stack, file):
 
 @pytest.mark.parametrize(("end", "status"), [("ready", DONE), ("incomplete", NOT_READY)])
 def test_who_waits_gets_an_exit_status(rewarm, stack, file, monkeypatch, end, status):
-    rewarm("fleet", "start", "-f", file)
+    rewarm("fleet", "start", "-f", file, "--yes")
     monkeypatch.setattr(fleets.time, "sleep", lambda _: stack.fleets["fleet-1"].update(status=end))
     assert rewarm("fleet", "status", "fleet-1", "--wait").status == status
 
 
 def test_list_cancel_and_redrive(rewarm, stack, file):
-    rewarm("fleet", "start", "-f", file)
-    rewarm("fleet", "start", "-f", file)
+    rewarm("fleet", "start", "-f", file, "--yes")
+    rewarm("fleet", "start", "-f", file, "--yes")
     listed = json.loads(rewarm("fleet", "list", "-o", "json").out)["fleets"]
     assert [one["fleetId"] for one in listed] == ["fleet-2", "fleet-1"]
     assert "fleet-2" in rewarm("fleet", "list").out
-    assert rewarm("fleet", "cancel", "fleet-1").status == DONE
+    assert rewarm("fleet", "cancel", "fleet-1", "--yes").status == DONE
     assert stack.fleets["fleet-1"]["status"] == "cancelled"
-    assert json.loads(rewarm("fleet", "redrive", "fleet-1", "-o", "json").out)["run"] == 2
+    assert json.loads(rewarm("fleet", "redrive", "fleet-1", "--yes", "-o", "json").out)["run"] == 2
 
 
 def test_the_report_is_there_when_the_fleet_has_ended(rewarm, stack, file):
-    rewarm("fleet", "start", "-f", file)
+    rewarm("fleet", "start", "-f", file, "--yes")
     assert rewarm("fleet", "report", "fleet-1").status == NOT_FOUND
     stack.fleets["fleet-1"]["reportUrl"] = "https://pages.example/report.html"
     assert rewarm("fleet", "report", "fleet-1", "--url").out.strip() == "https://pages.example/report.html"
@@ -80,7 +80,7 @@ def test_the_report_is_there_when_the_fleet_has_ended(rewarm, stack, file):
 @pytest.mark.parametrize("has_browser", [True, False])
 def test_the_link_is_printed_where_no_browser_takes_it(rewarm, stack, file, monkeypatch, has_browser):
     monkeypatch.setattr("webbrowser.open", lambda _link: has_browser)
-    rewarm("fleet", "start", "-f", file)
+    rewarm("fleet", "start", "-f", file, "--yes")
     stack.fleets["fleet-1"]["reportUrl"] = "https://pages.example/report.html"
     said = rewarm("fleet", "report", "fleet-1").out.strip()
     assert said == ("" if has_browser else "https://pages.example/report.html")
@@ -97,7 +97,7 @@ def test_shows_what_a_fleet_would_cost_before_it_is_started(rewarm, stack, file)
 
 
 def test_a_fleet_that_waits_is_approved_as_a_restore_is(rewarm, stack, file):
-    rewarm("fleet", "start", "-f", file)
+    rewarm("fleet", "start", "-f", file, "--yes")
     asked = {"askedAt": "2026-11-22T10:00:00Z", "until": "2026-11-22T11:00:00Z", "usd": "3.2"}
     stack.fleets["fleet-1"] |= {
         "status": "awaiting-approval",
@@ -111,7 +111,7 @@ def test_a_fleet_that_waits_is_approved_as_a_restore_is(rewarm, stack, file):
     }
     answer = {"restoreId": "fleet-1", "approval": {"by": "alice"}}
     stack.answers["POST", "/restores/fleet-1/approve"] = 202, answer
-    said = rewarm("approve", "fleet-1").out
+    said = rewarm("approve", "fleet-1", "--yes").out
     assert "3 volumes: 3 x provisioned-rate." in said
     assert "then the fleet fails, and nothing was made" in said
     assert "rewarm status fleet-1 --watch" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -11,7 +12,7 @@ from local.aws.region.faults import FaultRule
 from rewarm_cli import launching
 from rewarm_cli.commands import launch as command
 from rewarm_cli.launching import NotLaunchedError, Wanted
-from rewarm_cli.problems import DONE, FAILED, STOPPED, USAGE
+from rewarm_cli.problems import DECLINED, DONE, FAILED, STOPPED, USAGE
 from tests.local.aws.region.region_lab import INSTANCE
 from tests.support.commands.launching import LAUNCHED, TEMPLATE, Account
 
@@ -137,16 +138,26 @@ class TestCommand:
         return rewarm
 
     def test_it_says_how_to_go_on(self, called, aws):
-        ended = called("launch", "--like", INSTANCE)
+        ended = called("launch", "--like", INSTANCE, "--yes")
         assert ended.status == DONE, ended.err
         assert f"rewarm restore --source-instance {INSTANCE} --instance i-" in ended.out
         assert aws.others() == ["stopped"]
 
     def test_programs_get_the_id(self, called, aws):
-        ended = called("launch", "--template", TEMPLATE, "--output", "json")
+        ended = called("launch", "--template", TEMPLATE, "--yes", "--output", "json")
         answer = json.loads(ended.out)
         assert sorted(answer) == ["imageVolumes", "instanceId", "leftOut"]
         assert len(answer["imageVolumes"]) == 1
+
+    @pytest.mark.parametrize(
+        ("answer", "status", "made"), [("y\n", DONE, ["stopped"]), ("n\n", DECLINED, [])]
+    )
+    def test_it_asks_first(self, called, aws, monkeypatch, answer, status, made):
+        monkeypatch.setattr("rewarm_cli.asking.is_terminal", lambda: True)
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        ended = called("launch", "--like", INSTANCE)
+        assert (ended.status, aws.others()) == (status, made)
+        assert f"with the settings of {INSTANCE}?" in ended.err
 
     def test_a_dry_run_launches_nothing(self, called, aws):
         ended = called("launch", "--like", INSTANCE, "--dry-run")
@@ -159,7 +170,7 @@ class TestCommand:
 
     def test_what_ec2_refuses_is_said(self, called, aws):
         aws.lab.region.faults.add(FaultRule("RunInstances", code="UnauthorizedOperation", status=403))
-        ended = called("launch", "--like", INSTANCE)
+        ended = called("launch", "--like", INSTANCE, "--yes")
         assert (ended.status, "UnauthorizedOperation" in ended.err) == (FAILED, True)
 
     def test_ctrl_c_terminates_it(self, called, aws, monkeypatch):
@@ -167,5 +178,5 @@ class TestCommand:
             raise KeyboardInterrupt
 
         monkeypatch.setattr(launching, "pause", stopped)
-        assert called("launch", "--like", INSTANCE).status == STOPPED
+        assert called("launch", "--like", INSTANCE, "--yes").status == STOPPED
         assert aws.others() == ["terminated"]

@@ -225,7 +225,7 @@ class TestRefusals:
             raise RefusedError(400, "InvalidRequestError", "3 fields are wrong", *errors)
 
         stack.before = refuse
-        shown = rewarm("restore", *REQUEST)
+        shown = rewarm("restore", "--yes", *REQUEST)
         assert shown.status == REFUSED
         assert shown.out == ""
         assert shown.err.splitlines() == [
@@ -245,7 +245,7 @@ class TestRefusals:
             raise RefusedError(409, "TargetBusyError", "the device is taken", heldBy="restore-7")
 
         stack.before = refuse
-        shown = rewarm("restore", *REQUEST)
+        shown = rewarm("restore", "--yes", *REQUEST)
         assert shown.status == REFUSED
         assert "rewarm cancel restore-7" in shown.err
 
@@ -269,7 +269,7 @@ class TestRefusals:
                 raise RefusedError(left.pop(), "ThrottledError", "later")
 
         stack.before = refuse
-        assert rewarm("restore", *REQUEST).status == DONE
+        assert rewarm("restore", "--yes", *REQUEST).status == DONE
         assert len({call.headers["idempotency-key"] for call in stack.calls}) == 1
         assert len(stack.calls) == 3
 
@@ -278,14 +278,14 @@ class TestRefusals:
             raise RefusedError(429, "TooManyRestoresError", "10 run", running=["restore-1"])
 
         stack.before = refuse
-        shown = rewarm("restore", *REQUEST)
+        shown = rewarm("restore", "--yes", *REQUEST)
         assert (shown.status, len(stack.calls)) == (REFUSED, 1)
         assert "Try again in 2 min." in shown.err
 
 
 class TestRestore:
     def test_it_starts_and_says_how_to_watch_and_cancel(self, rewarm, stack):
-        shown = rewarm("restore", *REQUEST)
+        shown = rewarm("restore", "--yes", *REQUEST)
         assert shown.status == DONE
         assert "rewarm status restore-1 --watch" in shown.out
         assert "rewarm cancel restore-1" in shown.out
@@ -295,7 +295,7 @@ class TestRestore:
         where = ("--region", "eu-north-1", "--stack", "my stack")
         assert (
             "rewarm cancel restore-1 --region eu-north-1 --stack 'my stack'"
-            in rewarm("restore", *REQUEST, *where).out
+            in rewarm("restore", "--yes", *REQUEST, *where).out
         )
         assert (
             f"rewarm status restore-1 --watch --api-url {rewarm.url}"
@@ -307,14 +307,15 @@ class TestRestore:
 
         stack.before = refuse
         assert (
-            "`rewarm cancel restore-7 --stack other`" in rewarm("restore", *REQUEST, "--stack", "other").err
+            "`rewarm cancel restore-7 --stack other`"
+            in rewarm("restore", "--yes", *REQUEST, "--stack", "other").err
         )
         monkeypatch.setenv("REWARM_LOCAL", "1")
         monkeypatch.setenv("REWARM_TYPED_AS", "./rewarm")
-        assert "`./rewarm cancel restore-7 --local`" in rewarm("restore", *REQUEST).err
+        assert "`./rewarm cancel restore-7 --local`" in rewarm("restore", "--yes", *REQUEST).err
 
     def test_the_id_alone_for_a_script(self, rewarm):
-        assert rewarm("restore", *REQUEST, "--query", "restoreId").out == "restore-1\n"
+        assert rewarm("restore", "--yes", *REQUEST, "--query", "restoreId").out == "restore-1\n"
 
     def test_a_file_with_options_above_it(self, rewarm, stack, tmp_path):
         file = tmp_path / "request.yaml"
@@ -324,7 +325,7 @@ class TestRestore:
             encoding="utf-8",
         )
         words = ("--volume", VOLUME, "--at", "2026-11-22T10:00:00Z", "--ready-within", "90m", "--replace")
-        rewarm("restore", "-f", str(file), *words, "--set", "warmUp.maxMibPerSecond=50", "--dry-run")
+        rewarm("restore", "--yes", "-f", str(file), *words, "--set", "warmUp.maxMibPerSecond=50", "--dry-run")
         assert stack.calls[0].body == {
             "source": {"volumeId": VOLUME, "at": "2026-11-22T10:00:00Z"},
             "target": {"instanceId": "i-1", "mode": "replace"},
@@ -367,8 +368,8 @@ class TestRestore:
     def test_a_time_in_a_file_of_yaml_stays_text(self, rewarm, stack, tmp_path):
         file = tmp_path / "request.yaml"
         file.write_text("source: {volumeId: vol-1, at: 2026-11-22T10:00:00Z}\n", encoding="utf-8")
-        rewarm("restore", "-f", str(file), "--tag", "a=b", "--zone", "eu-west-1a")
-        rewarm("restore", "-f", str(file))
+        rewarm("restore", "--yes", "-f", str(file), "--tag", "a=b", "--zone", "eu-west-1a")
+        rewarm("restore", "--yes", "-f", str(file))
         assert stack.calls[0].body["source"] == {"tags": {"a": "b"}}
         assert stack.calls[1].body["source"]["at"] == "2026-11-22T10:00:00Z"
 
@@ -383,7 +384,7 @@ class TestRestore:
         ],
     )
     def test_a_wrong_option_sends_nothing(self, rewarm, stack, words):
-        assert rewarm("restore", *REQUEST, *words).status == USAGE
+        assert rewarm("restore", "--yes", *REQUEST, *words).status == USAGE
         assert stack.calls == []
 
 
@@ -459,9 +460,9 @@ class TestEnds:
 
     def test_cancel_and_its_end(self, rewarm, stack):
         stack.put(restored(status="restoring"))
-        assert rewarm("cancel", "restore-1", "--wait").status == DONE
+        assert rewarm("cancel", "restore-1", "--yes", "--wait").status == DONE
         assert stack.restores["restore-1"]["status"] == "cancelled"
-        shown = rewarm("cancel", "restore-1")
+        shown = rewarm("cancel", "restore-1", "--yes")
         assert shown.status == REFUSED
         assert "it is cancelled" in shown.err
 
@@ -510,7 +511,7 @@ class TestApprove:
 
     def test_it_shows_plan_and_price_and_approves_just_that(self, rewarm, stack):
         stack.put(restored(**self.WAITS))
-        shown = rewarm("approve", "restore-1")
+        shown = rewarm("approve", "restore-1", "--yes")
         assert shown.status == DONE
         assert "snap-1: provisioned-rate 300 MiB/s, at full speed in 10 min (P90), $3.20." in shown.out
         assert "$3.20 in all. The plan costs $3.20; above $1.00 it needs approval" in shown.out
@@ -522,7 +523,7 @@ class TestApprove:
         shown = rewarm("approve", "restore-1", "--yes")
         assert shown.status == REFUSED
         assert "NotAwaitingApprovalError" in shown.err
-        assert rewarm("approve", "restore-2").status == NOT_FOUND
+        assert rewarm("approve", "restore-2", "--yes").status == NOT_FOUND
 
     def test_the_status_says_how_to_approve(self, rewarm, stack):
         stack.put(restored(**self.WAITS))
@@ -547,7 +548,7 @@ class TestApprove:
                 raise RefusedError(409, "RestoreEndedError", "it is failed")
 
         stack.before = refuse
-        shown = rewarm("approve", "restore-1")
+        shown = rewarm("approve", "restore-1", "--yes")
         assert (shown.status, shown.out) == (REFUSED, "")
         assert shown.err == "Error: it is failed (RestoreEndedError)\n"
 
@@ -562,11 +563,19 @@ class TestApprove:
 
     def test_the_request_can_ask_for_it(self, rewarm, stack):
         rewarm(
-            "restore", "--volume", "vol-1", "--instance", "i-1", "--approve-above", "1", "--approve-replace"
+            "restore",
+            "--volume",
+            "vol-1",
+            "--instance",
+            "i-1",
+            "--approve-above",
+            "1",
+            "--approve-replace",
+            "--yes",
         )
         asked = stack.calls[-1].body["objective"]
         assert asked == {"approveAboveUsd": 1.0, "approveReplace": True}
 
     def test_a_limit_of_nothing_is_a_limit(self, rewarm, stack):
-        rewarm("restore", *REQUEST, "--approve-above", "0", "--max-cost", "0")
+        rewarm("restore", "--yes", *REQUEST, "--approve-above", "0", "--max-cost", "0")
         assert stack.calls[-1].body["objective"] == {"approveAboveUsd": 0.0, "maxCostUsd": 0.0}

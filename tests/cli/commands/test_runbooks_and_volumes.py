@@ -24,7 +24,7 @@ class TestRunbooks:
         assert yaml.safe_load(rewarm("runbook", "get", ALARM).out) == RUNBOOK
         assert json.loads(rewarm("runbook", "list", "-o", "json").out)["runbooks"][0]["alarmName"] == ALARM
         assert rewarm("runbook", "list").out.split("\n")[1].split("  ")[0] == ALARM
-        assert rewarm("runbook", "delete", ALARM).status == DONE
+        assert rewarm("runbook", "delete", ALARM, "--yes").status == DONE
         assert rewarm("runbook", "get", ALARM).status == NOT_FOUND
 
     def test_what_get_prints_is_a_file_for_put(self, rewarm, stack, tmp_path):

@@ -47,7 +47,7 @@ def test_a_restore_from_its_plan_to_its_page(user: RestoreUser, rewarm: Rewarm, 
     assert status == DONE
     assert "*  warm-up-agent" in planned
     assert user.executions() == before
-    status, shown, errors = rewarm("restore", "-f", file, "--set", "verify.maxP99Ms=2000", "--watch")
+    status, shown, errors = rewarm("restore", "--yes", "-f", file, "--set", "verify.maxP99Ms=2000", "--watch")
     assert status == DONE, errors
     restore_id = shown.split(maxsplit=1)[0]
     assert "can be used" in shown
@@ -58,18 +58,18 @@ def test_a_restore_from_its_plan_to_its_page(user: RestoreUser, rewarm: Rewarm, 
     status, shown, _ = rewarm("report", restore_id, "--save", str(tmp_path / "page.html"))
     assert status == DONE
     assert "<html" in (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert rewarm("cancel", restore_id)[0] == REFUSED
+    assert rewarm("cancel", restore_id, "--yes")[0] == REFUSED
 
 
 def test_a_restore_that_is_not_waited_for_any_longer_and_then_cancelled(
     user: RestoreUser, rewarm: Rewarm, tmp_path: Path
 ) -> None:
     file = written(tmp_path, request_for(user, "background"))
-    status, restore_id, _ = rewarm("restore", "-f", file, "--query", "restoreId")
+    status, restore_id, _ = rewarm("restore", "--yes", "-f", file, "--query", "restoreId")
     assert status == DONE
     restore_id = restore_id.strip()
     assert rewarm("status", restore_id, "--wait", "--timeout", "0m")[0] == STILL_RUNNING
-    status, shown, errors = rewarm("cancel", restore_id, "--wait")
+    status, shown, errors = rewarm("cancel", restore_id, "--yes", "--wait")
     assert status == DONE, errors
     assert f"{restore_id} is cancelled" in shown
 
@@ -86,13 +86,15 @@ def test_a_runbook_that_is_stored_checked_tested_and_deleted(
     assert status == DONE, errors
     assert "is planned" in tested
     assert not any(user.left().values())
-    assert rewarm("runbook", "delete", alarm)[0] == DONE
+    assert rewarm("runbook", "delete", alarm, "--yes")[0] == DONE
     status, _, errors = rewarm("runbook", "get", alarm)
     assert (status, "has no runbook" in errors) == (NOT_FOUND, True)
 
 
 def test_what_the_api_refuses_is_said_in_its_words(rewarm: Rewarm) -> None:
-    status, shown, errors = rewarm("restore", "--volume", "vol-x", "--instance", "i-0123456789abcdef0")
+    status, shown, errors = rewarm(
+        "restore", "--yes", "--volume", "vol-x", "--instance", "i-0123456789abcdef0"
+    )
     assert (status, shown) == (REFUSED, "")
     assert "source.volumeId: found " in errors
     assert "vol-x" in errors

@@ -21,6 +21,7 @@ from rewarm_cli.calibrate import cloud as accounts
 from rewarm_cli.calibrate import command
 from rewarm_cli.calibrate.measuring import Measured, Measuring
 from rewarm_cli.main import run
+from rewarm_cli.problems import DECLINED
 from tests.support.commands.stack_api import Served, StackApi
 from tests.support.stack.calibrating import DOCUMENT, INSTANCE, STACK, TOLD, ZONE, CalibrationLab, Hidden
 
@@ -134,7 +135,8 @@ def test_nothing_is_made_without_a_yes(
     assert desk.calibrate("--max-cost-usd", "0.001", "--yes") == 1
     assert "nothing fits" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
-    assert desk.calibrate() == 130
+    monkeypatch.setattr("rewarm_cli.asking.is_terminal", lambda: True)
+    assert desk.calibrate() == DECLINED
     assert desk.things == []
 
 
