@@ -31,6 +31,7 @@ from local.aws.emulator.patches.functions import (
 )
 from local.aws.emulator.patches.stack import (
     compat_addresses,
+    compat_alarm_events,
     compat_caller,
     compat_rest_api_body,
     compat_rule_name,
@@ -319,6 +320,7 @@ class Emulator:
         compat_succeed_output.apply()
         compat_jsonata_time_limit.apply()
         compat_states_metrics.apply(self.put_metrics)
+        compat_alarm_events.apply(self.put_event)
         compat_lambda_time.apply(activity)
         compat_lambda_errors.apply()
         compat_lambda_code.apply(Path(self._settings["TMPDIR"]) / "code")

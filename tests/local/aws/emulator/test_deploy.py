@@ -93,6 +93,30 @@ def test_an_event_of_aws_starts_the_state_machine(host: Host, outputs):
     assert json.loads(output["body"])["detail"] == {"alarmName": "small-1"}
 
 
+def test_an_alarm_whose_state_is_set_is_an_event_of_aws(host: Host, outputs):
+    alarm = {"AlarmName": "small-1", "Namespace": "N", "MetricName": "M", "Statistic": "Sum",
+             "Threshold": 1.0, "Period": 60, "EvaluationPeriods": 1,
+             "ComparisonOperator": "LessThanThreshold"}  # fmt: skip
+    cloudwatch, states = host.client("cloudwatch"), host.client("stepfunctions")
+    cloudwatch.put_metric_alarm(**alarm, AlarmDescription="it is gone", ActionsEnabled=False)
+    before = started(states, outputs)
+    cloudwatch.set_alarm_state(AlarmName="small-1", StateValue="ALARM", StateReason="tried")
+    wait_until(lambda: started(states, outputs) > before)
+    (arn,) = started(states, outputs) - before
+    wait_until(lambda: states.describe_execution(executionArn=arn)["status"] == "SUCCEEDED")
+    detail = json.loads(json.loads(states.describe_execution(executionArn=arn)["output"])["body"])["detail"]
+    assert detail["configuration"]["description"] == "it is gone"
+    assert (detail["state"]["value"], detail["state"]["reason"]) == ("ALARM", "tried")
+    cloudwatch.set_alarm_state(AlarmName="small-1", StateValue="ALARM", StateReason="again")
+    assert len(started(states, outputs) - before) == 1
+
+
+def started(states, outputs):
+    """The executions so far."""
+    listed = states.list_executions(stateMachineArn=outputs["MachineArn"])["executions"]
+    return {execution["executionArn"] for execution in listed}
+
+
 def test_an_ssm_document_lives_in_the_region_that_runs_commands(host: Host, outputs):
     document = host.client("ssm").get_document(Name=outputs["DocumentName"])
     assert "echo hello" in document["Content"]
