@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 
+import botocore.session
 import pytest
 
 from rewarm_cli import api as calls
 from rewarm_cli import watching
+from rewarm_cli.doctor import examination
+from rewarm_cli.doctor.reach import on_instance
 from rewarm_cli.main import run
+from tests.support.commands.aws_account import AwsAccount
 from tests.support.commands.stack_api import Served, StackApi
 
 
@@ -35,6 +40,8 @@ def rewarm(stack, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setattr(calls, "PAUSES_SECONDS", (0.0, 0.0))
     monkeypatch.setattr(watching, "LEAST_PAUSE_SECONDS", 0.0)
+    # tests/cli/commands/test_alarms.py looks at an account; the other tests have none.
+    monkeypatch.setattr(examination, "examine_alarm", lambda *_args, **_options: [])
     served = Served(stack)
     monkeypatch.setenv("REWARM_API_URL", served.url)
 
@@ -46,3 +53,15 @@ def rewarm(stack, monkeypatch, tmp_path, capsys):
     called.url = served.url
     yield called
     served.close()
+
+
+@pytest.fixture
+def account(stack, rewarm, monkeypatch):
+    """A sound account, whose stack has the API of `stack`."""
+    url = os.environ["REWARM_API_URL"]
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    monkeypatch.delenv("REWARM_API_URL")
+    monkeypatch.setattr(on_instance, "PAUSE_SECONDS", 0.0)
+    made = AwsAccount(url)
+    monkeypatch.setattr(botocore.session, "Session", made.session)
+    return made

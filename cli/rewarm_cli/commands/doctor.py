@@ -50,7 +50,7 @@ def doctor(settings: Settings, **options: Any) -> None:
     for name, findings in examine(settings, Wanted(**options)):
         found += findings
         if target is not None and findings:
-            _show(target, name, findings)
+            show(target, name, findings)
     if target is None:
         settings.emit(document(found))
     else:
@@ -64,7 +64,7 @@ def _number(status: str, number: int) -> str:
     return count(number, status) if status in ("problem", "warning") else f"{number} {status}"
 
 
-def _show(target: Console, name: str, findings: list[Finding]) -> None:
+def show(target: Console, name: str, findings: list[Finding]) -> None:
     """A heading, and below it each finding; what to do stands on its own line."""
     from rich.table import Table
     from rich.text import Text

@@ -38,7 +38,7 @@ def runbook() -> None:
 @takes_request
 @takes_settings
 def put_runbook(settings: Settings, alarm_name: str, request: Json) -> None:
-    """Store the runbook of an alarm, by the alarm's exact name."""
+    """Store the runbook of an alarm, by the alarm's exact name, and say what keeps it from restoring."""
     if not request:
         raise click.UsageError("say what to restore and where to, with --volume and --instance, or -f")
     answer = settings.api().insist(200, "PUT", _path(alarm_name), request)
@@ -47,6 +47,20 @@ def put_runbook(settings: Settings, alarm_name: str, request: Json) -> None:
         click.echo(f"The runbook of {alarm_name} is stored. `{check}` plans it.")
     else:
         settings.emit(answer)
+    _say_what_is_wrong(settings, alarm_name, answer["request"], planned=False)
+
+
+def _say_what_is_wrong(settings: Settings, alarm_name: str, request: Json, *, planned: bool) -> bool:
+    """Show what keeps the alarm from restoring, on standard error; whether something does."""
+    from rewarm_cli.commands.doctor import show
+    from rewarm_cli.doctor.examination import examine_alarm
+    from rewarm_cli.doctor.findings import PROBLEM
+    from rewarm_cli.output import console
+
+    found = examine_alarm(settings, alarm_name, request, planned=planned)
+    if found:
+        show(console(stderr=True), f"What {alarm_name} needs before it restores:", found)
+    return any(finding.status == PROBLEM for finding in found)
 
 
 @runbook.command("get")
@@ -110,7 +124,11 @@ def delete_runbook(settings: Settings, alarm_name: str, *, yes: bool) -> None:
 @takes_request
 @takes_settings
 def check_runbook(settings: Settings, alarm_name: str | None, request: Json) -> None:
-    """Say what would happen if the alarm went off now: snapshot, plan, price, and what is missing."""
+    """Say what would happen if the alarm went off now: snapshot, plan, price, and what is missing.
+
+    Of an alarm that is named, it also says what keeps it from restoring: no alarm of this name, a disabled
+    rule, a cooldown, no usable snapshot, no snapshot policy, an instance that Systems Manager does not reach.
+    """
     if (alarm_name is None) == (not request):
         raise click.UsageError("name an alarm whose runbook is stored, or a file with -f")
     asked = request or {"source": {"alarm": alarm_name}}
@@ -125,7 +143,10 @@ def check_runbook(settings: Settings, alarm_name: str | None, request: Json) -> 
             click.echo(line)
     else:
         settings.emit(answer)
-    if answer["summary"]["deadlineMissed"]:
+    wrong = alarm_name is not None and _say_what_is_wrong(
+        settings, alarm_name, answer.get("request") or {}, planned=True
+    )
+    if wrong or answer["summary"]["deadlineMissed"]:
         raise click.exceptions.Exit(NOT_READY)
 
 

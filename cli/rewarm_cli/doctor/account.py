@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import botocore.session
 from botocore import xform_name
@@ -17,6 +17,9 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from rewarm_cli.settings import Settings
+
+if TYPE_CHECKING:
+    from rewarm_cli.api import Api
 
 Json = dict[str, Any]
 
@@ -71,6 +74,9 @@ class Wanted:
     snapshot: str | None = None
     volume: str | None = None
     on_instance: bool = False
+    alarm: str | None = None
+    request: Json = field(default_factory=dict)
+    """The alarm's runbook."""
 
 
 @dataclass
@@ -122,6 +128,11 @@ class Account:
         """An ARN in this account and Region."""
         where, owner = self.region if region else "", self.account_id if account else ""
         return f"arn:{self.partition}:{service}:{where}:{owner}:{resource}"
+
+    def api(self) -> Api:
+        """The stack's API."""
+        found: Api = self.once("api", self.settings.api)
+        return found
 
     def ask(self, service: str, operation: str, **parameters: Any) -> Json:
         """Makes one call. Raises NoAnswerError; ValueError for a call that would change something."""

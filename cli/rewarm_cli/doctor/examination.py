@@ -7,9 +7,19 @@ from dataclasses import dataclass, replace
 
 from botocore.exceptions import BotoCoreError
 
-from rewarm_cli.doctor import clock, identity, keys, permissions, prices, quotas, snapshots
+from rewarm_cli.doctor import (
+    alarms,
+    clock,
+    identity,
+    keys,
+    permissions,
+    policies,
+    prices,
+    quotas,
+    snapshots,
+)
 from rewarm_cli.doctor.account import Account, NoAnswerError, Wanted
-from rewarm_cli.doctor.findings import Finding, problem, unknown
+from rewarm_cli.doctor.findings import OK, Finding, Json, problem, unknown
 from rewarm_cli.doctor.reach import instance, network, on_instance
 from rewarm_cli.settings import Settings
 
@@ -45,6 +55,27 @@ OF_INSTANCE = (
     Group("on the instance", (on_instance.look,)),
 )
 OF_DATA = (Group("snapshots", (snapshots.snapshot, snapshots.lineage)), Group("keys", (keys.keys,)))
+
+
+OF_ALARM = Group("alarm", (alarms.alarm, alarms.rule, alarms.cooldown, policies.schedule))
+PLANNED = Group("runbook", (alarms.plan,))
+FIRST = Group("stack", (identity.credentials, identity.stack))
+REACHED = Group("instance", (instance.systems_manager,))
+
+
+def examine_alarm(settings: Settings, name: str, request: Json, *, planned: bool) -> list[Finding]:
+    """What keeps an alarm from restoring by this runbook, and what could not be looked at.
+
+    `planned` is whether the caller has planned the runbook already.
+    """
+    target: Json = request.get("target") or {}
+    account = Account(settings, Wanted(alarm=name, request=request, instance=target.get("instanceId")))
+    findings = [found for check in FIRST.checks for found in _guarded(account, check)]
+    if account.caller is not None:
+        groups = [OF_ALARM, *([] if planned else [PLANNED]), *([REACHED] if account.wanted.instance else [])]
+        checks = [check for group in groups for check in group.checks]
+        findings += [found for check in checks for found in _guarded(account, check)]
+    return [found for found in findings if found.status != OK]
 
 
 def examine(settings: Settings, wanted: Wanted) -> Iterator[tuple[str, list[Finding]]]:

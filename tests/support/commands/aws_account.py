@@ -20,6 +20,7 @@ import botocore.session
 Json = dict[str, Any]
 REGION, ACCOUNT = "eu-west-1", "123456789012"
 INSTANCE, VOLUME, SNAPSHOT = "i-0123456789abcdef0", "vol-0123456789abcdef0", "snap-0123456789abcdef0"
+ALARM = "rewarm-orders-database"
 KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/11111111-2222-3333-4444-555555555555"
 TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:rewarm-NotificationTopic"
 ROLES = (
@@ -222,6 +223,7 @@ def sound(api_url: str) -> Json:
     outputs = {
         "ApiUrl": api_url, "RestApiId": "abc123", "ArtifactsBucket": "rewarm-artifacts", "RestoresTable": "rewarm-t",
         "NotificationTopicArn": TOPIC, "ChatTopicArn": f"{TOPIC}-chat", "WarmerDocumentName": "rewarm-warmer",
+        "AlarmRuleName": "rewarm-alarms-rewarm-",
         "RestoreStateMachineArn": f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:r",
     }  # fmt: skip
     stack = {
@@ -231,6 +233,8 @@ def sound(api_url: str) -> Json:
             {"ParameterKey": "NotificationEmail", "ParameterValue": "a@example.com"},
             {"ParameterKey": "MaxRestoresInFlight", "ParameterValue": "2000"},
             {"ParameterKey": "PriceOverrides", "ParameterValue": ""},
+            {"ParameterKey": "AlarmNamePrefix", "ParameterValue": "rewarm-"},
+            {"ParameterKey": "AlarmCooldownMinutes", "ParameterValue": "15"},
         ],
     }  # fmt: skip
     resources = [
@@ -270,14 +274,37 @@ def sound(api_url: str) -> Json:
         "DescribeSnapshotTierStatus": {"SnapshotTierStatuses": []},
         "ListSnapshotsInRecycleBin": {"Snapshots": []},
         "DescribeKey": key(),
+        "DescribeAlarms": alarm(),
+        "DescribeRule": {"State": "ENABLED"},
+        "GetLifecyclePolicies": {"Policies": [{"PolicyId": "policy-1"}]},
+        "GetLifecyclePolicy": lifecycle_policy(),
+        "DescribeProtectedResource": Refused("ResourceNotFoundException"),
     }  # fmt: skip
+
+
+def alarm(**fields: Any) -> Json:
+    """DescribeAlarms of one that is quiet."""
+    found = {
+        "AlarmName": ALARM,
+        "StateValue": "OK",
+        "StateUpdatedTimestamp": datetime.now(UTC),
+        "ActionsEnabled": True,
+    }
+    return {"MetricAlarms": [{**found, **fields}], "CompositeAlarms": []}
+
+
+def lifecycle_policy(value: str = "daily", *kinds: str) -> Json:
+    """GetLifecyclePolicy of one that takes what has the tag `backup` with this value."""
+    details = {"ResourceTypes": list(kinds) or ["VOLUME"], "TargetTags": [{"Key": "backup", "Value": value}]}
+    return {"Policy": {"PolicyId": "policy-1", "PolicyDetails": details}}
 
 
 def volume(**fields: Any) -> Json:
     """A volume that is available."""
     return {
         "VolumeId": VOLUME, "State": "available", "Size": 8, "VolumeType": "gp3", "AvailabilityZone": f"{REGION}a",
-        "CreateTime": datetime.now(UTC), "Encrypted": True, "KmsKeyId": KEY, "Attachments": [], **fields,
+        "CreateTime": datetime.now(UTC), "Encrypted": True, "KmsKeyId": KEY, "Attachments": [],
+        "Tags": [{"Key": "backup", "Value": "daily"}], **fields,
     }  # fmt: skip
 
 

@@ -1,0 +1,132 @@
+"""An alarm and its runbook: does the alarm start a restore, and when does it not?"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from rewarm_cli import words
+from rewarm_cli.doctor.account import Account
+from rewarm_cli.doctor.findings import Finding, ok, problem, unknown, warning
+
+Json = dict[str, Any]
+
+MOST_LOOKED_AT = 20
+"""Restores of an alarm, of which some may be by hand or suppressed."""
+OWN_NAMES = "list those that there are: aws cloudwatch describe-alarms --query 'MetricAlarms[].AlarmName'"
+
+
+def alarm(account: Account) -> Iterator[Finding]:
+    """There is an alarm of exactly this name, and it can go off."""
+    name = str(account.wanted.alarm)
+    found = _described(account, name)
+    if found is None:
+        near = difflib.get_close_matches(name, _names(account), n=1, cutoff=0.6)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        todo = f"store the runbook under that name: rewarm runbook put {near[0]}" if near else OWN_NAMES
+        yield problem("alarm", f"there is no alarm {name} in {account.region}{meant}", todo)
+        return
+    since = found.get("StateUpdatedTimestamp")
+    state = f"{name} is {found['StateValue']}" + (f" since {_when(since)}" if since else "")
+    if found["StateValue"] == "ALARM":
+        todo = f"start the restore now: rewarm restore --alarm {name}"
+        yield warning("alarm", f"{state}: it restores only when it has left ALARM and goes off again", todo)
+    elif found["StateValue"] == "INSUFFICIENT_DATA":
+        yield warning("alarm", f"{state}: its metric has no data", "see that something writes the metric")
+    else:
+        yield ok("alarm", state)
+    if not found.get("ActionsEnabled", True):
+        yield warning(
+            "alarm actions",
+            f"those of {name} are disabled; AWS does not document whether Rewarm hears of it then",
+            f"aws cloudwatch enable-alarm-actions --alarm-names {name}",
+        )
+
+
+def rule(account: Account) -> Iterator[Finding]:
+    """The stack's rule takes the alarm's name, and is enabled."""
+    name, parameters, outputs = str(account.wanted.alarm), account.stack.parameters, account.stack.outputs
+    prefix, rule_name = parameters.get("AlarmNamePrefix"), outputs.get("AlarmRuleName")
+    if prefix is None or rule_name is None:
+        yield unknown("rule", "it is not known, for want of the stack", "see the stack")
+        return
+    if name.startswith(prefix):
+        yield ok("prefix", f"{name} begins with {prefix}")
+    else:
+        yield problem(
+            "prefix", f"{name} does not begin with {prefix}, so it starts no restore",
+            f"name the alarm {prefix}…, or deploy with another AlarmNamePrefix",
+        )  # fmt: skip
+    if account.ask("events", "DescribeRule", Name=rule_name)["State"] == "DISABLED":
+        yield problem(
+            "rule", f"{rule_name} is disabled: no alarm starts a restore",
+            f"aws events enable-rule --name {rule_name}",
+        )  # fmt: skip
+    else:
+        yield ok("rule", f"{rule_name} is enabled")
+
+
+def cooldown(account: Account) -> Iterator[Finding]:
+    """No restore of this alarm runs, and none began so lately that the next alarm would start none."""
+    name, own = str(account.wanted.alarm), account.wanted.request.get("alarmCooldownMinutes")
+    minutes = own if own is not None else account.stack.parameters.get("AlarmCooldownMinutes")
+    last = _last_restore(account, name)
+    if last is None:
+        yield ok("cooldown", "the alarm has started no restore yet")
+        return
+    restore_id, began = last["restoreId"], words.moment(last["startedAt"])
+    if last.get("finishedAt") is None:
+        found = f"{restore_id} runs, and the alarm starts no other one meanwhile"
+        yield warning("cooldown", found, f"see it: rewarm status {restore_id}")
+    elif minutes is None or began is None:
+        yield unknown("cooldown", "how long it is is not known, for want of the stack", "see the stack")
+    elif (ends := began + timedelta(minutes=int(minutes))) > datetime.now(UTC):
+        yield warning(
+            "cooldown",
+            f"the alarm starts no restore until {_when(ends)}, {minutes} minutes after {restore_id} began",
+            "a change of the runbook ends it, and rewarm restore --alarm does not wait for it",
+        )
+    else:
+        yield ok("cooldown", f"is over: {restore_id} began at {_when(began)}")
+
+
+def plan(account: Account) -> Iterator[Finding]:
+    """The runbook can be planned now: its snapshot is usable, and its target is there."""
+    answer = account.api().call("POST", "/plans", account.wanted.request)
+    if answer.status == 200:
+        yield ok("plan", "the runbook can be restored now")
+        return
+    said = answer.body.get("detail") or answer.body.get("message") or f"the API answered {answer.status}"
+    yield problem("plan", f"nothing could be restored now: {said}", "mend the runbook, or what it names")
+
+
+def _described(account: Account, name: str) -> Json | None:
+    kinds = ["MetricAlarm", "CompositeAlarm"]
+    found = account.ask("cloudwatch", "DescribeAlarms", AlarmNames=[name], AlarmTypes=kinds)
+    listed: list[Json] = [*found.get("MetricAlarms", []), *found.get("CompositeAlarms", [])]
+    return listed[0] if listed else None
+
+
+def _names(account: Account) -> list[str]:
+    """The names of all metric alarms."""
+    listed = account.pages("cloudwatch", "DescribeAlarms", "MetricAlarms")
+    return [str(found["AlarmName"]) for found in listed]
+
+
+def _last_restore(account: Account, name: str) -> Json | None:
+    """The latest restore that the alarm itself started; one by hand keeps no alarm from restoring."""
+    query = urlencode({"alarmName": name, "limit": MOST_LOOKED_AT})
+    answer = account.api().expect(200, "GET", f"/restores?{query}")
+    found: list[Json] = [
+        restore
+        for restore in answer["restores"]
+        if restore["trigger"]["kind"] == "alarm" and restore["status"] not in {"suppressed", "duplicate"}
+    ]
+    return found[0] if found else None
+
+
+def _when(at: datetime) -> str:
+    return words.clock(at.isoformat())
