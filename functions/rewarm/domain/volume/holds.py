@@ -86,7 +86,7 @@ class TargetHolds:
                 raise TargetBusyError(
                     f"{hold.device} on {self.instance_id} is being restored to by {hold.restore_id} since "
                     f"{clock_text(hold.since)}; wait until it has ended, cancel it "
-                    f"(DELETE /restores/{hold.restore_id}), or take another device",
+                    f"(rewarm cancel {hold.restore_id}), or take another device",
                     field="target.device",
                     held_by=hold.restore_id,
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +13,13 @@ from rewarm.domain.model import Caller
 from rewarm.domain.units import clock_text, duration_text, elapsed_text
 from rewarm.domain.words.message import TRIES_AGAIN, Message, Severity
 
+PASSING = frozenset({
+    "CapacityUnavailableError", "InitializationRateUnavailableError", "VolumeCopyUnavailableError",
+    "BoostUnavailableError", "ModificationPostponedError", "ThrottledError", "ServiceUnavailableError",
+    "InstanceAwayError", "TargetBusyError", "TooManyRestoresError",
+})  # fmt: skip
+"""Errors that end without a change of the request, the account or the instance."""
+NO_RUNBOOK = "RunbookNotFoundError"
 MOST_COMMANDS = 2
 """Volumes whose commands stand in a message; those of the others differ by the id only."""
 
@@ -58,8 +65,10 @@ class Ending:
     start: Start = field(default_factory=Start)
 
 
-def failed(restore_id: str, reason: str, *, state: str | None, ending: Ending) -> Message:
+def failed(restore_id: str, reason: str, *, error: str, state: str | None, ending: Ending) -> Message:
     """The message of a restore that failed for `reason`, at the state `state` where that is known."""
+    if error == NO_RUNBOOK and ending.start.alarm_name is not None:
+        return _without_runbook(restore_id, ending.start.alarm_name, ending)
     return Message(
         event="failed",
         restore_id=restore_id,
@@ -67,7 +76,29 @@ def failed(restore_id: str, reason: str, *, state: str | None, ending: Ending) -
         text="\n".join([reason, *_left(ending)]),
         severity=Severity.ERROR,
         fields=(("Failed at", state),) if state else (),
-        next_steps=(*_again(ending), *_deleting(ending)),
+        next_steps=(*_again(error, ending), *_deleting(ending)),
+    )
+
+
+def _without_runbook(restore_id: str, alarm_name: str, ending: Ending) -> Message:
+    """The message of an alarm for which nothing says what to restore."""
+    name = shlex.quote(alarm_name)
+    now = (
+        "To restore now: rewarm restore --volume vol-… --instance i-…, or rewarm restore --alarm NAME where "
+        "rewarm runbook list has the right one under another name."
+    )
+    next_time = (
+        f"For the next time: rewarm runbook put {name} --volume vol-… --instance i-…, then "
+        f"rewarm runbook check {name}."
+    )
+    return Message(
+        event="failed",
+        restore_id=restore_id,
+        title=f"Nothing was restored: the alarm {shorten(alarm_name, 80, placeholder='…')} has no runbook",
+        text=f"The alarm {alarm_name} went off, and no runbook has exactly this name. So Rewarm does not "
+        "know what to restore, and has made nothing.",
+        severity=Severity.ERROR,
+        next_steps=(now, next_time, _by_alarm(ending)),
     )
 
 
@@ -139,7 +170,7 @@ def unreported(restore_id: str, reason: str, *, volume_count: int) -> Message:
         severity=Severity.WARNING,
         next_steps=(
             "Fix the cause above; the volumes need nothing.",
-            f"GET /restores/{restore_id} has the report's link once it is written.",
+            f"rewarm report {restore_id} opens the report once it is written.",
         ),
     )
 
@@ -150,22 +181,30 @@ def _left(ending: Ending) -> list[str]:
     return [*removed, kept]
 
 
-def _again(ending: Ending) -> tuple[str, ...]:
+def _again(error: str, ending: Ending) -> tuple[str, ...]:
     start = ending.start
+    first = "Fix the cause above"
+    if error in PASSING:
+        first = "Wait until the cause above is over"
     if start.kind == "schedule":
-        now = "POST /restores with its request tries now"
-        return (f"Fix the cause above. The schedule tries again at its next time; {now}.",)
+        return (
+            f"{first}. The schedule tries again at its next time; rewarm restore with its request does now.",
+        )
     if start.kind == "fleet":
-        return ("Fix the cause above. POST /fleets/{fleetId}/redrive restores what is not ready yet.",)
+        return (f"{first}. rewarm fleet redrive, with the fleet's id, restores what is not ready yet.",)
     if start.kind != "alarm":
-        return ("Fix the cause above and send the request again; the restore starts from the beginning.",)
-    source = json.dumps({"source": {"alarm": start.alarm_name}}, ensure_ascii=False)
-    by_hand = f"Fix the cause above, then start the restore by hand: POST /restores with {source}."
-    by_alarm = "The alarm starts the next restore only when it has left ALARM and goes off again."
-    if start.held_until is not None and start.held_until > ending.at:
-        until = f"until {clock_text(start.held_until)}, unless its runbook is changed"
-        by_alarm = f"The alarm starts no restore {until}, and then only when it goes off again."
-    return (by_hand, by_alarm)
+        return (f"{first} and send the request again; the restore starts from the beginning.",)
+    by_hand = f"{first}, then start the restore: rewarm restore --alarm {shlex.quote(start.alarm_name or '')}"
+    return (by_hand, _by_alarm(ending))
+
+
+def _by_alarm(ending: Ending) -> str:
+    """When the alarm itself starts the next restore."""
+    held_until = ending.start.held_until
+    if held_until is not None and held_until > ending.at:
+        until = f"until {clock_text(held_until)}, unless its runbook is changed"
+        return f"The alarm starts no restore {until}, and then only when it goes off again."
+    return "The alarm starts the next restore only when it has left ALARM and goes off again."
 
 
 def _deleting(ending: Ending) -> tuple[str, ...]:

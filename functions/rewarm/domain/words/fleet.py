@@ -52,14 +52,17 @@ def planned(fleet_id: str, start: FleetStart) -> Message:
     again = "" if start.run == 1 else " Volumes that are ready already are not restored again."
     until = f", to be ready by {clock_text(deadline_at)}" if deadline_at is not None else ""
     parallel = f", at most {start.at_once:,} at once" if start.at_once < start.restores else ""
+    begin = "begins" if start.restores == 1 else "begin"
     message = _message(
         "fleet-planned",
         fleet_id,
         f"{count_text(start.volumes, 'volume')} of {fleet_id} will be restored{_for(plan, deadline_at)}",
-        f"{count_text(start.restores, 'restore')} begin now{parallel}{until}. Volumes to one instance are "
+        f"{count_text(start.restores, 'restore')} {begin} now{parallel}{until}. Volumes to one instance are "
         f"one restore.{again}{_plan(plan, deadline_at)}",
         Severity.WARNING if _late_seconds(plan, deadline_at) > 0 else Severity.INFO,
-        next_steps=(f"GET /fleets/{fleet_id} shows how far it is; DELETE stops it.",),
+        next_steps=(
+            f"rewarm fleet status {fleet_id} --watch shows how far it is, and rewarm fleet cancel ends it.",
+        ),
     )
     return message if plan is None else replace(message, fields=tuple(_fields(plan, deadline_at)))
 
@@ -147,7 +150,7 @@ def _ended(fleet_id: str, end: FleetEnd) -> Message:
         Severity.WARNING if end.verdict == "cancelled" else Severity.ERROR,
         next_steps=(
             "Each failed restore has cleaned up after itself; its own report says why it failed.",
-            f"POST /fleets/{fleet_id}/redrive restores what is not ready, and nothing else.",
+            f"rewarm fleet redrive {fleet_id} restores what is not ready, and nothing else.",
         ),
     )
 

@@ -42,7 +42,9 @@ def announce_failure(event: AnnounceEvent, record: KnownRestore) -> tuple[Messag
         message = words.cancelled(event.restore_id, by=record.cancelled_by, ending=ending)
         status = Status.CANCELLED
     else:
-        message = words.failed(event.restore_id, why.sentence, state=failure.state, ending=ending)
+        message = words.failed(
+            event.restore_id, why.sentence, error=why.error, state=failure.state, ending=ending
+        )
         status = Status.REFUSED if why.error in REFUSALS else Status.FAILED
     return message, lambda restore: restore.note_failed(status, known, event.now)
 

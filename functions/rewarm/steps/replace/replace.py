@@ -173,7 +173,7 @@ def _check(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts) 
     if status is not None and status not in FINISHED:
         raise TargetBusyError(
             f"{old.volume_id} at {place.in_words} is being restored itself, by {owner}; wait until that has "
-            f"ended, or cancel it (DELETE /restores/{owner})",
+            f"ended, or cancel it (rewarm cancel {owner})",
             field="target.device",
             held_by=owner,
         )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import asdict
-from urllib.parse import quote
 
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import RestoreRequest
@@ -96,8 +96,7 @@ def request_of_runbook(
     if runbook is None:
         raise RunbookNotFoundError(
             f"the alarm {shown(alarm_name)} has no runbook that says what to restore; "
-            f"PUT /runbooks/{quote(alarm_name, safe='')} makes one, if the name begins with the stack's "
-            "parameter AlarmNamePrefix",
+            f"rewarm runbook put {shlex.quote(alarm_name)} makes one",
             field="source.alarm",
         )
     asked = changes or {}

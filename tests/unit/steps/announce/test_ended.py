@@ -145,6 +145,24 @@ class TestNextSteps:
         assert self.steps(trigger={"kind": "api"}) == [again]
         assert self.steps() == [again], "a record that does not say what started it"
 
+    def test_what_passes_by_itself_is_not_to_be_fixed(self):
+        failure = {"state": "Create Volume", "error": "CapacityUnavailableError", "cause": "no capacity"}
+        (step,) = self.steps(failure)
+        assert step.startswith("Wait until the cause above is over and send the request again;")
+
+    def test_an_alarm_without_a_runbook_restored_nothing(self):
+        world = World()
+        world.table.put_new(RESTORE_ID, {"trigger": {"kind": "alarm", "alarmName": "rewarm-orders db"}})
+        failure = {"state": "Parse Request", "error": "RunbookNotFoundError", "cause": "source.alarm: none"}
+        say(world, "failed", {"failure": failure, "results": []})
+        (message,) = world.messages.sent
+        assert message["title"] == "Nothing was restored: the alarm rewarm-orders db has no runbook"
+        assert message["text"].endswith("So Rewarm does not know what to restore, and has made nothing.")
+        now, next_time, itself = message["nextSteps"]
+        assert now.startswith("To restore now: rewarm restore --volume vol-… --instance i-…, or")
+        assert "rewarm runbook put 'rewarm-orders db' --volume" in next_time
+        assert "goes off again" in itself
+
     def test_a_schedule_comes_again(self):
         (step,) = self.steps(trigger={"kind": "schedule", "scheduleName": "nightly"})
         assert "The schedule tries again at its next time" in step
@@ -153,7 +171,7 @@ class TestNextSteps:
         by_hand, itself = self.steps(
             trigger={"kind": "alarm", "alarmName": "rewarm-a"}, alarmHeldUntil=at(69).isoformat()
         )
-        assert by_hand.endswith('POST /restores with {"source": {"alarm": "rewarm-a"}}.')
+        assert by_hand == "Fix the cause above, then start the restore: rewarm restore --alarm rewarm-a"
         assert "starts no restore until 2026-11-21 04:09 UTC, unless its runbook is changed" in itself
 
     @pytest.mark.parametrize("held", [{}, {"alarmHeldUntil": at(9).isoformat()}])

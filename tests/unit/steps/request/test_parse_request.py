@@ -174,18 +174,15 @@ class TestParseRequest:
 
     def test_refuses_an_alarm_without_a_runbook(self):
         table = World().table
-        told = (
-            r"database volume is gone.* has no runbook .*; PUT /runbooks/database%20volume%20is%20gone makes "
-            r"one, if the name begins with the stack's parameter AlarmNamePrefix"
-        )
+        told = r"has no runbook .*; rewarm runbook put 'database volume is gone' makes one"
         with pytest.raises(RunbookNotFoundError, match=told):
             parse(event(ALARM_EVENT), table)
         record = table.records[RESTORE_ID]
         assert (record["trigger"]["kind"], record["alarmHeldUntil"]) == ("alarm", "2026-11-21T04:00:06Z")
 
-    def test_an_alarm_without_runbook_is_told_the_address_of_one(self):
+    def test_an_alarm_without_runbook_is_named_as_a_shell_takes_it(self):
         alarm = {**ALARM_EVENT, "detail": {"alarmName": "a/b c", "state": {"value": "ALARM"}}}
-        with pytest.raises(RunbookNotFoundError, match="PUT /runbooks/a%2Fb%20c makes one"):
+        with pytest.raises(RunbookNotFoundError, match="rewarm runbook put 'a/b c' makes one"):
             parse(event(alarm), World().table)
 
     def test_refuses_an_alarm_that_is_not_in_alarm(self):
