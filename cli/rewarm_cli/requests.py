@@ -45,6 +45,7 @@ FIELDS = {
     "compare": "target.compare",
     "start": "target.start",
     "reboot": "target.reboot",
+    "force_root": "target.forceRoot",
     "unmount": "target.unmount",
     "bring_online": "target.bringOnline",
     "mount_path": "target.mountPath",
@@ -215,6 +216,10 @@ _OPTIONS = (
     ),
     click.option(
         "--reboot", is_flag=True, help="Replace the root volume of a running --instance, which reboots."
+    ),
+    click.option(
+        "--force-root", metavar="SNAP",
+        help="With --start or --reboot: this snapshot boots, although its volume is no root volume.",
     ),
     click.option("--unmount", is_flag=True, help="With --replace, --rewind, --undo: unmount that volume."),
     click.option("--bring-online", is_flag=True, help="On Windows: bring the disk online (writable)."),

@@ -40,6 +40,8 @@ def is_good(record: Json) -> bool:
 
 def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: bool = False) -> None:
     """One volume with all strategies, or the schedule of several volumes; then the summary."""
+    for text in interruption_lines(answer["plans"]):
+        target.print(text, style="bold", soft_wrap=True)
     schedule = answer["summary"].get("schedule") or []
     if len(answer["plans"]) == 1 or not schedule:
         for planned in answer["plans"]:
@@ -61,6 +63,14 @@ def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: b
         *rewind_lines(answer["plans"]),
     ):
         target.print(text, soft_wrap=True)
+
+
+def interruption_lines(plans: list[Json]) -> Iterator[str]:
+    """What happens to an instance that works: the first thing to know of a plan."""
+    for volume in (planned["volume"] for planned in plans):
+        old = volume.get("replaces") or {}
+        if old.get("rootDevice"):
+            yield f"{volume['instanceId']} will reboot, with a new root volume in place of {old['volumeId']}."
 
 
 def _show_schedule(target: Console, summary: Json) -> None:

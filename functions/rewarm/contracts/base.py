@@ -118,6 +118,7 @@ MAX_SHOWN_ERRORS = 5
 MOST_FAULTS = 100
 """In the list for programs: a request may have any number, and an answer of Lambda has 6 MB at most."""
 FORMS = {
+    "forceRoot": "an id such as snap-0123456789abcdef0",
     "snapshotId": "an id such as snap-0123456789abcdef0",
     "volumeId": "an id such as vol-0123456789abcdef0",
     "instanceId": "an id such as i-0123456789abcdef0",

@@ -99,6 +99,13 @@ def _check_target(request: RestoreRequest) -> None:
         raise InvalidRequestError("only goes with target.mode replace or rewind", field="target.unmount")
     if target.mount_path is not None and not target.bring_online:
         raise InvalidRequestError("only goes with target.bringOnline true", field="target.mountPath")
+    _check_boot(request)
+
+
+def _check_boot(request: RestoreRequest) -> None:
+    target = request.target
+    if target.force_root is not None and not (target.start or target.reboot):
+        raise InvalidRequestError("only goes with target.start or target.reboot", field="target.forceRoot")
     if target.start:
         _check_start(request)
     if target.reboot:

@@ -223,6 +223,11 @@ class Target(Contract):
         "brought to full speed beside it, and then EC2 swaps it in, which reboots the instance. The old one "
         "is kept. Default: the root volume of a running instance is not touched.",
     )
+    force_root: SnapshotId | None = Field(
+        default=None,
+        description="With start or reboot: this snapshot becomes the root volume even if its source volume "
+        "is a data volume somewhere, or boots another operating system or architecture. Default: refused.",
+    )
     evidence: Literal["auto"] | RewindEvidence | None = Field(
         default=None,
         description="With mode rewind: what keeps the volume as it was. snapshot: a snapshot of all of it, "

@@ -130,6 +130,10 @@ class VolumeAssignment(Contract):
     delete_on_termination: bool = Field(
         default=False, description="Where nothing is replaced on it: as at the source."
     )
+    root_unproven: bool = Field(
+        default=False,
+        description="It becomes a root volume, and nothing shows whether its snapshot is of one.",
+    )
     priority: int = Field(default=1, ge=1, description="Of several volumes; the lowest is served first.")
     volume: NewVolume
     chosen_because: str = Field(default="", description="Why it is this snapshot.")

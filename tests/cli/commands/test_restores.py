@@ -61,6 +61,15 @@ class TestPlan:
         assert "At full speed by 2026-11-22 10:04 UTC (P90), in time, for $0.75." in shown.out
         assert "Note: Prices more than 90 days old." in shown.out
 
+    def test_that_an_instance_reboots_is_the_first_line(self, rewarm, stack):
+        root = {**PLACE, "replaces": {"volumeId": "vol-1", "sizeGib": 8, "rootDevice": "/dev/xvda"}}
+        planned = {**PLAN, "plans": [{"volume": root, "candidates": [AGENT]}]}
+        stack.answers["POST", "/plans"] = 200, planned
+        first = rewarm("plan", *REQUEST, "--reboot", "--force-root", "snap-1").out.splitlines()[0]
+        assert first == f"{INSTANCE} will reboot, with a new root volume in place of vol-1."
+        target = stack.calls[0].body["target"]
+        assert (target["mode"], target["reboot"], target["forceRoot"]) == ("replace", True, "snap-1")
+
     def test_the_request_is_signed_for_the_stack_s_region(self, rewarm, stack):
         stack.answers["POST", "/plans"] = 200, PLAN
         rewarm("plan", *REQUEST, "--ready-within", "2h", "--max-cost", "1.5", "--strict")

@@ -100,8 +100,8 @@ def test_the_messages_and_the_answer_name_the_old_root_volume(roots: Roots) -> N
     assert volume["replaced"]["volumeId"] == roots.old
     assert (volume["replaced"]["device"], volume["replaced"]["state"]) == (roots.device, "replaced")
     plan, ready = roots.told("plan"), roots.told("ready")
-    assert f"{roots.old} (8 GiB) is the root volume of {roots.instance_id}" in plan
-    assert "EC2 swaps it in, which reboots the instance" in plan
+    assert f"{roots.instance_id} will reboot, with a new root volume." in plan.splitlines()
+    assert f"{roots.instance_id} will reboot: {roots.old} (8 GiB) is its root volume" in plan
     assert "at full speed" in plan
     assert "slowly" not in plan
     assert f"has taken the place of {roots.old}, which is detached, kept" in ready

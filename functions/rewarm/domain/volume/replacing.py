@@ -207,6 +207,30 @@ def check_root(instance: Instance, old: Volume, *, is_encrypted: bool) -> None:
         )
 
 
+def boots_from(source: Volume, holders: Mapping[str, Instance]) -> Instance | None:
+    """The instance whose root volume it is; `holders` are those that it is attached to, by their ids."""
+    for attachment in living(source):
+        holder = holders.get(attachment.instance_id)
+        root = holder.root_device if holder is not None else None
+        if root is not None and device_slot(attachment.device) == device_slot(root):
+            return holder
+    return None
+
+
+def why_no_root(source: Volume, holders: Mapping[str, Instance], target: Instance) -> str | None:
+    """Why `target` would not boot from a snapshot of this volume; None where nothing shows that."""
+    holder = boots_from(source, holders)
+    if holder is None:
+        known = [attachment for attachment in living(source) if attachment.instance_id in holders]
+        where = ", ".join(f"{attachment.device} on {attachment.instance_id}" for attachment in known)
+        return f"{source.volume_id} is {where}, and no root volume" if known else None
+    for name in ("platform", "architecture"):
+        own, other = getattr(holder, name), getattr(target, name)
+        if own != other:
+            return f"{source.volume_id} boots {holder.instance_id}, which is {own}, and not {other}"
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
     """Where its file systems are mounted, and what else uses it and cannot simply be unmounted."""

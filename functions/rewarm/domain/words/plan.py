@@ -45,7 +45,9 @@ class PlanMessageFacts:
 def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     """The message before anything is created, or instead of it where the request is a dry run."""
     subject, made = subject_of(facts.volumes), facts.summary
-    sentences = [f"{facts.started_by} {facts.verb}: {subject}.", *plan_lines(facts.volumes, made.schedule)]
+    rebooted = sorted({volume.root_of for volume in facts.volumes if volume.root_of is not None})
+    sentences = [f"{', '.join(rebooted)} will reboot, with a new root volume."] if rebooted else []
+    sentences += [f"{facts.started_by} {facts.verb}: {subject}.", *plan_lines(facts.volumes, made.schedule)]
     if len(facts.volumes) > 1:
         sentences.append(f"Together, {made.why}")
     sentences += made.notes

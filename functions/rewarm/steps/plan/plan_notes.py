@@ -51,6 +51,7 @@ def plan_notes(plans: Sequence[VolumePlan], book: PriceBook) -> list[str]:
     return [
         *_replaced(plans),
         *_started(plans),
+        *_unproven(plans),
         *_enlarged(plans),
         *_of_unknown_size(plans),
         *_by_price_steps(plans, book),
@@ -118,15 +119,23 @@ def _replaced(plans: Sequence[VolumePlan]) -> Iterator[str]:
             old = volume.replaces
             if old.root_device is not None:
                 yield (
-                    f"{old.volume_id} ({old.size_gib:,} GiB) is the root volume of {volume.instance_id}. The "
-                    f"new one is {volume.device} until it is at full speed. Then EC2 swaps it in, which "
-                    f"reboots the instance. What {old.volume_id} got since the snapshot stays there."
+                    f"{volume.instance_id} will reboot: {old.volume_id} ({old.size_gib:,} GiB) is its root "
+                    f"volume. The new one is {volume.device} until it is at full speed, and then EC2 swaps "
+                    f"it in. What {old.volume_id} got since the snapshot stays there."
                 )
                 continue
             yield (
                 f"{old.volume_id} ({old.size_gib:,} GiB), now {volume.device} on {volume.instance_id}, is "
                 "replaced: detached once the new volume is there, and kept."
             )
+
+
+def _unproven(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    for volume in (plan.volume for plan in plans if plan.volume.root_unproven):
+        yield (
+            f"Nothing shows whether {volume.instance_id} boots from {volume.snapshot_id}: its source volume "
+            "is gone or attached nowhere. If it does not boot, the old root volume is still there."
+        )
 
 
 def _started(plans: Sequence[VolumePlan]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
@@ -13,16 +14,20 @@ from rewarm.domain.errors import (
     DeviceInUseError,
     InvalidRequestError,
     RestoreError,
+    TargetNotFoundError,
     TargetNotUsableError,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.volume.replacing import (
+    boots_from,
     check_replaceable,
     check_root,
     device_to_replace,
     holder_of,
+    living,
     place_on_stopped,
+    why_no_root,
 )
 from rewarm.domain.volume.targets import (
     check_instance,
@@ -110,7 +115,7 @@ def assign_volumes(
         }
         assignments.append(made.model_copy(update=update))
     _check_assignments(request, place, assignments, ports)
-    return assignments
+    return [_booting(request, place, made, sources, ports) for made in assignments]
 
 
 def _chosen(request: RestoreRequest, catalog: SnapshotCatalog, ports: SelectionPorts) -> list[Chosen]:
@@ -251,6 +256,45 @@ def _check_swaps(place: _Place, assignments: list[VolumeAssignment], volumes: Vo
                 volumes.get(root.replaces.volume_id),
                 is_encrypted=root.snapshot_encrypted or root.volume.kms_key_id is not None,
             )
+
+
+def _booting(
+    request: RestoreRequest,
+    place: _Place,
+    made: VolumeAssignment,
+    sources: Mapping[str, Volume],
+    ports: SelectionPorts,
+) -> VolumeAssignment:
+    """The assignment; of a new root volume, with whether its snapshot is known to be of one.
+
+    Raises InvalidRequestError where it is not of one, unless the request names it.
+    """
+    instance = place.instance
+    if instance is None or made.place is None or made.rewinds is not None or instance.root_device is None:
+        return made
+    if device_slot(made.place) != device_slot(instance.root_device):
+        return made
+    source = sources.get(made.source_volume_id or "")
+    holders = {} if source is None else _holders(source, instance, ports.instances)
+    reason = None if source is None else why_no_root(source, holders, instance)
+    if reason is not None and request.target.force_root != made.snapshot_id:
+        raise InvalidRequestError(
+            f"is missing: {instance.instance_id} would not boot from {made.snapshot_id}, because {reason}; "
+            f"if it does all the same, {made.snapshot_id} is allowed",
+            field="target.forceRoot",
+        )
+    proven = source is not None and boots_from(source, holders) is not None
+    return made.model_copy(update={"root_unproven": not proven})
+
+
+def _holders(source: Volume, target: Instance, instances: Instances) -> dict[str, Instance]:
+    """The instances that the volume is attached to, without those that are gone."""
+    found = {target.instance_id: target}
+    for attachment in living(source):
+        if attachment.instance_id not in found:
+            with suppress(TargetNotFoundError):
+                found[attachment.instance_id] = instances.get(attachment.instance_id)
+    return found
 
 
 def _check_first(request: RestoreRequest, assignments: list[VolumeAssignment]) -> None:

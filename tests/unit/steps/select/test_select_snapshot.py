@@ -511,3 +511,42 @@ class TestTheRootVolumeOfARunningInstance:
     def test_only_the_root_volume_takes_a_reboot(self):
         with pytest.raises(InvalidRequestError, match=r"target\.device: nothing is attached at /dev/sdf"):
             self.select(device="/dev/sdf")
+
+    DATA = "vol-0ddddddddddddddd1"
+    HOLDER = "i-0dddddddddddddddd"
+
+    def with_source(self, *, device="/dev/sdf", forced=None, **holder):
+        """The snapshot's source volume is attached to another instance, whose root device is /dev/xvda."""
+        world = World()
+        world.instances.add(instance(devices={"/dev/xvda": self.ROOT}, root_device="/dev/xvda"))
+        world.instances.add(instance(self.HOLDER, root_device="/dev/xvda", **holder))
+        for name, holder_id, place in (
+            (self.ROOT, INSTANCE_ID, "/dev/xvda"),
+            (SOURCE_VOLUME_ID, self.HOLDER, device),
+        ):
+            attached = (Attachment(holder_id, place, "attached"),)
+            settings = VolumeSettings("gp3", 100)
+            world.volumes.volumes[name] = Volume(name, "in-use", ZONE, settings, None, None, attached, NOW)
+        target = {"instanceId": INSTANCE_ID, "mode": "replace", "reboot": True, "forceRoot": forced}
+        return select(world, target=target)[0]
+
+    def test_a_snapshot_of_a_data_volume_is_refused_unless_it_is_named(self):
+        said = f"would not boot from {SNAPSHOT_ID}, because {SOURCE_VOLUME_ID} is /dev/sdf on {self.HOLDER}"
+        with pytest.raises(
+            InvalidRequestError, match=rf"target\.forceRoot: is missing: {INSTANCE_ID} {said}"
+        ):
+            self.with_source()
+        with pytest.raises(InvalidRequestError, match="would not boot"):
+            self.with_source(forced="snap-0eeeeeeeeeeeeeeee")
+        assert self.with_source(forced=SNAPSHOT_ID).swaps_root
+
+    def test_a_snapshot_of_another_root_volume_is_taken(self):
+        assert not self.with_source(device="xvda").root_unproven
+
+    @pytest.mark.parametrize("other", [{"platform": "windows"}, {"architecture": "x86_64"}])
+    def test_one_of_another_operating_system_or_architecture_is_refused(self, other):
+        with pytest.raises(InvalidRequestError, match=f"which is {next(iter(other.values()))}, and not"):
+            self.with_source(device="/dev/xvda", **other)
+
+    def test_one_of_which_nothing_is_known_is_taken_and_said_to_be_unproven(self):
+        assert self.select()[0].root_unproven
