@@ -111,7 +111,11 @@ SMALL_FOR_A_REASON = {
     "restore_page.py": "only functions that draw may import it",
 }
 """Module -> why it stands alone though it is short."""
-SHARED_BY_STATES = {"clean_up": {"remove"}, "release_target": {"give_back"}, "report": {"figures", "report_of"}}
+SHARED_BY_STATES = {
+    "clean_up": {"remove"},
+    "release_target": {"give_back"},
+    "report": {"figures", "report_of"},
+}
 """The sweeper does for a restore that was stopped what the state does; so does a start that fails."""
 
 

@@ -81,7 +81,7 @@ class TestReferenceCases:
         # Each of 8 is written and read back through three quarters of 75 MiB/s; 60 + 30 + 60 + 60 as above.
         assert estimate.times.ready_p90 == pytest.approx(8 * 2 * 102_400 / (0.75 * 75) + 210)
         assert 8 * estimate.decidable_usd == pytest.approx(
-            cost.total(cost.blocks(204_800, BOOK)), abs=Decimal("0.00001")
+            cost.total(cost.blocks(204_800, BOOK)), abs=Decimal("0.00002")
         )
 
     @pytest.mark.parametrize("size_gib", [16_384, 65_536])
