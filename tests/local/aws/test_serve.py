@@ -84,39 +84,52 @@ def end(process: subprocess.Popen[str], state_dir: Path) -> None:
     StateDir(state_dir).close()
 
 
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    """For all tests that only look at it; a signal ends it and leaves nothing."""
+    state_dir = tmp_path_factory.mktemp("served") / "state"
+    process = serve(state_dir, "--region", "cn-north-1")
+    try:
+        yield process, facts(process), state_dir
+        assert_ends(process, signal.SIGHUP, state_dir)
+    finally:
+        end(process, state_dir)
+
+
 @pytest.fixture
-def served(tmp_path):
+def working(tmp_path):
+    """One with a warm function, for a test that ends it."""
     process = serve(tmp_path / "state")
     try:
-        yield process, facts(process), tmp_path / "state"
+        make_work(facts(process))
+        assert any("lambda_starter.py" in one for one in left_over(tmp_path / "state"))
+        yield process, tmp_path / "state"
     finally:
         end(process, tmp_path / "state")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("signal_number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_everything(served, signal_number):
-    process, ready, state_dir = served
-    make_work(ready)
-    assert any("lambda_starter.py" in one for one in left_over(state_dir))
-    process.send_signal(signal_number)
+def assert_ends(process: subprocess.Popen[str], number: signal.Signals, state_dir: Path) -> None:
+    process.send_signal(number)
     assert process.wait() == 0
     assert left_over(state_dir) == []
 
 
 @pytest.mark.slow
-def test_after_kill_the_next_start_cleans_up(served):
-    process, ready, state_dir = served
-    make_work(ready)
+def test_a_signal_ends_everything(working):
+    process, state_dir = working
+    assert_ends(process, signal.SIGTERM, state_dir)
+
+
+@pytest.mark.slow
+def test_after_kill_the_next_start_cleans_up(working):
+    process, state_dir = working
     process.kill()
     process.wait()
     second = serve(state_dir)
     try:
         facts(second)
         assert not any("lambda_starter.py" in one for one in left_over(state_dir))
-        second.terminate()
-        assert second.wait() == 0
-        assert left_over(state_dir) == []
+        assert_ends(second, signal.SIGINT, state_dir)
     finally:
         end(second, state_dir)
 
@@ -178,7 +191,7 @@ def test_its_shell_reaches_it_at_aws_s_names(served, tmp_path):
         "-sS",
         "-w",
         "%{http_code} %{ssl_verify_result}",
-        "https://sts.us-east-1.amazonaws.com/",
+        "https://sts.cn-north-1.amazonaws.com.cn/",
     ]
     done = subprocess.run(
         [ready["shell"], *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
@@ -189,18 +202,14 @@ def test_its_shell_reaches_it_at_aws_s_names(served, tmp_path):
 
 
 @pytest.mark.slow
-def test_it_is_the_region_that_is_asked_for(tmp_path):
-    process = serve(tmp_path / "state", "--region", "cn-north-1")
-    try:
-        ready = facts(process)
-        assert ready["environment"]["AWS_DEFAULT_REGION"] == "cn-north-1"
-        look = "import boto3; print(boto3.client('sts').get_caller_identity()['Arn'])"
-        done = subprocess.run(
-            [ready["shell"], sys.executable, "-c", look], capture_output=True, text=True, check=True
-        )
-        assert done.stdout.startswith("arn:aws-cn:")
-    finally:
-        end(process, tmp_path / "state")
+def test_it_is_the_region_that_is_asked_for(served):
+    _process, ready, _state_dir = served
+    assert ready["environment"]["AWS_DEFAULT_REGION"] == "cn-north-1"
+    look = "import boto3; print(boto3.client('sts').get_caller_identity()['Arn'])"
+    done = subprocess.run(
+        [ready["shell"], sys.executable, "-c", look], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("arn:aws-cn:")
 
 
 def test_a_region_of_another_form_is_refused(capsys):
