@@ -45,28 +45,6 @@ def test_a_refused_rate_fails_where_the_request_names_it(user: RestoreUser) -> N
     assert_nothing_left(user, done)
 
 
-def test_plans_take_over_one_after_the_other(user: RestoreUser) -> None:
-    """No rate to be had, then no fast snapshot restore: the background is late, and better than nothing."""
-    request = request_for(user, "auto", readyWithinMinutes=60) | user.to_zone
-    user.region.faults.inject("rate-refused")
-    user.region.faults.inject("fast-restore-refused")
-    done = user.restore(request)
-    assert done.record["plans"][0]["plan"]["strategy"] == "provisioned-rate"
-    assert done.main.status == "SUCCEEDED", done.why
-    assert done.volumes[0].states.count("Announce Fallback") == 2
-    assert done.volumes[0].output["strategy"] == "background"
-    volume_id = done.volumes[0].output["volumeId"]
-    assert user.left() == {"volumes": [volume_id]}
-    assert user.volume(volume_id)["Tags"]["rewarm:strategy"] == "background"
-    assert [one["event"] for one in done.record["events"]] == [
-        "plan",
-        "fallback",
-        "fallback",
-        "available",
-        "ready",
-    ]
-
-
 @pytest.mark.long
 def test_a_stalled_initialization_fails(user: RestoreUser) -> None:
     request = request_for(user, "provisioned-rate") | user.to_zone
@@ -150,40 +128,6 @@ def test_no_capacity_for_any_plan_fails(user: RestoreUser) -> None:
     assert_failed(user, done, "CapacityUnavailableError", "capacity")
     assert done.volumes[0].states.count("Announce Fallback") == 4
     assert_nothing_left(user, done)
-
-
-def test_a_missing_permission_is_named(user: RestoreUser) -> None:
-    request = request_for(user, "background")
-    user.region.faults.inject("access-denied")
-    done = user.restore(request)
-    assert_failed(user, done, "AccessDeniedError", "CreateVolume")
-    assert_nothing_left(user, done)
-
-
-@pytest.mark.parametrize("on_failure", ["clean-up", pytest.param("keep", marks=pytest.mark.long)])
-def test_on_failure_decides_before_the_volume_is_announced(user: RestoreUser, on_failure: str) -> None:
-    request = request_for(user, "background") | {"onFailure": on_failure}
-    denied = "You are not authorized to perform this operation."
-    user.region.faults.add(
-        FaultRule("AttachVolume", code="UnauthorizedOperation", message=denied, status=403, times=None)
-    )
-    done = user.restore(request)
-    said = assert_failed(user, done, "AccessDeniedError", "AttachVolume")
-    assert "Announce Attached" not in done.volumes[0].states
-    if on_failure == "clean-up":
-        assert_nothing_left(user, done)
-        return
-    (volume_id,) = user.volumes_of(done.restore_id)
-    assert user.left() == {"volumes": [volume_id]}
-    assert user.volume(volume_id)["Tags"]["rewarm:failed"] == done.restore_id
-    assert f"Left behind: volume {volume_id}" in said
-
-
-def test_a_volume_that_is_still_cold_is_never_called_ready(user: RestoreUser) -> None:
-    request = request_for(user, "background") | {"verify": {"samples": 16, "maxP99Ms": 0.01}}
-    done = user.restore(request)
-    assert_failed(user, done, "VolumeNotFastError", "16 reads of 4 KiB", "0.01 ms is allowed")
-    assert_kept(user, done)
 
 
 @pytest.mark.long

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from local.aws.region.faults import FaultRule
-from local.aws.region.resources import ImageDevice
 from tests.support.pages import is_of, link_of, opened
 from tests.support.stack.restores import PATIENT, Restore, RestoreUser, texts
 
@@ -113,28 +112,6 @@ def test_one_of_two_fails_and_the_good_one_is_delivered(user: RestoreUser) -> No
     assert volume_id in page.text
     assert is_of(page, user.report(done.restore_id))
     assert [one["verdict"] for one in user.report(done.restore_id)["volumes"]] == ["ready", "failed"]
-
-
-def test_volumes_of_one_snapshot_share_one_fast_snapshot_restore(user: RestoreUser) -> None:
-    snapshot_id = user.snapshot()
-    devices = [ImageDevice(device, snapshot_id, 1) for device in ("/dev/sdf", "/dev/sdg")]
-    image_id = user.region.add_image(name="orders", devices=devices)
-    target = {"instanceId": user.instance()}
-    user.mark()
-    request = {
-        "source": {"imageId": image_id},
-        "target": target,
-        "objective": {"strategy": "fast-snapshot-restore"},
-        "verify": PATIENT,
-    }
-    done = user.restore(request)
-    assert done.main.status == "SUCCEEDED", done.why
-    volumes = [user.volume(volume_id) for volume_id in user.volumes_of(done.restore_id)]
-    assert [volume["FastRestored"] for volume in volumes] == [True, True]
-    assert restored(user, done) == {"/dev/sdf": snapshot_id, "/dev/sdg": snapshot_id}
-    assert user.new("fastRestores") == []
-    name = f"{snapshot_id}:{user.zone}"
-    assert [item["resource"] for item in user.region.money()["items"]].count(name) == 1
 
 
 def test_a_device_for_several_volumes_is_refused(user: RestoreUser) -> None:

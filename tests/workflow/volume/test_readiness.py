@@ -86,36 +86,6 @@ def test_the_agent_takes_over_what_stands_still(user: RestoreUser) -> None:
     assert counters.fetched_blocks == counters.written_blocks
 
 
-def test_an_event_ends_a_long_wait_and_a_false_one_costs_a_look(
-    user: RestoreUser, monkeypatch: pytest.MonkeyPatch, volumes_take: Callable[..., None]
-) -> None:
-    """Half a minute after each look at the status an event says that the volume has been initialized."""
-    volumes_take(**loading(user, hours=1))
-    core, initializations = user.region._core, user.region._initializations
-    describe = initializations.describe
-
-    def with_event_to_come(volume: Any, now: float) -> Any:
-        arn = core.arn(f"volume/{volume.volume_id}")
-        detail = {"event": " initializeVolume", "result": "succeeded"}
-        core.at(now + 30, lambda _due: core.emit("EBS Volume Notification", detail, [arn]))
-        return describe(volume, now)
-
-    monkeypatch.setattr(initializations, "describe", with_event_to_come)
-    request = request_for(user, "background") | user.to_zone
-    done = user.restore(request)
-    assert done.main.status == "SUCCEEDED", done.why
-    counters = user.counters(done.volumes[0].output["volumeId"])
-    assert counters.fetched_blocks == counters.written_blocks
-    visits = done.volumes[0].visits
-    waits = [
-        (look.payload["waitSeconds"], wait.left_at - wait.entered_at)
-        for look, _choice, wait in zip(visits, visits[1:], visits[2:], strict=False)
-        if wait.state == "Await Signal" and look.payload and wait.left_at
-    ]
-    assert [told - took for told, took in waits if took < told - 30], waits
-    assert all(took <= told + 30 for told, took in waits), waits
-
-
 @pytest.mark.long
 def test_two_days_in_the_background_write_less_than_5000_events(
     user: RestoreUser, volumes_take: Callable[..., None]
