@@ -12,7 +12,6 @@ import pytest
 from local.aws.host import Host
 from local.aws.machines.dataplane import SnapshotImage
 from local.aws.machines.snapshot_image import FileTree, make_ext4_image
-from tests.support.stack import fault_matrix
 from tests.support.stack.fault_matrix import FaultMatrix
 from tests.support.stack.restores import RestoreUser
 
@@ -71,7 +70,7 @@ def fault_rows(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Faul
     """The fault matrix, recorded once for all workers."""
     folder = tmp_path_factory.getbasetemp()
     shared = folder if worker_id == "master" else folder.parent
-    return FaultMatrix(fault_matrix.recorded(shared / "fault-matrix", worker_id))
+    return FaultMatrix(shared / "fault-matrix", worker_id)
 
 
 @pytest.fixture

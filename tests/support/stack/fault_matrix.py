@@ -7,16 +7,21 @@ import os
 import pickle
 import zlib
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from local.soak.trouble import matrix
 from local.soak.trouble.call_table import name_of, need
 from local.soak.trouble.matrix import CallRow, MishapRow, Recorded, Result
 from local.soak.trouble.paths.fleet_paths import PATHS
+from local.soak.trouble.permissions.permission_scenes import SCENES
+from local.soak.trouble.permissions.permission_use import Use, uses_of_scene
 from local.soak.trouble.wire_faults import Kind
 from tests.support.amount import LONG
 
+Played = TypeVar("Played")
 TABLE = Path(__file__).resolve().parents[2] / "workflow" / "faults" / "fault_matrix.json"
 """Place -> call -> `needed` or `optional`: whether a restore can do without it."""
 SHARE = 1 if LONG else 180
@@ -24,10 +29,24 @@ SHARE = 1 if LONG else 180
 
 
 class FaultMatrix:
-    """The rows of the paths as they were recorded, and what comes of them."""
+    """The rows of the paths as they were recorded, and what comes of them.
 
-    def __init__(self, recorded: dict[str, Recorded]) -> None:
-        self.recorded = recorded
+    What a worker has played the others read in `folder`, which all of them have.
+    """
+
+    def __init__(self, folder: Path, worker: str) -> None:
+        self._folder, self._worker = folder, worker
+
+    @cached_property
+    def recorded(self) -> dict[str, Recorded]:
+        """Every path without faults."""
+        return _shared(self._folder / "paths", self._worker, PATHS, matrix.record)
+
+    @cached_property
+    def uses_of_scenes(self) -> list[Use]:
+        """The permissions that the scenes use, which are for those that no path needs."""
+        found = _shared(self._folder / "scenes", self._worker, SCENES, uses_of_scene)
+        return [use for uses in found.values() for use in uses]
 
     @cached_property
     def rows_by_place(self) -> dict[str, list[CallRow | MishapRow]]:
@@ -78,24 +97,26 @@ class FaultMatrix:
         return [f"fault_matrix.json says {expected}, it is {found}: {ending}"]
 
 
-def recorded(folder: Path, worker: str) -> dict[str, Recorded]:
-    """Every path without faults: each recorded by the worker that comes to it first, and read by the others.
+def _shared(
+    folder: Path, worker: str, names: Iterable[str], play: Callable[[str], Played]
+) -> dict[str, Played]:
+    """What comes of each: played by the worker that comes to it first, and read by the others.
 
     Each worker begins elsewhere, so that none waits for another.
     """
-    folder.mkdir(exist_ok=True)
-    names = sorted(PATHS, key=lambda name: zlib.crc32(f"{worker} {name}".encode()))
-    found = {name: _recorded(folder / name, name) for name in names}
-    return {name: found[name] for name in PATHS}
+    folder.mkdir(parents=True, exist_ok=True)
+    order = sorted(names, key=lambda name: zlib.crc32(f"{worker} {name}".encode()))
+    found = {name: _kept(folder / name, lambda name=name: play(name)) for name in order}
+    return {name: found[name] for name in names}
 
 
-def _recorded(file: Path, name: str) -> Recorded:
+def _kept(file: Path, play: Callable[[], Played]) -> Played:
     if not file.exists():
-        unfinished = file.with_name(f"{name}.{os.getpid()}")
-        unfinished.write_bytes(pickle.dumps(matrix.record(name)))
+        unfinished = file.with_name(f"{file.name}.{os.getpid()}")
+        unfinished.write_bytes(pickle.dumps(play()))
         unfinished.rename(file)
-    recording: Recorded = pickle.loads(file.read_bytes())
-    return recording
+    kept: Played = pickle.loads(file.read_bytes())
+    return kept
 
 
 def table() -> dict[str, dict[str, str]]:

@@ -8,7 +8,7 @@ import pytest
 
 from local.aws.permissions.authorizer import decide
 from local.soak.lab.template import stack
-from local.soak.trouble.permissions.permission_use import Use, exercised, grants, uses_of_scenes
+from local.soak.trouble.permissions.permission_use import Use, exercised, grants
 from local.soak.trouble.permissions.statements import UNNEEDED, report
 from local.soak.trouble.permissions.unplayed_uses import forbidden, unplayed
 from tests.contract.repository import template
@@ -19,7 +19,7 @@ POLICIES = stack().policies
 @pytest.fixture(scope="module")
 def played(fault_rows) -> list[Use]:
     """What the paths and the scenes use."""
-    return [*(use for path in fault_rows.recorded.values() for use in path.uses), *uses_of_scenes()]
+    return [*(use for path in fault_rows.recorded.values() for use in path.uses), *fault_rows.uses_of_scenes]
 
 
 def test_every_permission_is_used_or_has_a_reason(played):

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from local.aws.permissions import roles
@@ -43,12 +43,11 @@ def uses_of(lab: FastLab, where: str) -> list[Use]:
     return [Use(where, principal, need) for principal, need, decision in asked if decision.allowed]
 
 
-def uses_of_scenes() -> Iterator[Use]:
-    """What the scenes use."""
-    for name, play in SCENES.items():
-        with FastLab(SEED) as lab:
-            play(lab)
-            yield from uses_of(lab, name)
+def uses_of_scene(name: str) -> list[Use]:
+    """What a scene uses."""
+    with FastLab(SEED) as lab:
+        SCENES[name](lab)
+        return uses_of(lab, name)
 
 
 def written(policies: Policies) -> dict[str, list[tuple[str, Statement]]]:

@@ -11,7 +11,8 @@ from local.aws.permissions.authorizer import Policies, decide
 from local.soak.lab.template import stack
 from local.soak.trouble.matrix import record
 from local.soak.trouble.paths.fleet_paths import PATHS
-from local.soak.trouble.permissions.permission_use import Use, uses_of_scenes, without, witnesses
+from local.soak.trouble.permissions.permission_scenes import SCENES
+from local.soak.trouble.permissions.permission_use import Use, uses_of_scene, without, witnesses
 from local.soak.trouble.permissions.unplayed_uses import forbidden, unplayed
 
 UNNEEDED = "nothing needs "
@@ -20,7 +21,8 @@ UNNEEDED = "nothing needs "
 def statements() -> list[str]:
     """A line for each statement, and how many of them are needed."""
     played = [use for path in PATHS for use in record(path).uses]
-    return report(stack().policies, [*played, *uses_of_scenes(), *unplayed(), *forbidden()])
+    scenes = (use for name in SCENES for use in uses_of_scene(name))
+    return report(stack().policies, [*played, *scenes, *unplayed(), *forbidden()])
 
 
 def report(policies: Policies, uses: Iterable[Use]) -> list[str]:
