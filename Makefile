@@ -76,8 +76,8 @@ test-long: setup ## what make test has no room for: the agent for arm64 too, new
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 test-agent: ## the agent's tests: its release binaries, and a build under sanitizers (SYSTEMS="linux-arm64 …")
-	@$(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)" QUICK=yes
-	@$(MAKE) --no-print-directory -C warmer check-asan QUICK=yes UNDO_CASES=8
+	@$(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)" QUICK=yes UNDO_CASES=8 KILLS=6
+	@$(MAKE) --no-print-directory -C warmer check-asan QUICK=yes UNDO_CASES=8 UNDO_SEED=33
 
 lint: setup ## all linters
 	@$(PYTHON) -m pytest tests/lint $(PYTEST_ARGS)
