@@ -15,8 +15,7 @@ from tests.support.stack.matrix_summary import fault_rows
 
 pytest_plugins = ["tests.support.stack.lab"]
 
-TESTS = Path(__file__).parent
-LONG_FOLDERS = ("lint", "local/soak", "workflow")
+LONG_FOLDERS = ("tests/lint/", "tests/local/soak/", "tests/workflow/")
 LENGTHS = ("network", "stack", "long", "short")
 
 amount.load_profile()
@@ -54,7 +53,7 @@ def _length(item: pytest.Item) -> str:
         return "network"
     if {"lab", "host"} <= set(getattr(item, "fixturenames", ())):
         return "stack"
-    return "long" if any(item.path.is_relative_to(TESTS / folder) for folder in LONG_FOLDERS) else "short"
+    return "long" if item.nodeid.startswith(LONG_FOLDERS) else "short"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
