@@ -34,6 +34,7 @@ EACH = """
 import gc, importlib, json, os, sys
 import aws_lambda_powertools, boto3, botocore.client, pydantic
 boto3.client("ec2"), boto3.client("dynamodb")
+gc.freeze()
 collections = []
 gc.callbacks.append(lambda phase, found: collections.append(found["generation"]))
 for name in json.loads(sys.argv[1]):
