@@ -18,14 +18,15 @@ from local.tools.run import __main__ as program
 from local.tools.run.live.view import View
 from local.tools.run.options import Options
 from local.tools.run.story import Story
-from local.tools.signals import SIGNALS
+from local.tools.signals import MADE_BY_MAKE, SIGNALS
 
 SMALL = ["--size-gib", "1", "--written-percent", "5", "--skip-second", "--json"]
 
 
 @pytest.fixture(autouse=True)
-def handlers():
-    """`main` takes over the signals; give them back."""
+def handlers(monkeypatch):
+    """`main` takes over the signals; give them back. And `make test` is not the make that runs it."""
+    monkeypatch.delenv(MADE_BY_MAKE, raising=False)
     before = {number: signal.getsignal(number) for number in SIGNALS}
     yield
     for number, handler in before.items():
