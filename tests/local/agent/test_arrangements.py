@@ -89,7 +89,7 @@ def show_both_ends(found: list[dict[str, Any]]) -> None:
 
 
 def test_no_device_in_use_is_written_to(request: pytest.FixtureRequest) -> None:
-    show_both_ends(play_here(seed_of(request), 40, LIMIT_SECONDS, "--places", "8", "--quick"))
+    show_both_ends(play_here(seed_of(request), 24, LIMIT_SECONDS, "--places", "8", "--quick"))
 
 
 @pytest.mark.long
