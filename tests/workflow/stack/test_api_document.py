@@ -29,7 +29,7 @@ DOCUMENT = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8
 OPERATIONS = [
     (method.upper(), path) for path, methods in sorted(DOCUMENT["paths"].items()) for method in methods
 ]
-CASES = 400 if LONG else 8
+CASES = 400 if LONG else 5
 """Of each operation; those at the borders of the schemas come on top in `make test-long`."""
 FIELD_RULE = re.compile(
     r"unknown field|is missing|; allowed is ("
@@ -118,5 +118,5 @@ def test_every_answer_is_documented(
     seed = int(pytestconfig.getoption("--hypothesis-seed") or 0)
     cases, found = checked(unthrottled, method, path, seed)
     assert not found, "\n\n".join(found)
-    # On a busy machine schemathesis was seen to send six of eight; that it sends some is what is checked.
+    # On a busy machine schemathesis was seen to send fewer; that it sends some is what is checked.
     assert cases >= CASES // 2
