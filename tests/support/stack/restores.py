@@ -12,6 +12,7 @@ from typing import Any
 from local.aws.emulator import seam
 from local.aws.host import Host
 from local.aws.machines.dataplane import SnapshotImage, VolumeCounters
+from local.aws.machines.instances import link_names
 from local.tools.run.history import visits
 from local.tools.run.recording import StateVisit
 from rewarm.adapters.executions import execution_arn
@@ -230,6 +231,16 @@ class RestoreUser:
     def counters(self, volume_id: str) -> VolumeCounters:
         """What the first-touch file system counted."""
         return self.lab.machine.counters(volume_id)
+
+    def checksum(self, instance_id: str, volume_id: str) -> str:
+        """Of the whole device on its instance; read past the page cache, which takes half the time."""
+        device = f"/dev/disk/by-id/{link_names(volume_id)[0]}"
+        script = f"dd if={device} bs=1M iflag=direct status=none | cksum"
+        command: Any = self.lab.machine.run_command(instance_id, script, environment={})
+        assert command.wait(300) == 0, command.output()
+        checksum, size_bytes = command.output()[0].split()
+        assert int(size_bytes) == self.image.size_gib * 1_024**3, command.output()
+        return str(checksum)
 
     # --------------------------------------------------------------------------------------- the end
     def forget(self) -> None:

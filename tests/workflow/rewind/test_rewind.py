@@ -46,7 +46,7 @@ class Damaged:
 
     def bytes(self) -> str:
         """The checksum of the whole device."""
-        return self.run(f"cksum {self.link}").split()[0]
+        return self.user.checksum(self.instance, self.volume)
 
     def damage(self, *blocks: int) -> None:
         for block in blocks:
