@@ -15,6 +15,7 @@ from rich.table import Table
 from rewarm.charts.wording import alike, offer_text
 from rewarm.contracts.plans import FrontierOffer, PlannedVolume, PlanResult, Price
 from rewarm.contracts.values import ByHand, Candidate, PlanSummary
+from rewarm.domain.plan.allocation import MOST_WITH_EVERY_STEP
 from rewarm.domain.plan.cost import CostPart
 from rewarm.domain.units import count_text, duration_text, price_text, size_text, usd_text
 from rewarm.domain.words.schedule import strategy_text
@@ -87,7 +88,11 @@ class View:
 
     def what_if(self, result: PlanResult) -> None:
         """The price of every deadline."""
-        self._table(frontier_table(result.frontier))
+        table = frontier_table(result.frontier)
+        if len(result.plans) > MOST_WITH_EVERY_STEP:
+            table.caption = "Not every step: a mix for a deadline between two of these may cost less."
+            table.caption_justify = "left"
+        self._table(table)
 
     def _table(self, table: Table) -> None:
         """No figure is cut: where the columns have no room beside each other, each row becomes lines."""

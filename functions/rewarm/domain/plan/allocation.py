@@ -14,9 +14,10 @@ that can be met.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from rewarm.domain.model import PriceBook, Strategy
@@ -28,7 +29,10 @@ from rewarm.domain.plan.mixes import Mix, SharedQuotas, VolumeOptions, options_o
 from rewarm.domain.plan.warm_up import boosts_of
 
 POINTS, POINTS_OF_MANY = 48, 12
-"""Looked at evenly; where the strategies of two neighbours differ, the change between them is sought too."""
+"""Looked at evenly; where the strategies of two neighbours differ, it is sought where they change."""
+MOST_WITH_EVERY_STEP = 24
+MOST_LOOKS, MOST_LOOKS_OF_MANY = 250, 3_000
+"""Deadlines that are looked at, of many volumes divided by their number: a look takes as much longer."""
 EXACT_SECONDS, ROUGH_SHARE = 1e-3, 0.02
 """How near the earliest time is sought: of a few volumes to a millisecond, of many to two percent."""
 UNLIMITED = SharedQuotas(rate_mib_s=10**9, fast_restores=10**9)
@@ -205,8 +209,9 @@ def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
     """Returns the steps by deadline, the earliest first; each is later and cheaper than the one before.
 
     Of the objective only a named strategy counts. The list is empty where that strategy is not possible.
-    A rate or a boost has a step for every MiB/s. About POINTS of these are returned, and every step at which
-    the strategies change.
+    Up to MOST_WITH_EVERY_STEP volumes, every step is there at which the strategies change, as far as
+    MOST_LOOKS suffices. Of more volumes some are, so a mix between two of them may cost less than the earlier
+    one. A rate or a boost has a step for every MiB/s, and about POINTS of these are returned.
     """
     if not volumes:
         return []
@@ -215,41 +220,70 @@ def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
     first = allocation.best()
     if first is None:
         return []
+    many = len(volumes) > MOST_WITH_EVERY_STEP
     times = [
         first.seconds,
         *(time for time in turning_times(volumes, asked, book) if time > first.seconds),
     ]
-    looked_at: dict[int, FrontierStep] = {0: FrontierStep.of(first)}
     points = POINTS if len(volumes) <= MOST_SEARCHED else POINTS_OF_MANY
-    for index in sorted({round(place * (len(times) - 1) / points) for place in range(points + 1)} - {0}):
-        _look(allocation, times, looked_at, index)
-    for earlier, later in pairwise(sorted(looked_at)):
-        _seek_change(allocation, times, looked_at, earlier, later)
-    return falling(looked_at[index] for index in sorted(looked_at))
+    places = sorted({round(place * (len(times) - 1) / points) for place in range(points + 1)})
+    front = _Front(allocation, first, MOST_LOOKS_OF_MANY // len(volumes) if many else MOST_LOOKS)
+    front.seek([times[index] for index in places], every_step=not many)
+    return falling(front.steps.values())
 
 
-def _look(
-    allocation: _Allocation, times: Sequence[float], looked_at: dict[int, FrontierStep], index: int
-) -> None:
-    mix = allocation.at(times[index])
-    looked_at[index] = looked_at[max(looked_at)] if mix is None else FrontierStep.of(mix)
+class _Front:
+    """The cheapest mixes for the deadlines that were looked at."""
 
+    def __init__(self, allocation: _Allocation, first: Mix, most_looks: int) -> None:
+        self._allocation = allocation
+        self.steps = {first.seconds: FrontierStep.of(first)}
+        """By the deadline."""
+        self._looks_left = most_looks
 
-def _seek_change(
-    allocation: _Allocation,
-    times: Sequence[float],
-    looked_at: dict[int, FrontierStep],
-    earlier: int,
-    later: int,
-) -> None:
-    """By halves, until the two steps on both sides of the change are known."""
-    while later - earlier > 1 and looked_at[earlier].strategies != looked_at[later].strategies:
-        middle = (earlier + later) // 2
-        _look(allocation, times, looked_at, middle)
-        if looked_at[middle].strategies == looked_at[earlier].strategies:
-            earlier = middle
-        else:
-            later = middle
+    def seek(self, deadlines: Sequence[float], *, every_step: bool) -> None:
+        """Looks at these, and then where the strategies change between two: at the largest fall first."""
+        waiting: list[tuple[Decimal, float, float]] = []
+        ends = list(pairwise(deadlines))
+        while ends or (waiting and self._looks_left > 0):
+            for earlier, later in ends:
+                fall = self._at(earlier).cost_usd - self._at(later).cost_usd
+                heappush(waiting, (-fall, earlier, later))
+            _, earlier, later = heappop(waiting)
+            ends = list(self._within(earlier, later, every_step=every_step))
+
+    def _at(self, seconds: float) -> FrontierStep:
+        """The cheapest mix for a deadline not before the first; an earlier one where none is found."""
+        if seconds not in self.steps:
+            self._looks_left -= 1
+            mix = self._allocation.at(seconds)
+            known = max(time for time in self.steps if time < seconds)
+            self.steps[seconds] = self.steps[known] if mix is None else FrontierStep.of(mix)
+        return self.steps[seconds]
+
+    def _within(self, earlier: float, later: float, *, every_step: bool) -> Iterator[tuple[float, float]]:
+        """What is cheapest just before the later mix is ready; if not every step is sought, half way."""
+        step = self._at(later)
+        before = step.deadline_seconds - EXACT_SECONDS
+        if before <= earlier or self._at(earlier).strategies == step.strategies:
+            return
+        if every_step:
+            is_other = self._at(before).strategies != step.strategies
+            yield earlier, before if is_other else self._until_other(earlier, before)
+        elif before - earlier > ROUGH_SHARE * later:
+            middle = (earlier + before) / 2
+            yield from ((earlier, middle), (middle, later))
+
+    def _until_other(self, earlier: float, later: float) -> float:
+        """The latest deadline found, by halves, with other strategies than the later of these two."""
+        strategies = self._at(later).strategies
+        while self._looks_left > 0 and later - earlier > 1.0:
+            middle = (earlier + later) / 2
+            if self._at(middle).strategies == strategies:
+                later = min(middle, self._at(middle).deadline_seconds)
+            else:
+                earlier = middle
+        return earlier
 
 
 def falling(steps: Iterable[FrontierStep]) -> list[FrontierStep]:

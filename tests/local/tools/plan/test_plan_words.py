@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from io import StringIO
 
 import pytest
@@ -32,7 +33,7 @@ NONE_60 = "--size-gib 100 --instance-type none --deadline-minutes 60 --strict"
         (
             f"{WRITTEN} --deadline-minutes 110 --strict",
             "readyWithinMinutes",
-            "no mix of strategies fits 2 volumes together: the deadline is 15 min too early",
+            "no strategy fits: the deadline is 15 min too early. direct-write: full speed only within ",
         ),
         (
             f"{NONE_60} --max-cost-usd 0.11",
@@ -76,6 +77,21 @@ def test_a_named_strategy_is_compared_with_no_other_mix(answer):
     assert free.summary.why == "2 volumes: 2 x warm-up-agent."
 
 
+def shown(found, columns: int) -> str:
+    stream = StringIO()
+    view = View(stream)
+    view.console.width = columns
+    view.plan(found)
+    view.what_if(found)
+    return stream.getvalue()
+
+
+def test_of_many_volumes_the_what_if_does_not_claim_every_step(answer):
+    command = "--size-gib 100 --instance-type none --volumes"
+    assert "Not every step: " in shown(answer(f"{command} 25"), 80)
+    assert "Not every step: " not in shown(answer(f"{command} 24"), 80)
+
+
 SHOWN = (
     "--size-gib 1024 --volumes 12 --instance-type m7g.large --deadline-minutes 180",
     "--size-gib 100 --volumes 55 --instance-type none --deadline-minutes 40",
@@ -90,17 +106,9 @@ FIGURE = re.compile(r"\$[\d,.]*\d|\d+ (?:min|MiB/s|h)|(?:\d\d-){2}\d\d|█[█�
 def test_no_figure_is_cut_at_any_width(answer, command, width):
     found = answer(command)
 
-    def shown(columns: int) -> str:
-        stream = StringIO()
-        view = View(stream)
-        view.console.width = columns
-        view.plan(found)
-        view.what_if(found)
-        return stream.getvalue()
-
-    narrow = shown(width)
+    narrow = shown(found, width)
     figures = FIGURE.findall(" ".join(narrow.replace("│", " ").split()))
-    assert set(FIGURE.findall(shown(400))) <= set(figures)
+    assert set(FIGURE.findall(shown(found, 400))) <= set(figures)
     assert "…" not in narrow
     drawn = [line for line in narrow.splitlines() if line[:1] in "┃│┡└"]
     assert max(map(len, drawn), default=0) <= width
@@ -116,6 +124,37 @@ def test_what_direct_write_costs_has_its_prices_in_the_table_and_a_note_of_whose
     assert {"getBlocksUsdPerThousand", "packsUsdPerGibMonth", "functionsUsdPerGbSecond"} <= listed
     elsewhere = answer("--size-gib 1024 --instance-type none")
     assert "packsUsdPerGibMonth" not in {price.name for price in elsewhere.prices}
+
+
+@pytest.mark.parametrize(
+    ("command", "minutes", "usd"),
+    [
+        (
+            "--size-gib 100 --volumes 4 --instance-type m7g.large",
+            (35, 65, 95, 100, 125),
+            (".36", ".24", ".12"),
+        ),
+        (
+            "--size-gib 1024 --volumes 12 --instance-type none",
+            (194, 251, 380, 500, 700, 795, 1_447),
+            ("14.19", "12.27", "10.36", "9.88"),
+        ),
+    ],
+)
+def test_the_what_if_has_every_mix(answer, command, minutes, usd):
+    """By agents for some of the volumes, and by fast snapshot restore, whose credits come one by one."""
+    offers = answer(command).frontier
+    prices = {f"{offer.cost_usd:.2f}".lstrip("0") for offer in offers}
+    assert prices >= set(usd)
+    for deadline in minutes:
+        made = answer(f"{command} --deadline-minutes {deadline}")
+        offer = max(
+            (one for one in offers if one.deadline_seconds <= deadline * 60),
+            key=lambda one: one.deadline_seconds,
+        )
+        assert offer.cost_usd == made.summary.total_cost_usd
+        taken = Counter(one.plan.strategy for one in made.plans)
+        assert taken == {choice.strategy: choice.volumes for choice in offer.choices}
 
 
 def test_the_help_names_the_types_that_need_iops(capsys):
