@@ -22,7 +22,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import BLOCK_BYTES, PriceBook, PriceFigure, Strategy
 from rewarm.domain.time.measured import Phase
-from rewarm.domain.units import ceil_seconds, count_text, duration_text, usd_text
+from rewarm.domain.units import ceil_seconds, count_text, duration_text, price_text, usd_text
 from rewarm.steps.plan import schedule
 from rewarm.steps.plan.rewind_cases import (
     Patience,
@@ -116,11 +116,8 @@ def plan_rewinds(
     total = sum((plan.plan.cost_usd for plan in plans), Decimal(0))
     slowest = max(plan.plan.ready_p90_seconds for plan in plans)
     late = 0 if left is None else max(0, ceil_seconds(slowest - left))
-    if request.objective.strict and (late or total > (request.objective.max_cost_usd or total)):
-        raise NoStrategyFitsError(
-            f"a rewind takes {duration_text(slowest)} (P90) and costs {usd_text(total)}; that is not within "
-            "the deadline or the budget that objective.strict asks for"
-        )
+    if request.objective.strict:
+        _check_limits(total, slowest, late, request.objective.max_cost_usd)
     notes = [note for plan in found if plan is not None for note in (plan.evidence, *plan.notes) if note]
     summary = PlanSummary(
         total_cost_usd=total,
@@ -136,6 +133,21 @@ def plan_rewinds(
         notes=notes,
     )
     return PlannedVolumes(plans=plans, summary=summary)
+
+
+def _check_limits(usd: Decimal, slowest: int, late: int, max_usd: Decimal | None) -> None:
+    """Raises NoStrategyFitsError with what is missing, and by how much."""
+    lacks = {}
+    if max_usd is not None and usd > max_usd:
+        lacks["objective.maxCostUsd"] = f"the budget is {price_text(usd - max_usd)} too small"
+    if late:
+        lacks["objective.readyWithinMinutes"] = f"the deadline is {duration_text(late)} too early"
+    if lacks:
+        raise NoStrategyFitsError(
+            f"a rewind takes {duration_text(slowest)} (P90) and costs {usd_text(usd)}: "
+            f"{', and '.join(lacks.values())}",
+            field=[*lacks][-1],
+        )
 
 
 def _figures(book: PriceBook) -> list[PriceFigure]:

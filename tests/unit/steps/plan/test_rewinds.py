@@ -11,7 +11,12 @@ import pytest
 
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.domain.blocks.rewind_facts import WrittenSince
-from rewarm.domain.errors import InvalidRequestError, ServiceUnavailableError, TargetNotUsableError
+from rewarm.domain.errors import (
+    InvalidRequestError,
+    NoStrategyFitsError,
+    ServiceUnavailableError,
+    TargetNotUsableError,
+)
 from rewarm.domain.model import BLOCK_BYTES, Attachment, InstanceEbsLimits, Volume, VolumeSettings
 from rewarm.domain.time.measured import Phase
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
@@ -435,3 +440,26 @@ def test_the_plan_that_is_carried_out_has_the_chosen_way_with_the_times_of_its_p
         assert (Phase.EVIDENCE in plan.phases) == (way[0] == "snapshot")
         assert sum(p50 for p50, _ in plan.phases.values()) == pytest.approx(plan.ready_p50_seconds, abs=1)
         assert "The way is" in plan.why
+
+
+@pytest.mark.parametrize(
+    ("asked", "minutes", "field", "missing"),
+    [
+        ({"readyWithinMinutes": 1}, 1, "readyWithinMinutes", r": the deadline is .+ too early$"),
+        ({"maxCostUsd": 0}, None, "maxCostUsd", r": the budget is \$[\d.]+ too small$"),
+        (
+            {"readyWithinMinutes": 1, "maxCostUsd": 0},
+            1,
+            "readyWithinMinutes",
+            r": the budget is \$[\d.]+ too small, and the deadline is .+ too early$",
+        ),
+    ],
+)
+def test_a_strict_rewind_is_refused_with_what_is_missing(world, asked, minutes, field, missing):
+    ports = wired(PlanRestorePorts, world)
+    volumes = [plan_restore(REWIND, restore_id=RESTORE_ID, now=NOW, ports=ports).plans[0].volume]
+    request = parse_restore_request({**REWIND, "objective": {"strict": True, **asked}})
+    deadline_at = None if minutes is None else NOW + timedelta(minutes=minutes)
+    with pytest.raises(NoStrategyFitsError, match=missing) as refused:
+        plan_rewinds(request, volumes, world.prices.book(now=NOW), ports, deadline_at=deadline_at, now=NOW)
+    assert refused.value.field == f"objective.{field}"
