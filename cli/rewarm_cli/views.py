@@ -302,7 +302,8 @@ def show_restore(target: Console, record: Json, *, events: bool = True) -> None:
     target.print(f"{restore_id} is {status_of(record)}", style="bold", soft_wrap=True)
     for name, text in _facts(record):
         target.print(f"  {name:<9} {text}", soft_wrap=True)
-    if rows := [_volume_row(volume) for volume in record.get("volumes") or []]:
+    lost = is_over(record) and not is_good(record)
+    if rows := [_volume_row(volume, lost=lost) for volume in record.get("volumes") or []]:
         target.print()
         print_table(target, ("", "volume", "place", "strategy", "progress"), rows)
     if events and record.get("events"):
@@ -313,8 +314,22 @@ def show_restore(target: Console, record: Json, *, events: bool = True) -> None:
                 soft_wrap=True,
             )
     target.print()
+    for line in left_lines(record):
+        target.print(line, soft_wrap=True)
     for line in _next(record):
         target.print(line, soft_wrap=True)
+
+
+def left_lines(record: Json) -> Iterator[str]:
+    """What the restore has left that costs money, with the price a month and the command that ends it."""
+    if not is_over(record) or record.get("left") is None:
+        return
+    if not record["left"]:
+        yield "It has left nothing that costs money beside what was asked for."
+    for thing in record["left"]:
+        usd = thing.get("usdPerMonth")
+        price = f", {words.usd(usd)} a month" if usd is not None else ""
+        yield f"Still costs money: {thing['thing']}{price}. To end it: {thing['remove']}"
 
 
 def _facts(record: Json) -> Iterator[tuple[str, str]]:
@@ -385,7 +400,8 @@ def approval_lines(record: Json) -> Iterator[str]:
         yield f"Until {words.clock(approval['until'])}; then the {what} fails, and nothing was made."
 
 
-def _volume_row(volume: Json) -> list[str]:
+def _volume_row(volume: Json, *, lost: bool = False) -> list[str]:
+    """One volume; a restore that has ended without it makes no progress any more."""
     made = {**(volume.get("volume") or {}), **(volume.get("attached") or {})}
     place = [made.get("device"), made.get("instanceId") or made.get("availabilityZone")]
     return [
@@ -393,7 +409,7 @@ def _volume_row(volume: Json) -> list[str]:
         made.get("volumeId") or "-",
         " on ".join(filter(None, place)) or "-",
         made.get("strategy") or "-",
-        progress_text(volume) or "-",
+        "-" if lost else progress_text(volume) or "-",
     ]
 
 

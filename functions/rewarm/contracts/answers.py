@@ -17,6 +17,7 @@ from rewarm.contracts.base import (
     whole_number,
 )
 from rewarm.contracts.request import AlarmName, InstanceId, RestoreRequest
+from rewarm.contracts.results import LeftThing
 from rewarm.contracts.values import Approval, DrillResult, Trigger
 from rewarm.domain.model import Caller
 from rewarm.domain.volume.performance import PerformanceSettings
@@ -137,6 +138,9 @@ class RestoreRecord(Contract):
     instance: JsonObject | None = Field(
         default=None,
         description="With target.start: the instance, its state (started, up or given-up) and its times.",
+    )
+    left: list[LeftThing] | None = Field(
+        default=None, description="What it has left that costs money; null until it has ended."
     )
     report_url: str | None = Field(
         description="Of its page, which refreshes itself while the restore runs; good for an hour at most."

@@ -70,6 +70,8 @@ class ReplacedVolume(Contract):
 
     volume_id: str
     size_gib: int
+    volume_type: str = "gp3"
+    usd_per_month: Usd | None = Field(default=None, description="Of its storage, at the plan's prices.")
     delete_on_termination: bool = False
     root_device: str | None = Field(
         default=None,
@@ -288,6 +290,16 @@ class Candidate(Contract):
     basis: Basis = Basis()
 
 
+class Keeping(Contract):
+    """What it costs a month to keep what a restore may leave, for storage alone, at the plan's prices."""
+
+    volume_usd: Usd | None = None
+    snapshot_usd: Usd | None = Field(
+        default=None, description="At most: of a snapshot that shares no block with others."
+    )
+    fast_restore_usd: Usd | None = None
+
+
 class VolumePlan(Contract):
     """What will be done for one volume, and what instead if that fails."""
 
@@ -303,6 +315,7 @@ class VolumePlan(Contract):
         description="What maxCostUsd and approvals leave this volume: its price and an even part of what "
         "nobody needs.",
     )
+    keeping: Keeping | None = None
 
 
 class Schedule(Contract):

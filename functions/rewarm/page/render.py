@@ -147,17 +147,10 @@ def _kept(drill: Json, what: str) -> str:
 
 
 def _left(account: Json) -> Json:
-    """What stays, what was removed, and what still costs money."""
+    """What still costs money, with price and command; then what stays and what was removed."""
     costs = [
-        f"{volume.get('volumeId')} is still {volume['boost']['boosted']}, to be {volume['boost']['target']}"
-        for volume in account["volumes"]
-        if (volume.get("boost") or {}).get("state") not in (None, "lowered")
-    ]
-    costs += [
-        f"what {volume['strategy']} needed for {volume.get('volumeId')} may still be on: "
-        f"{volume['releaseFailure']['cause'].rstrip('.')}"
-        for volume in account["volumes"]
-        if volume.get("releaseFailure")
+        {**thing, "price": text.money(thing["usdPerMonth"]) if thing.get("usdPerMonth") is not None else ""}
+        for thing in account.get("left") or []
     ]
     kept = list(account.get("kept") or [])
     return {"kept": kept, "removed": list(account.get("removed") or []), "costs": costs}

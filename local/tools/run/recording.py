@@ -203,5 +203,7 @@ class RunRecord:
     """Volumes are plain files: nothing is ever cold, and nobody counts the blocks that are read."""
     left_running: list[str] = field(default_factory=list)
     """Things in the Region that cost money and that nobody ordered."""
+    kept: list[str] = field(default_factory=list)
+    """What the restores have left on purpose, with its price a month and the command that ends it."""
     delivered: list[str] = field(default_factory=list)
     real_seconds: float = 0.0

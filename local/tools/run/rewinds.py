@@ -99,7 +99,7 @@ class RewindStory(Story):
         proving = self._prove_new(replace(scene, instance_id=beside), cold)
         by_snapshot, by_log = (self._there_and_back(scene, way, good, damaged) for way in WAYS)
         self._compare(cold, proving, by_snapshot, by_log)
-        self._take_stock(host, inventory)
+        self._take_stock(scene, inventory)
         self.run.real_seconds = time.monotonic() - self._began
         return write_report(self.run, REPORTS)
 

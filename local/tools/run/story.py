@@ -21,6 +21,7 @@ from local.tools.run.proof import counted, with_files
 from local.tools.run.recording import RestoreRecord, RunRecord
 from local.tools.run.report import write_report
 from local.tools.run.watch import Watch
+from local.tools.run.wording import kept_text
 from rewarm.domain.model import Strategy
 from rewarm.domain.units import size_text
 
@@ -58,7 +59,7 @@ class Story:
         self._restore(scene, "1. After an alarm", self._by_alarm)
         if not self.options.skip_second:
             self._restore(scene, "2. By POST /restores, with a provisioned rate", self._by_post)
-        self._take_stock(host, inventory)
+        self._take_stock(scene, inventory)
         self.run.real_seconds = time.monotonic() - self._began
         return write_report(self.run, REPORTS)
 
@@ -150,8 +151,11 @@ class Story:
         volumes = host.machine._volumes.values()
         self.run.is_plain = any(isinstance(volume, PlainVolume) for volume in volumes)
 
-    def _take_stock(self, host: Host, before: dict[str, list[str]]) -> None:
-        now = host.region.inventory()
+    def _take_stock(self, scene: Scene, before: dict[str, list[str]]) -> None:
+        now = scene.lab.host.region.inventory()
+        for restore in self.run.restores:
+            left = scene.lab.restore(restore.restore_id).get("left") or []
+            self.run.kept += [kept_text(thing) for thing in left]
         wanted = {restore.volume_id for restore in self.run.restores if restore.status == "SUCCEEDED"}
         self.run.delivered = [volume_id for volume_id in now["volumes"] if volume_id in wanted]
         self.run.left_running = labs.left_running(now, before, set(self.run.delivered))

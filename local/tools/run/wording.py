@@ -127,6 +127,13 @@ def offset_text(seconds: float) -> str:
     return f"+{hours}:{minute:02d}:{second:02d}" if hours else f"+{minute}:{second:02d}.{tenths}"
 
 
+def kept_text(thing: Json) -> str:
+    """What a restore has left, as its record says it."""
+    usd = thing.get("usdPerMonth")
+    price = "" if usd is None else f", {usd_text(Decimal(usd))} a month"
+    return f"{thing['thing']}{price}; to end it: {thing['remove']}"
+
+
 def seconds_text(seconds: float | None) -> str:
     """A duration that was measured: `7.3 s`, `4 min 05 s`, `1 h 02 min`."""
     if seconds is None:

@@ -457,6 +457,25 @@ class TestEnds:
         assert shown.status == NOT_READY
         assert "VolumeNotFastError p99 is 91 ms" in shown.out
 
+    def test_what_is_left_has_its_price_and_the_command_that_ends_it(self, rewarm, stack):
+        old = {"thing": "vol-0 (8 GiB), the volume that was replaced", "usdPerMonth": "0.64",
+               "remove": "aws ec2 delete-volume --volume-id vol-0"}  # fmt: skip
+        stack.put(restored(left=[old, {"thing": "the undo log", "usdPerMonth": None, "remove": "rewarm x"}]))
+        said = rewarm("status", "restore-1").out
+        assert (
+            "Still costs money: vol-0 (8 GiB), the volume that was replaced, $0.64 a month. "
+            "To end it: aws ec2 delete-volume --volume-id vol-0\n"
+        ) in said
+        assert "Still costs money: the undo log. To end it: rewarm x\n" in said
+        stack.put(restored(left=[]))
+        assert "It has left nothing that costs money" in rewarm("status", "restore-1").out
+
+    def test_a_restore_that_was_cancelled_makes_no_progress_any_more(self, rewarm, stack):
+        polled = {"bytesTotal": 100, "bytesDone": 0, "mibPerSecond": 1.0, "etaSeconds": 11}
+        volume = {"index": 0, "volume": {"volumeId": "vol-1"}, "agent": polled, "initialization": polled}
+        stack.put(restored(status="cancelled", volumes=[volume], left=[]))
+        assert "ETA" not in rewarm("status", "restore-1").out
+
     def test_a_restore_that_has_only_begun_may_have_no_status(self, rewarm, stack):
         stack.put({"restoreId": "restore-1", "volumes": []})
         assert "restore-1 is starting" in rewarm("status", "restore-1").out

@@ -259,7 +259,12 @@ def test_what_goes_on_costing_money_is_said_loudly():
     released = {**accounts.ready()["released"], "boost": boost}
     _, account = accounts.reported(World(), [one], [accounts.ready(one=one, released=released, warmUps=1)])
     text = outline(render(account)).text
-    assert "Still costs money : vol-00000000000000001 is still gp3 16,000 IOPS, to be gp3 3,000 IOPS" in text
+    costs = text.index("What still costs money")
+    assert costs < text.index("What is left"), "it stands at the top"
+    said = (
+        "vol-00000000000000001 is still gp3 16,000 IOPS, to be gp3 3,000 IOPS. To end it: rewarm volume set"
+    )
+    assert said in text[costs:]
     assert "was warmed up again" in text
     assert "AWS's bill has it" in text
 

@@ -137,6 +137,17 @@ def fast_snapshot_restore_month(book: PriceBook) -> Decimal:
     return round_usd(book.fsr_usd_per_hour * HOURS_A_MONTH)
 
 
+def storage_month(book: PriceBook, volume_type: str, size_gib: int) -> Decimal | None:
+    """What the storage of a volume costs, without what is provisioned beside it; None without a price."""
+    price = book.storage_usd_per_gib_month.get(volume_type)
+    return None if price is None else round_usd(size_gib * price)
+
+
+def snapshot_month(book: PriceBook, size_gib: int) -> Decimal:
+    """What a snapshot costs at most: one that shares no block with another one."""
+    return round_usd(size_gib * book.snapshot_usd_per_gib_month)
+
+
 def _down(amount: Decimal) -> Decimal:
     return amount.quantize(MICRO_DOLLAR, rounding=ROUND_DOWN)
 

@@ -35,13 +35,20 @@ class LeftVolume:
     @property
     def to_delete(self) -> str:
         """How to delete it."""
+        if self.instance_id is None:
+            return f"To delete {self.volume_id}: {self.deletion}"
+        unmount = f"unmount {self.device} on {self.instance_id}, then run"
+        return f"To delete {self.volume_id}: {unmount}: {self.deletion}"
+
+    @property
+    def deletion(self) -> str:
+        """The command that deletes it, once nothing on the instance uses it."""
         name, delete = self.volume_id, f"aws ec2 delete-volume --volume-id {self.volume_id}"
         if self.instance_id is None:
-            return f"To delete {name}: {delete}"
+            return delete
         return (
-            f"To delete {name}: unmount {self.device} on {self.instance_id}, then run: "
-            f"aws ec2 detach-volume --volume-id {name} && "
-            f"aws ec2 wait volume-available --volume-ids {name} && {delete}"
+            f"aws ec2 detach-volume --volume-id {name} && aws ec2 wait volume-available --volume-ids {name} "
+            f"&& {delete}"
         )
 
 

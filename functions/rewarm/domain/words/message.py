@@ -71,6 +71,7 @@ class DetachedVolume:
     volume_id: str
     size_gib: int
     mount_points: Sequence[str] = ()
+    usd_per_month: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)

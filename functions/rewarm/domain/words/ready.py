@@ -261,4 +261,6 @@ def _deletion(replaced: DetachedVolume | None) -> tuple[str, ...]:
     if replaced is None:
         return ()
     delete = f"aws ec2 delete-volume --volume-id {replaced.volume_id}"
-    return (f"Delete {replaced.volume_id} when you no longer need it, as it costs storage: {delete}",)
+    usd = replaced.usd_per_month
+    price = "storage" if usd is None else f"{usd_text(usd)} a month"
+    return (f"Delete {replaced.volume_id} when you no longer need it, as it costs {price}: {delete}",)

@@ -58,7 +58,8 @@ def _replaced(volume: VolumeAssignment, record: KnownRestore) -> DetachedVolume 
     if volume.replaces is None:
         return None
     mount_points = record.volume(volume.index).replaced.unmounted
-    return DetachedVolume(volume.replaces.volume_id, volume.replaces.size_gib, mount_points)
+    old = volume.replaces
+    return DetachedVolume(old.volume_id, old.size_gib, mount_points, old.usd_per_month)
 
 
 class AvailableDetails(Contract):

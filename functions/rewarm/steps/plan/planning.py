@@ -14,6 +14,7 @@ from rewarm.contracts.values import (
     ApprovalQuestion,
     Candidate,
     FleetShare,
+    Keeping,
     Plan,
     PlannedVolumes,
     PlanSummary,
@@ -318,11 +319,31 @@ def _plan(
         return _as_plan(planned).model_copy(update={"copy_minutes": minutes})
 
     return VolumePlan(
-        volume=volume,
+        volume=_priced(volume, book),
         plan=as_plan(decision.plan).model_copy(update={"start_at": _start_at(decision.plan, now)}),
         fallbacks=[as_plan(fallback) for fallback in decision.fallbacks],
         candidates=[_as_candidate(considered, book) for considered in decision.considered],
         budget_usd=decision.budget_usd,
+        keeping=keeping(volume, book),
+    )
+
+
+def _priced(volume: VolumeAssignment, book: PriceBook) -> VolumeAssignment:
+    """The volume, with what it costs a month to keep the one that it replaces."""
+    old = volume.replaces
+    if old is None:
+        return volume
+    usd = cost.storage_month(book, old.volume_type, old.size_gib)
+    return volume.model_copy(update={"replaces": old.model_copy(update={"usd_per_month": usd})})
+
+
+def keeping(volume: VolumeAssignment, book: PriceBook) -> Keeping:
+    """What the volume, a snapshot of it and its fast restore cost a month."""
+    made = volume.volume
+    return Keeping(
+        volume_usd=cost.storage_month(book, made.volume_type, made.size_gib),
+        snapshot_usd=cost.snapshot_month(book, volume.snapshot_size_gib),
+        fast_restore_usd=cost.fast_snapshot_restore_month(book),
     )
 
 

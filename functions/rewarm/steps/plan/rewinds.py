@@ -24,6 +24,7 @@ from rewarm.domain.model import BLOCK_BYTES, PriceBook, PriceFigure, Strategy
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, count_text, duration_text, price_text, usd_text
 from rewarm.steps.plan import schedule
+from rewarm.steps.plan.planning import keeping
 from rewarm.steps.plan.rewind_cases import (
     Patience,
     RewindCase,
@@ -109,7 +110,7 @@ def plan_rewinds(
     check_asked(found, request.target.instance_id)
     left = None if deadline_at is None else max(0.0, (deadline_at - now).total_seconds())
     plans = [
-        VolumePlan(volume=volume, plan=_as_plan(rewound, book, left))
+        VolumePlan(volume=volume, plan=_as_plan(rewound, book, left), keeping=keeping(volume, book))
         for volume, rewound in zip(volumes, found, strict=True)
         if rewound is not None
     ]

@@ -1,15 +1,21 @@
-"""What a restore that failed removed, and what it leaves behind, in words."""
+"""What a restore removed, and what it leaves behind, in words; of what costs money, price and command."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from decimal import Decimal
 
 from rewarm.contracts.base import JsonObject
+from rewarm.contracts.results import LeftThing, VolumeReport
+from rewarm.contracts.values import Keeping, VolumePlan
+from rewarm.domain.model import Strategy
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.domain.words.ended import Ending, LeftVolume, Start
 from rewarm.steps.record.restore import KnownRestore
 from rewarm.steps.record.volume import Rewinding
+
+MOST_THINGS = 50
 
 
 def removed_and_kept(
@@ -86,3 +92,69 @@ def ending_of(
     by = record.trigger
     start = Start(by.kind, by.alarm_name, record.alarm_held_until) if by else Start()
     return Ending(at, removed, kept, volumes, start)
+
+
+def things_left(
+    restore_id: str,
+    plans: Sequence[VolumePlan],
+    results: Sequence[JsonObject],
+    volumes: Sequence[VolumeReport],
+    record: KnownRestore,
+) -> list[LeftThing]:
+    """What still costs money though the restore is over, without the volumes that were asked for."""
+    found: list[LeftThing] = []
+    for plan, result, report in zip(plans, results, volumes, strict=True):
+        index = plan.volume.index
+        known, costs = record.volume(index), plan.keeping or Keeping()
+        if result.get("verdict") != "ready":
+            found += _volumes_left(record, index, costs)
+        if known.replaced.state == "replaced" and plan.volume.replaces is not None:
+            old = plan.volume.replaces
+            place = f"{old.volume_id} ({old.size_gib:,} GiB), the volume that was replaced"
+            found.append(_thing(place, old.usd_per_month, LeftVolume(old.volume_id).deletion))
+        found += _evidence_left(restore_id, known.rewind, costs)
+        found += _settings_left(plan, report, costs)
+    return found[:MOST_THINGS]
+
+
+def _volumes_left(record: KnownRestore, index: int, costs: Keeping) -> Iterator[LeftThing]:
+    account, settled = record.volume(index).clean_up, record.last_volume(index)
+    if record.settled(index) and settled is not None:
+        yield _thing(f"{settled}, which is ready", costs.volume_usd, LeftVolume(settled).deletion)
+    for left in account.stays if account is not None else ():
+        volume = LeftVolume(left.volume_id, left.device, left.instance_id)
+        yield _thing(f"{left.volume_id}, a volume that is not ready", costs.volume_usd, volume.deletion)
+
+
+def _evidence_left(restore_id: str, rewind: Rewinding | None, costs: Keeping) -> Iterator[LeftThing]:
+    if rewind is None:
+        return
+    if rewind.undo_log is not None:
+        thing = f"the undo log of {rewind.undo_log.restore_id}"
+        yield _thing(thing, None, f"rewarm undo-log delete {rewind.undo_log.restore_id}")
+    for snapshot_id in rewind.snapshots if rewind.evidence_state != "gone" else rewind.others:
+        thing = f"{snapshot_id}, a snapshot of {rewind.volume_id} before the rewind (at most)"
+        yield _thing(thing, costs.snapshot_usd, f"aws ec2 delete-snapshot --snapshot-id {snapshot_id}")
+
+
+def _settings_left(plan: VolumePlan, report: VolumeReport, costs: Keeping) -> Iterator[LeftThing]:
+    """A boost that was not lowered, and fast snapshot restore that may still be on."""
+    if report.boost is not None and report.boost.state != "lowered":
+        thing = f"{report.volume_id} is still {report.boost.boosted}, to be {report.boost.target}"
+        yield _thing(thing, None, f"rewarm volume set {report.volume_id} with --iops and --throughput")
+    if report.release_failure is None:
+        return
+    why = report.release_failure.cause.rstrip(".")
+    if report.strategy != Strategy.FAST_SNAPSHOT_RESTORE:
+        thing = f"what {report.strategy} needed for {report.volume_id}, which may still be on ({why})"
+        yield _thing(thing, None, f"rewarm volume get {report.volume_id} shows it")
+        return
+    snapshot_id, zone = plan.volume.snapshot_id, plan.volume.availability_zone
+    disable = "aws ec2 disable-fast-snapshot-restores"
+    disable += f" --availability-zones {zone} --source-snapshot-ids {snapshot_id}"
+    thing = f"fast snapshot restore of {snapshot_id} in {zone}, which may still be on ({why})"
+    yield _thing(thing, costs.fast_restore_usd, disable)
+
+
+def _thing(thing: str, usd: Decimal | None, remove: str) -> LeftThing:
+    return LeftThing(thing=thing, usd_per_month=usd, remove=remove)

@@ -464,12 +464,15 @@ class RestoreNotes:
         """Adds news of the restore."""
         self.table.append_event(self.restore_id, news)
 
-    def note_report(self, result: ReportResult, status: Status, finished_at: datetime) -> None:
+    def note_report(
+        self, result: ReportResult, status: Status, finished_at: datetime, left: list[JsonObject]
+    ) -> None:
         """Where the report is, and what it says."""
         drill = {"drill": result.drill.to_json()} if result.drill else {}
         self._set(
             reportKey=result.report_key,
             pageKey=result.page_key,
+            left=left,
             status=status.value,
             finishedAt=iso(finished_at),
             costUsd=str(result.cost_usd),

@@ -23,7 +23,7 @@ from rewarm.ports.restores import History, RestoreTable
 from rewarm.steps.record import loading
 from rewarm.steps.record.approvals import approval_json
 from rewarm.steps.record.bucket import report_keys
-from rewarm.steps.record.leftovers import removed_and_kept
+from rewarm.steps.record.leftovers import removed_and_kept, things_left
 from rewarm.steps.record.payloads import is_small, read_plan, read_plans, whole_result
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.registration import Metric, state
@@ -105,15 +105,22 @@ def report_of(event: ReportEvent, plans: list[VolumePlan], ports: ReportPorts) -
         for plan, result in zip(facts.plans, facts.results, strict=True)
     ]
     result = _account(facts, volumes)
+    left = things_left(event.restore_id, facts.plans, facts.results, volumes, facts.record)
     trend = volume_reports.with_earlier(result.drill, ports.history) if result.drill is not None else []
-    document = {**_document(facts, result), "samples": _samples(facts, ports.artifacts), "drills": trend}
+    listed = [thing.to_json() for thing in left]
+    document = {
+        **_document(facts, result),
+        "left": listed,
+        "samples": _samples(facts, ports.artifacts),
+        "drills": trend,
+    }
     page = ports.draw(document)
     if page is None:
         result = result.model_copy(update={"page_key": None})
     ports.artifacts.put_json(result.report_key, {**document, "pageKey": result.page_key})
     if page is not None and result.page_key is not None:
         ports.artifacts.put_page(result.page_key, page)
-    _note(event, result, RestoreNotes(ports.table, event.restore_id))
+    _note(event, result, listed, RestoreNotes(ports.table, event.restore_id))
     if event.volume_index is None:
         _remember(facts, ports.history)
     if result.drill is not None:
@@ -181,14 +188,14 @@ def _index_of_one(event: ReportEvent) -> int | None:
     return None if event.volume_count == 1 else event.volume_index
 
 
-def _note(event: ReportEvent, result: ReportResult, record: RestoreNotes) -> None:
+def _note(event: ReportEvent, result: ReportResult, left: list[JsonObject], record: RestoreNotes) -> None:
     if event.volume_index is not None:
         record.volume(event.volume_index).note_report(result.report_key, result.page_key)
         return
     for volume in result.volumes:
         if volume.phases:
             record.volume(volume.index).note_measured(_measured(volume))
-    record.note_report(result, _status(result), event.now)
+    record.note_report(result, _status(result), event.now, left)
 
 
 def _remember(facts: _Facts, history: History) -> None:

@@ -179,7 +179,12 @@ def _replaced(volume_id: str, device: str, instance: Instance, volumes: VolumeSt
     check_replaceable(old, instance.instance_id, device)
     deletes = any(attachment.delete_on_termination for attachment in old.attachments)
     size_gib = old.settings.size_gib
-    return ReplacedVolume(volume_id=volume_id, size_gib=size_gib, delete_on_termination=deletes)
+    return ReplacedVolume(
+        volume_id=volume_id,
+        size_gib=size_gib,
+        volume_type=old.settings.volume_type,
+        delete_on_termination=deletes,
+    )
 
 
 def _check_alone(device: str, reserved: Collection[str], instance: Instance) -> None:

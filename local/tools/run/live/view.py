@@ -168,8 +168,11 @@ class View:
         found = problems(run)
         self.heading("Result")
         self.console.print(f"Delivered and still there: {', '.join(run.delivered) or 'nothing'}.")
-        left = ", ".join(run.left_running) or "nothing"
+        kept = ["what the restores have kept"] if run.kept else []
+        left = ", ".join([*run.left_running, *kept]) or "nothing"
         self.console.print(f"Also left running and still costing money: {escape(left)}.")
+        for thing in run.kept:
+            self.console.print(f"  {escape(thing)}", soft_wrap=True)
         for problem in found:
             self.console.print(f"[red]✗[/] {escape(problem)}")
         colour = "red" if found else "green"

@@ -194,8 +194,11 @@ def test_plain_files_are_said_to_be_uncounted(view, stream):
 def test_the_last_words_name_every_problem(view, stream):
     run = recorded_run()
     run.left_running.append("volumes: vol-1")
+    run.kept.append("snap-1, $0.40 a month; to end it: aws ec2 delete-snapshot --snapshot-id snap-1")
     view.finished(run, "report.html")
     text = shown(stream)
+    assert "still costing money: volumes: vol-1, what the restores have kept." in text
+    assert "snap-1, $0.40 a month; to end it: aws ec2 delete-snapshot" in text
     assert "✗ left running, and costs money: volumes: vol-1" in text
     assert "Verdict: not ready. The run took 61 s." in text
     assert "Report: report.html" in text

@@ -1,11 +1,16 @@
-"""What a restore leaves behind where clean-up gave no account, because somebody stopped its execution."""
+"""What a restore leaves: in words where it was stopped, and what costs money with price and command."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from rewarm.steps.record.leftovers import removed_and_kept
+from rewarm.contracts.values import Keeping
+from rewarm.domain.model import Strategy
+from rewarm.steps.record.leftovers import removed_and_kept, things_left
 from rewarm.steps.record.restore import KnownRestore
+from tests.support.builders import INSTANCE_ID, SNAPSHOT_ID, ZONE, assignment, volume_plan
 
 FAILED = [{"index": 0, "verdict": "failed"}]
 
@@ -39,3 +44,63 @@ def kept_of(rewind):
 )
 def test_what_a_stopped_rewind_leaves_is_named(rewind, text):
     assert kept_of(rewind) == text
+
+
+COSTS = Keeping(volume_usd="8", snapshot_usd="5", fast_restore_usd="547.5")
+OLD = {"volumeId": "vol-old", "sizeGib": 100, "usdPerMonth": "9.6"}
+REPORT = {"volume_id": "vol-new", "boost": None, "release_failure": None, "strategy": Strategy.WARM_UP_AGENT}
+
+
+def left_of(known, verdict="ready", **changes):
+    """(thing, dollars a month, command) of each thing that one volume's restore has left."""
+    replaces = OLD if changes.pop("replaces", False) else None
+    planned = volume_plan(volume=assignment(replaces=replaces), keeping=COSTS)
+    settled = known.pop("settled0", None)
+    record = KnownRestore.model_validate({"volumes": {0: known}, **({"settled0": True} if settled else {})})
+    report = SimpleNamespace(**{**REPORT, **changes})
+    found = things_left("restore-1", [planned], [{"index": 0, "verdict": verdict}], [report], record)
+    return [(one.thing, one.usd_per_month and str(one.usd_per_month), one.remove) for one in found]
+
+
+def test_a_restore_that_is_ready_may_have_left_nothing():
+    assert left_of({}) == []
+
+
+def test_the_volume_that_was_replaced_has_its_price_and_goes_by_a_command():
+    (found,) = left_of({"replaced": {"volumeId": "vol-old", "state": "replaced"}}, replaces=True)
+    assert found == (
+        "vol-old (100 GiB), the volume that was replaced", "9.6",
+        "aws ec2 delete-volume --volume-id vol-old",
+    )  # fmt: skip
+
+
+def test_one_that_is_back_in_its_place_is_in_use():
+    assert left_of({"replaced": {"volumeId": "vol-old", "state": "put-back"}}, replaces=True) == []
+
+
+def test_volumes_of_a_restore_that_failed_have_the_price_of_a_new_volume():
+    stays = [{"volumeId": "vol-new", "device": "/dev/sdf", "instanceId": INSTANCE_ID}]
+    (found,) = left_of({"cleanUp": {"removed": [], "kept": [], "stays": stays}}, "failed")
+    assert found[:2] == ("vol-new, a volume that is not ready", "8")
+    assert found[2].startswith("aws ec2 detach-volume --volume-id vol-new && ")
+
+
+def test_the_evidence_of_a_rewind_is_a_snapshot_or_an_undo_log():
+    (evidence,) = left_of({"rewind": {"volumeId": "vol-1", "evidence": "snap-2", "state": "done"}})
+    assert evidence == (
+        "snap-2, a snapshot of vol-1 before the rewind (at most)", "5",
+        "aws ec2 delete-snapshot --snapshot-id snap-2",
+    )  # fmt: skip
+    (log,) = left_of({"rewind": {"volumeId": "vol-1", "undoLog": {"restoreId": "restore-1"}}})
+    assert log == ("the undo log of restore-1", None, "rewarm undo-log delete restore-1")
+
+
+def test_a_boost_that_is_not_lowered_and_a_fast_restore_that_may_be_on_are_named():
+    boost = SimpleNamespace(state="not-lowered", boosted="gp3, 16,000 IOPS", target="gp3, 3,000 IOPS")
+    (boosted,) = left_of({}, boost=boost)
+    assert boosted[0] == "vol-new is still gp3, 16,000 IOPS, to be gp3, 3,000 IOPS"
+    (fast,) = left_of(
+        {}, release_failure=SimpleNamespace(cause="no."), strategy=Strategy.FAST_SNAPSHOT_RESTORE
+    )
+    assert fast[1] == "547.5"
+    assert fast[2].endswith(f"--availability-zones {ZONE} --source-snapshot-ids {SNAPSHOT_ID}")
