@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -48,14 +49,13 @@ def path_of(restore_id: str) -> str:
 
 def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> Iterator[Json]:
     """Yields GET's answer whenever there may be news, until the restore has ended or the time is over."""
-    version, reading, answered_at = None, False, time.monotonic()
+    version, reading, reach = None, False, Reach(api)
     while True:
         seconds = LIVE_POLL_SECONDS if live and reading else LONG_POLL_SECONDS
         query = "" if version is None else "?" + urlencode({"wait": seconds, "version": version})
         asked_at = time.monotonic()
-        record = asked(api, path_of(restore_id) + query, give_up_at=answered_at + OUTAGE_SECONDS)
+        record = reach.ask(path_of(restore_id) + query)
         if record is not None:
-            answered_at = time.monotonic()
             yield record
             if is_over(record):
                 return
@@ -65,19 +65,44 @@ def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> It
         time.sleep(max(0.0, LEAST_PAUSE_SECONDS - (time.monotonic() - asked_at)))
 
 
-def asked(api: Api, path: str, *, give_up_at: float) -> Json | None:
-    """The answer; None if the API is out of reach for a moment, so that watching continues."""
-    from rewarm_cli.api import ApiRefusedError
+class Reach:
+    """Asks the API, and waits out that it does not answer; says so at once, and again when it answers."""
 
-    try:
-        return api.insist(200, "GET", path)
-    except ApiRefusedError as refusal:
-        if refusal.answer.status < 500 or time.monotonic() >= give_up_at:
-            raise
-    except OSError:
-        if time.monotonic() >= give_up_at:
-            raise
-    return None
+    def __init__(self, api: Api) -> None:
+        # A long poll lasts LONG_POLL_SECONDS at most; who waits much longer is not answered at all.
+        self._api = replace(api, timeout_seconds=LONG_POLL_SECONDS + 10)
+        self._answered_at = time.monotonic()
+        self._is_out = False
+
+    def ask(self, path: str) -> Json | None:
+        """The answer; None if there was none this time, so that watching continues."""
+        from rewarm_cli.api import ApiRefusedError
+
+        try:
+            answer = self._api.insist(200, "GET", path)
+        except ApiRefusedError as refusal:
+            if refusal.answer.status < 500:
+                raise
+            self._bear(f"it answers {refusal.answer.status}", refusal)
+            return None
+        except OSError as error:
+            self._bear(str(getattr(error, "reason", error)), error)
+            return None
+        if self._is_out:
+            click.echo("The API answers again.", err=True)
+        self._answered_at, self._is_out = time.monotonic(), False
+        return answer
+
+    def _bear(self, reason: str, error: Exception) -> None:
+        if time.monotonic() >= self._answered_at + OUTAGE_SECONDS:
+            raise error
+        if not self._is_out:
+            patience = words.duration(OUTAGE_SECONDS)
+            click.echo(
+                f"The API does not answer ({reason}). What runs continues; it is asked for {patience} more.",
+                err=True,
+            )
+        self._is_out = True
 
 
 def follow(settings: Settings, api: Api, restore_id: str, *, watch: bool, minutes: int | None) -> Json:

@@ -106,7 +106,20 @@ def test_an_api_that_fails_for_a_moment_ends_no_watching(rewarm, stack):
             raise RefusedError(left.pop(), "BadGateway", "a moment")
 
     stack.before = refuse
-    assert rewarm("status", "restore-1", "--wait").status == DONE
+    shown = rewarm("status", "restore-1", "--wait")
+    assert shown.status == DONE
+    assert shown.err.splitlines() == [
+        "The API does not answer (it answers 502). What runs continues; it is asked for 5 min more.",
+        "The API answers again.",
+    ]
+
+
+def test_that_nothing_is_there_is_said_at_once(rewarm, stack, monkeypatch):
+    monkeypatch.setattr(watching, "OUTAGE_SECONDS", 0.2)
+    shown = rewarm("status", "restore-1", "--watch", "--api-url", "http://127.0.0.1:9/v1")
+    assert shown.status == FAILED
+    assert shown.err.startswith("The API does not answer (")
+    assert "the API cannot be reached" in shown.err
 
 
 def test_an_api_that_fails_for_long_does(rewarm, stack, monkeypatch):

@@ -81,6 +81,9 @@ def list_drills(settings: Settings, alarm_name: str) -> None:
     if not settings.for_people:
         settings.emit({"drills": found})
         return
+    if not found:
+        click.echo(f"{alarm_name} was not drilled yet: {words.command('drill', 'start', alarm_name)}")
+        return
     from rewarm_cli.output import console
     from rewarm_cli.views import show_drills
 

@@ -148,15 +148,14 @@ def show_fleet(
 
 def _ended(settings: Settings, api: Api, fleet_id: str, *, watch: bool, minutes: int | None) -> Json:
     """The fleet's record when it has ended; Ctrl-C ends only the looking."""
-    from rewarm_cli.watching import OUTAGE_SECONDS, asked
+    from rewarm_cli.watching import Reach
 
     until = None if minutes is None else time.monotonic() + 60 * minutes
-    news, answered_at = _News(to_stderr=not settings.for_people), time.monotonic()
+    news, reach = _News(to_stderr=not settings.for_people), Reach(api)
     try:
         while True:
-            record = asked(api, _path(fleet_id), give_up_at=answered_at + OUTAGE_SECONDS)
+            record = reach.ask(_path(fleet_id))
             if record is not None:
-                answered_at = time.monotonic()
                 if watch:
                     news.show(record)
                 if record["status"] not in RUNNING:
@@ -232,6 +231,11 @@ def list_fleets(settings: Settings, *, limit: int, status: str | None) -> None:
     found = pages(settings.api(), "/fleets", "fleets", {"status": status}, limit)
     if not settings.for_people:
         settings.emit({"fleets": found})
+        return
+    if not found:
+        click.echo(
+            "There is no such fleet." if status else "There is no fleet yet: rewarm fleet start -f FILE"
+        )
         return
     from rewarm_cli.output import console
     from rewarm_cli.views import show_fleets

@@ -90,6 +90,9 @@ def list_runbooks(settings: Settings, *, limit: int) -> None:
     if not settings.for_people:
         settings.emit({"runbooks": found})
         return
+    if not found:
+        click.echo("There is no runbook yet, so no alarm restores anything: rewarm runbook put ALARM -f FILE")
+        return
     from rewarm_cli.output import console
     from rewarm_cli.views import show_runbooks
 

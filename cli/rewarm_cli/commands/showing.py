@@ -151,6 +151,10 @@ def list_restores(
     if not settings.for_people:
         settings.emit({"restores": found})
         return
+    if not found:
+        asked = any(value is not None for value in query.values())
+        click.echo("There is no such restore." if asked else "There is no restore yet: rewarm restore --help")
+        return
     from rewarm_cli.output import console
     from rewarm_cli.views import show_restores
 

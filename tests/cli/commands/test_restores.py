@@ -449,6 +449,22 @@ class TestList:
         assert rewarm("list", "--since", "yesterday").status == USAGE
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("list",), "There is no restore yet: rewarm restore --help"),
+        (("list", "--status", "failed"), "There is no such restore."),
+        (("fleet", "list"), "There is no fleet yet: rewarm fleet start -f FILE"),
+        (("fleet", "list", "--status", "ready"), "There is no such fleet."),
+        (("runbook", "list"), "There is no runbook yet, so no alarm restores anything"),
+        (("drill", "list", "rewarm-a"), "rewarm-a was not drilled yet: rewarm drill start rewarm-a"),
+    ],
+)
+def test_an_empty_list_says_that_it_is_empty(rewarm, stack, words, said):
+    stack.answers["GET", "/runbooks/rewarm-a"] = 200, {"drills": []}
+    assert rewarm(*words).out.startswith(said)
+
+
 class TestEnds:
     def test_a_restore_that_is_not_ready_has_a_status_of_its_own(self, rewarm, stack):
         stack.put(restored(status="failed", failure={"error": "VolumeNotFastError", "cause": "p99 is 91 ms"}))

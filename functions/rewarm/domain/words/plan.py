@@ -86,9 +86,11 @@ def _usable(volumes: Sequence[AnnouncedVolume]) -> str:
     is_fast = all(volume.is_fast_at_once or volume.root_of for volume in volumes)
     speed = "at full speed" if is_fast else "slowly at first"
     pace = COPY_PACE if volumes[0].is_copy else speed
-    seconds = max(volume.usable_seconds for volume in volumes)
+    first, last = (duration_text(end(volume.usable_seconds for volume in volumes)) for end in (min, max))
+    if first != last:
+        return f"The first volume can be used in about {first} and all in about {last}, {pace}."
     what = "The volume can" if len(volumes) == 1 else "All volumes can"
-    return f"{what} be used in about {duration_text(seconds)}, {pace}."
+    return f"{what} be used in about {last}, {pace}."
 
 
 def subject_of(volumes: Sequence[AnnouncedVolume]) -> str:

@@ -117,7 +117,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     return Message(
         event="ready",
         restore_id=restore_id,
-        title=f"{facts.volume_id} is {speed}",
+        title=_title(facts, speed),
         text="\n".join(lines),
         severity=Severity.WARNING if facts.is_late or costs_on or warnings else Severity.GOOD,
         fields=_fields(facts),
@@ -127,6 +127,15 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
             *_deletion(facts.volume.replaced),
         ),
     )
+
+
+def _title(facts: ReadyFacts, speed: str) -> str:
+    volume = facts.volume
+    if volume.goes_back:
+        return (
+            f"{facts.volume_id} is back at {volume.snapshot_id} of {clock_text(volume.snapshot_started_at)}"
+        )
+    return f"{facts.volume_id} is {speed}"
 
 
 @dataclass(frozen=True, slots=True)

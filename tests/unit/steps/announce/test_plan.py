@@ -124,7 +124,9 @@ class TestPlan:
             "provisioned-rate at 100 MiB/s, full speed in 8 min (P50) to 14 min (P90), $0.058."
         )
         assert together == "Together, 3 volumes: a mix."
-        assert message["nextSteps"][0] == "All volumes can be used in about 12 min, slowly at first."
+        assert message["nextSteps"][0] == (
+            "The first volume can be used in about 15 s and all in about 12 min, slowly at first."
+        )
         assert "Extra cost, together" in {field["name"] for field in message["fields"]}
 
     def test_says_that_a_dry_run_creates_nothing(self):

@@ -32,6 +32,10 @@ from tests.support.worlds.sweeping import SweepWorld
 
 
 class TestReady:
+    def test_the_title_of_a_rewind_says_to_what_the_volume_is_back(self, world):
+        message = say_ready(world, plan(Strategy.REWIND))
+        assert message["title"] == f"{VOLUME_ID} is back at {SNAPSHOT_ID} of 2026-11-20 03:00 UTC"
+
     def test_gives_the_proof(self):
         world = World()
         say(world, "ready", ready_details())
