@@ -30,6 +30,7 @@ from rewarm.domain.ready.reads import (
     expected_reads,
     p99_limit_ms,
 )
+from rewarm.domain.units import duration_text
 from rewarm.domain.volume.extents import Scope
 from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
@@ -50,6 +51,8 @@ SLOWEST_READ_SECONDS = 5
 """First reads of some seconds were seen, rarely of a minute; as an average this bounds the command's time."""
 COLD_BY_REQUEST = "this measures every written block, and with warmUp.scope used those of no file stay cold"
 """The request asked for such a volume, so slow reads are reported and do not fail the restore."""
+FIGURES_LOST = "the figures were lost; the agent ended with exit status 0, so p99 was within the limit"
+"""Of `warmer verify` (warmer/warmer.1.md, "EXIT STATUS"). Run Command calls exit status 0 a success."""
 INVOCATION_PATIENCE = timedelta(minutes=10)
 """SSM does not know an invocation right after it was sent; after this time it is lost."""
 
@@ -128,8 +131,7 @@ def _instance(event: VerifyVolumeEvent) -> str:
 def _start(
     event: VerifyVolumeEvent, ports: agent_command.AgentPorts, measurements: int = 1
 ) -> VerifyVolumeResult:
-    wanted = event.request.verify
-    samples = min(SAMPLES_BEFORE, wanted.samples) if event.phase == "before" else wanted.samples
+    samples = _samples(event)
     arguments = f"--samples {samples} --max-p99-ms {agent_command.plain_number(_limit_ms(event))}"
     command = agent_command.AgentCommand("verify", arguments, samples * SLOWEST_READ_SECONDS)
     turn = f"{event.phase}.{event.warm_ups}.{measurements}"
@@ -145,19 +147,25 @@ def _start(
     )
 
 
+def _samples(event: VerifyVolumeEvent) -> int:
+    wanted = event.request.verify.samples
+    return min(SAMPLES_BEFORE, wanted) if event.phase == "before" else wanted
+
+
 def _look(
     event: VerifyVolumeEvent, pending: VerifyVolumeResult, ports: agent_command.AgentPorts
 ) -> VerifyVolumeResult:
     command_id, instance_id = pending.command_id or "", event.volume.instance_id or ""
     status = ports.commands.status(command_id, instance_id)
-    if status is None:
-        _stop_if_lost(command_id, pending.started_at, event.now)
     if status is None or not status.finished:
         silence = event.now - (pending.started_at or event.now)
         check_not_terminated(instance_id, ports.instances, silence=silence)
         state = status.status if status else "not known to SSM yet"
+        _stop_if_lost(event, status, command_id, silence)
         waits = {"wait_seconds": _wait(pending.started_at, event.now)}
         return pending.model_copy(update={"reason": f"the command is {state}", **waits})
+    if status.status == "Success" and agent_output.result(status) is None:
+        return _finished("unmeasured", FIGURES_LOST)
     measured = _measured(status)
     if event.phase == "before" or measured.verdict == "fast":
         return _result(measured, pending, _expected(event, ports))
@@ -217,9 +225,21 @@ def _wait(started_at: datetime | None, now: datetime) -> int:
     return max(WAIT_SECONDS, min(LONGEST_WAIT_SECONDS, round(spent * WAIT_FRACTION)))
 
 
-def _stop_if_lost(command_id: str, started_at: datetime | None, now: datetime) -> None:
-    if started_at is not None and now - started_at > INVOCATION_PATIENCE:
-        raise AgentUnreachableError(f"SSM knows nothing of the command {command_id}")
+def _stop_if_lost(
+    event: VerifyVolumeEvent, status: CommandStatus | None, command_id: str, spent: timedelta
+) -> None:
+    """Run Command ends a command at its time limit. One that it shows as running after that is lost."""
+    limit = timedelta(seconds=agent_command.longest_seconds(_samples(event) * SLOWEST_READ_SECONDS))
+    if spent <= INVOCATION_PATIENCE + (limit if status else timedelta(0)):
+        return
+    known = f"{event.volume_id} has all of its data; " if event.phase == "after" else ""
+    shown = (
+        f"SSM shows the command {command_id} as {status.status} for {duration_text(spent.total_seconds())}, "
+        f"and should have ended it after {duration_text(limit.total_seconds())}"
+        if status
+        else f"SSM knows nothing of the command {command_id}"
+    )
+    raise AgentUnreachableError(f"{known}how fast it is read could not be measured: {shown}")
 
 
 @dataclass(frozen=True, slots=True)

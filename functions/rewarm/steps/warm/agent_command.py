@@ -124,8 +124,8 @@ def _send(command: AgentCommand, target: AgentTarget, comment: str, ports: Agent
         kind = AgentUnreachableError if instance.is_gone else InstanceAwayError
         raise kind(instance.reach_in_words)
     key, sha256 = ports.artifacts.agent(platform, architecture)
-    execution_seconds = max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, command.execution_seconds))
-    expires = min(MAX_URL_SECONDS, DELIVERY_SECONDS + execution_seconds)
+    execution_seconds = _execution_seconds(command.execution_seconds)
+    expires = min(MAX_URL_SECONDS, longest_seconds(command.execution_seconds))
     map_key = volume.map_key if command.has_map else None
     progress_url = NO_URL
     if command.progress_key is not None:
@@ -147,6 +147,15 @@ def _send(command: AgentCommand, target: AgentTarget, comment: str, ports: Agent
         return ports.commands.send(
             instance_id, parameters, platform=platform, comment=comment, timeout_seconds=DELIVERY_SECONDS
         )
+
+
+def _execution_seconds(wanted: int) -> int:
+    return max(MIN_EXECUTION_SECONDS, min(MAX_EXECUTION_SECONDS, wanted))
+
+
+def longest_seconds(wanted: int) -> int:
+    """How long a command takes at most, from when it is sent, that is to have this time."""
+    return DELIVERY_SECONDS + _execution_seconds(wanted)
 
 
 def _download(key: str | None, expires_seconds: int, ports: AgentPorts) -> str:

@@ -39,6 +39,7 @@ from rewarm.steps.record.restore import FINISHED, Status, stop_if_cancelled
 from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.warm.agent_command import (
+    LOOK_AFTER,
     SHORTEST_STALL,
     bytes_to_read,
     check_in_place,
@@ -154,7 +155,10 @@ def _watch_agent(
         before = _measured_before(status) if finished_at is not None else None
         if finished_at is None:
             last = event.previous.last_progress_at if event.previous else event.now
-            check_silent_agent(dispatch.instance_id, ports.instances, silence=event.now - last)
+            if _is_lost_to_run_command(event, progress, silence=event.now - last):
+                finished_at = event.now
+            else:
+                check_silent_agent(dispatch.instance_id, ports.instances, silence=event.now - last)
     since = max(dispatch.started_at, event.now - METRICS_LOOK_BACK)
     activity = ports.metrics.read_activity(event.volume_id, since=since, until=event.now)
     seen = Observation(
@@ -170,6 +174,18 @@ def _watch_agent(
         warmed_by_agent=True,
     )
     return seen, account, before
+
+
+def _is_lost_to_run_command(
+    event: PollInitializationEvent, progress: JsonObject | None, *, silence: timedelta
+) -> bool:
+    """Whether the agent says that it has read everything, and Run Command does not show its end."""
+    if progress is None or progress.get("event") != "result" or silence <= LOOK_AFTER:
+        return False
+    if progress.get("verdict") != "complete":
+        return False
+    _check_everything_was_read(event, progress)
+    return True
 
 
 def _measured_before(status: CommandStatus | None) -> VerifyVolumeResult | None:
@@ -211,7 +227,7 @@ def _account(
 ) -> JsonObject | None:
     """The agent's account: its result once the command has succeeded, before that its last progress line."""
     if status is None:
-        if event.now - started_at > INVOCATION_PATIENCE:
+        if progress is None and event.now - started_at > INVOCATION_PATIENCE:
             raise AgentUnreachableError("SSM knows nothing of the warm-up command")
         return progress
     if not status.finished:
@@ -250,6 +266,11 @@ def _agent_error(
     if agent_output.is_interrupted(status):
         return AgentInterruptedError(f"the warm-up agent on {instance_id} was interrupted: {ending}")
     read = agent_output.figures(account)
+    if status.status == "Success" and agent_output.result(status) is None and not read.errors:
+        lost = "so that nobody knows whether it has read everything"
+        return AgentFailedError(
+            f"the account of the warm-up agent on {instance_id} is lost, {lost}: {read.in_words}{ending}"
+        )
     return (VolumeUnreadableError if read.errors else AgentFailedError)(
         f"the warm-up agent on {instance_id} did not read everything: {read.in_words}{ending}"
     )

@@ -136,10 +136,11 @@ class TestVerifyVolume:
 
     def test_half_a_day_of_waiting_fits_the_history(self):
         world = World()
-        pending, minute, looks = verify(world), 0.0, 0
+        much = {"samples": 10_000}
+        pending, minute, looks = verify(world, verify=much), 0.0, 0
         world.commands.statuses["command-1"] = CommandStatus("InProgress", "InProgress", None, "", "")
         while minute < 14 * 60:
-            pending = verify(world, pending=pending, minute=minute)
+            pending = verify(world, pending=pending, minute=minute, verify=much)
             minute, looks = minute + pending.wait_seconds / 60, looks + 1
         assert looks * 9 < 12_500
 
@@ -310,3 +311,26 @@ class TestVerifyVolume:
         assert not verify(world, pending=pending, minute=9).finished
         with pytest.raises(AgentUnreachableError, match="knows nothing of the command command-1"):
             verify(world, pending=pending, minute=11)
+
+    @pytest.mark.parametrize("phase", ["before", "after"])
+    def test_does_not_wait_for_ever_for_a_command_that_ssm_shows_as_running(self, phase):
+        """100,000 looks do not fit into the history of an execution."""
+        world = World()
+        pending = verify(world, phase)
+        world.commands.statuses["command-1"] = CommandStatus("InProgress", "InProgress", None, "", "")
+        assert not verify(world, phase, pending=pending, minute=24).finished
+        if phase == "before":
+            found = verify(world, phase, pending=pending, minute=60)
+            assert (found.finished, found.verdict) == (True, "unmeasured")
+            return
+        with pytest.raises(AgentUnreachableError, match=r"has all of its data; .* as InProgress for"):
+            verify(world, phase, pending=pending, minute=60)
+
+    @pytest.mark.parametrize("stdout", ["", '{"event": "res'])
+    def test_by_the_exit_status_it_is_fast_though_the_figures_are_lost(self, stdout):
+        world = World()
+        pending = verify(world)
+        world.commands.finish("command-1", stdout=stdout)
+        found = verify(world, pending=pending)
+        assert (found.finished, found.verdict) == (True, "unmeasured")
+        assert "so p99 was within the limit" in str(found.reason)

@@ -237,8 +237,27 @@ class TestWarmUpAgent:
 
     def test_fails_where_a_success_has_no_result(self, world):
         world.commands.finish("command-1", stdout="")
-        with pytest.raises(AgentFailedError, match="did not read everything: Success, exit status 0"):
+        with pytest.raises(AgentFailedError, match=r"nobody knows whether .*: Success, exit status 0"):
             poll(world, minute=5)
+
+    @pytest.mark.parametrize("status", [RUNNING, None])
+    def test_an_agent_that_has_read_everything_is_not_waited_for_though_ssm_does_not_say_so(
+        self, world, status
+    ):
+        """Run Command may show the command as running for ever, or know nothing of it any more."""
+        world.artifacts.objects[PROGRESS_KEY] = warm_result()
+        if status is not None:
+            world.commands.statuses["command-1"] = status
+        first = poll(world, minute=12)
+        assert not first.ready
+        assert poll(world, minute=14.1, previous=first).ready
+
+    def test_an_agent_that_says_to_have_read_less_is_not_believed_either(self, world):
+        world.artifacts.objects[PROGRESS_KEY] = warm_result(bytesDone=39 * GIB)
+        world.commands.statuses["command-1"] = RUNNING
+        first = poll(world, minute=12)
+        with pytest.raises(AgentFailedError, match="and took that for everything"):
+            poll(world, minute=14.1, previous=first)
 
     @pytest.mark.parametrize("details", ["DeliveryTimedOut", "Undeliverable", "Delivery Timed Out"])
     def test_says_where_the_command_never_arrived(self, world, details):
