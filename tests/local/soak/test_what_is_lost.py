@@ -1,0 +1,118 @@
+"""Objects, items and outputs that are lost beside a restore: nothing stays held, and what is said is true.
+
+Somebody deletes objects of the bucket, or puts the table back to an earlier moment (DynamoDB's point-in-time
+recovery); Run Command loses what a command of the agent came to.
+"""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from local import Json
+from local.soak.audit.auditor import Auditor
+from local.soak.lab.endings import VOLUME
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.matrix import SWEPT_SECONDS
+from local.soak.trouble.paths.paths import PATHS, request, restored
+from tests.support.amount import LONG
+
+STRATEGIES = ("warm-up-agent", "provisioned-rate", "boosted-warm-up", "background", "direct-write")
+KEPT = ("agents/", "rewound/", "undo/")
+"""Without an agent nothing can be warmed up, and what a rewind keeps is its own matter."""
+MANY = range(200)
+
+
+@pytest.mark.parametrize("seed", MANY if LONG else (0, 41, 50))
+def test_a_restore_whose_objects_are_deleted_holds_nothing_when_it_has_ended(seed: int) -> None:
+    """One of them or all, once or for two minutes."""
+    chance = Random(seed)
+    with FastLab(seed) as lab:
+        objects = lab.buckets[lab.stack.buckets[0]]
+        is_one, times = chance.random() < 0.5, chance.choice((1, 1, 120))
+
+        def delete(left: int) -> None:
+            keys = sorted(key for key in objects if not key.startswith(KEPT))
+            for key in chance.sample(keys, min(1, len(keys))) if is_one else keys:
+                del objects[key]
+            if left > 1:
+                lab.scheduler.after(1.0, lambda: delete(left - 1))
+
+        lab.scheduler.after(chance.uniform(0, chance.choice((10, 60, 400))), lambda: delete(times))
+        ending = restored(lab, request(lab, chance.choice(STRATEGIES)))
+        lab.pass_time(SWEPT_SECONDS)
+        assert Auditor(lab).findings(ending) == []
+
+
+PUT_BACK = ("warm-up-agent", "provisioned-rate", "fast-snapshot-restore", "fast-snapshot-restore")
+
+
+@pytest.mark.parametrize("seed", MANY if LONG else (6, 11))
+def test_though_the_table_is_put_back_nothing_is_held_and_nothing_is_called_ready_again(seed: int) -> None:
+    """A failure may be told twice: nothing but the table knows that it was told."""
+    chance = Random(seed)
+    with FastLab(seed) as lab:
+        table, kept = lab.table("RestoresTable"), dict[str, dict[str, str]]()
+
+        def keep() -> None:
+            kept.update({key: dict(row) for key, row in table.rows.items()})
+
+        def put_back() -> None:
+            changed = {key for key in {*table.rows, *kept} if kept.get(key) != table.rows.get(key)}
+            lab.outside.lost.update(json.loads(key)["S"] for key in changed)
+            table.rows.clear()
+            table.rows.update(kept)
+
+        seconds, back = chance.uniform(0, chance.choice((10, 60, 400, 600))), chance.choice((1, 5, 30, 300))
+        lab.scheduler.after(seconds, keep)
+        lab.scheduler.after(seconds + back, put_back)
+        ending = restored(lab, request(lab, chance.choice(PUT_BACK)))
+        lab.pass_time(seconds + back)
+        lab.pass_time(SWEPT_SECONDS)
+        assert Auditor(lab).findings(ending) == []
+        titles = [posted["text"] for posted in lab.slack if "is at full speed" in posted["text"]]
+        assert len(titles) == len(ending.ready)
+
+
+RUNNING: Json = {"Status": "InProgress", "StatusDetails": "InProgress", "ResponseCode": -1}
+SPOILED: dict[str, Json] = {
+    "running": {**RUNNING, "StandardOutputContent": ""},
+    "empty": {"StandardOutputContent": ""},
+}
+UNKNOWN = b'{"__type": "InvocationDoesNotExist", "message": ""}'
+MEASURED = ("warm-up-agent", "provisioned-rate", "boosted-warm-up", "volume-clone")
+
+
+def spoil(lab: FastLab, how: str, begins: float) -> None:
+    """From then on GetCommandInvocation knows less: nothing, no output, or no end."""
+    whole = lab.respond
+
+    def respond(region: str, service: str, operation: str, asked: Any) -> tuple[int, dict[str, str], bytes]:
+        status, headers, body = whole(region, service, operation, asked)
+        if operation != "GetCommandInvocation" or status != 200 or lab.scheduler.now < begins:
+            return status, headers, body
+        if how == "unknown":
+            return 400, headers, UNKNOWN
+        return status, headers, json.dumps({**json.loads(body), **SPOILED[how]}).encode()
+
+    setattr(lab, "respond", respond)  # noqa: B010
+
+
+@pytest.mark.parametrize("how", ["running", "unknown", "empty"])
+@pytest.mark.parametrize("seed", MANY if LONG else range(2))
+def test_lost_output_is_said_and_what_is_whole_is_not_called_stalled(how: str, seed: int) -> None:
+    chance = Random(seed)
+    with FastLab(seed) as lab:
+        spoil(lab, how, lab.scheduler.now + chance.choice((0, 0, chance.uniform(0, 60))))
+        ending = PATHS[MEASURED[seed % len(MEASURED)]].play(lab)
+        (of_volume,) = lab.executions(VOLUME)
+        polled = [answer for state, answer in of_volume.answers if state == "Poll Initialization"]
+        lab.pass_time(SWEPT_SECONDS)
+        assert Auditor(lab).findings(ending) == []
+    if ending.status != "ready":
+        assert polled[-1]["progressPercent"] == 100
+        assert ending.error == "AgentUnreachableError"
+        assert "has all of its data; how fast it is read could not be measured: SSM" in ending.cause
