@@ -22,6 +22,7 @@ from aws_lambda_powertools.utilities.idempotency import (
 )
 from aws_lambda_powertools.utilities.idempotency.exceptions import (
     IdempotencyAlreadyInProgressError,
+    IdempotencyPersistenceLayerError,
     IdempotencyValidationError,
 )
 from aws_lambda_powertools.utilities.typing import LambdaContext
@@ -87,6 +88,11 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.ServiceUnavailableError: 503,
 }
 """Every other error is an answer of AWS that we could not use: 502."""
+UNAVAILABLE = STATUS_CODES[errors.ServiceUnavailableError]
+STARTS = ("/restores", "/fleets")
+"""What they start has an id that follows from the key and the request."""
+API_SECONDS = 30
+"""So long a key counts as being worked on: API Gateway waits no longer."""
 RESTORE_RETRY_SECONDS = 60
 """After this time a running restore may have ended."""
 MOST_RUNNING_SHOWN = 100
@@ -396,8 +402,9 @@ def _put_lease(calibration_id: str) -> JsonObject:
 def _refused(error: errors.RestoreError) -> Response[str]:
     status = STATUS_CODES.get(type(error), 502)
     logger.info("refused", error=type(error).__name__, reason=str(error), status=status)
+    words = f"{error}{_may_have_begun() if status == UNAVAILABLE else ''}"
     answer = problem(
-        app.current_event, status, type(error).__name__, str(error), _faults(error), **_restores(error)
+        app.current_event, status, type(error).__name__, words, _faults(error), **_restores(error)
     )
     if isinstance(error, errors.ModificationPostponedError) and error.retry_at is not None:
         seconds = math.ceil((error.retry_at - now()).total_seconds())
@@ -405,6 +412,19 @@ def _refused(error: errors.RestoreError) -> Response[str]:
     if isinstance(error, errors.TooManyRestoresError):
         answer.headers["Retry-After"] = str(RESTORE_RETRY_SECONDS)
     return answer
+
+
+def _may_have_begun() -> str:
+    """How to send a start again of which nobody knows whether it took effect; empty for other requests."""
+    event = app.current_event
+    if event.http_method != "POST" or event.path not in STARTS:
+        return ""
+    again = (
+        "send it again with the same Idempotency-Key, with which it begins once at most"
+        if event.headers.get("Idempotency-Key")
+        else f"look at GET {event.path} before you send it again, then with an Idempotency-Key"
+    )
+    return f"; the request may have been carried out all the same: {again}"
 
 
 def _faults(error: errors.RestoreError) -> list[Fault]:
@@ -432,6 +452,14 @@ def _other_body(_error_: IdempotencyValidationError) -> Response[str]:
 def _in_progress(_error_: IdempotencyAlreadyInProgressError) -> Response[str]:
     message = "the request with this Idempotency-Key is being worked on; send it again in a moment"
     return _error(409, "IdempotencyConflictError", message, "Idempotency-Key")
+
+
+@app.exception_handler(IdempotencyPersistenceLayerError)  # type: ignore[untyped-decorator]
+def _key_not_kept(error: IdempotencyPersistenceLayerError) -> Response[str]:
+    """The table did not take the key, or what came of the request, which then was carried out."""
+    answer: Response[str] = _refused(errors.ServiceUnavailableError(str(error)))
+    answer.headers["Retry-After"] = str(API_SECONDS)
+    return answer
 
 
 @app.not_found

@@ -13,17 +13,20 @@ from typing import Any
 import pytest
 
 from local import Json
+from local.aws.clock import ManualClock
 from local.soak.audit.auditor import Auditor
-from local.soak.lab.endings import VOLUME
+from local.soak.lab.endings import RESTORE, VOLUME
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.matrix import SWEPT_SECONDS
+from local.soak.trouble.matrix import API, SWEPT_SECONDS
 from local.soak.trouble.paths.paths import PATHS, request, restored
+from local.soak.trouble.random_faults import CallFault, RandomFaults
 from tests.support.amount import LONG
 
 STRATEGIES = ("warm-up-agent", "provisioned-rate", "boosted-warm-up", "background", "direct-write")
 KEPT = ("agents/", "rewound/", "undo/")
 """Without an agent nothing can be warmed up, and what a rewind keeps is its own matter."""
 MANY = range(200)
+SECONDS = 60.0
 
 
 @pytest.mark.parametrize("seed", MANY if LONG else (0, 41, 50))
@@ -116,3 +119,27 @@ def test_lost_output_is_said_and_what_is_whole_is_not_called_stalled(how: str, s
         assert polled[-1]["progressPercent"] == 100
         assert ending.error == "AgentUnreachableError"
         assert "has all of its data; how fast it is read could not be measured: SSM" in ending.cause
+
+
+WRITES = (("dynamodb", "PutItem"), ("dynamodb", "UpdateItem"), ("stepfunctions", "StartExecution"))
+
+
+@pytest.mark.parametrize("seed", MANY if LONG else (0, 6, 7, 9))
+def test_a_start_that_was_not_answered_is_found_by_its_key(seed: int) -> None:
+    """Writes of the API's function fail, or their answers are lost, while its first call takes its time."""
+    chance = Random(seed)
+    faults, now = RandomFaults(Random(seed)), ManualClock().now()
+    kind, share = chance.choice(("lost", "internal", "denied")), chance.choice((1.0, 0.5))
+    faults.call_faults.append(CallFault(kind, API, *WRITES[seed % len(WRITES)], now, now + SECONDS, share))
+    with FastLab(seed, interference=faults) as lab:
+        asked, key = request(lab, "warm-up-agent"), {"Idempotency-Key": "once"}
+        status, body = lab.api("POST", "/restores", asked, **key)
+        assert status in (202, 403, 409, 502, 503)
+        assert status != 503 or "again with the same Idempotency-Key" in body["message"]
+        assert status != 502 or "Sandbox.Timedout" in body["message"]
+        lab.pass_time(SECONDS)
+        keys = lab.table("IdempotencyTable")
+        for row in keys.items():  # Powertools' clock is this machine's, and not the lab's
+            keys.put({**row, "in_progress_expiration": {"N": "0"}})
+        status, body = lab.api("POST", "/restores", asked, **key)
+        assert (status, [one.name for one in lab.executions(RESTORE)]) == (202, [body["restoreId"]])

@@ -270,6 +270,24 @@ class TestIdempotency:
         monkeypatch.setattr(routes, "start_restore", real)
         assert api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="k1")[0] == 202
 
+    @pytest.mark.parametrize(
+        ("headers", "words"),
+        [
+            ({"Idempotency_Key": "k1"}, "send it again with the same Idempotency-Key"),
+            ({}, "look at GET /restores before you send it again"),
+        ],
+    )
+    def test_a_start_that_may_have_taken_effect_says_how_to_send_it_again(
+        self, api: Api, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str], words: str
+    ) -> None:
+        def unanswered(*_: Any, **__: Any) -> Json:
+            raise errors.ServiceUnavailableError("no answer from AWS")
+
+        monkeypatch.setattr(routes, "start_restore", unanswered)
+        status, answer = api.call("POST", "/restores", TO_INSTANCE, **headers)
+        assert status == 503
+        assert words in answer["message"]
+
     def test_a_lost_answer_starts_nothing_twice(self, api: Api, fresh: Callable[[str], ModuleType]) -> None:
         call = {"key": "k1", "body": TO_INSTANCE}
         seen: list[str] = []
@@ -527,13 +545,14 @@ class TestErrors:
             "type": f"urn:rewarm:error:{error.__name__}",
             "title": HTTPStatus(status).phrase,
             "status": status,
-            "detail": "target.device: because",
+            "detail": answer["message"],
             "instance": "urn:rewarm:request:JKJaXmPLvHcESHA=",
             "error": error.__name__,
             "field": "target.device",
-            "message": "target.device: because",
+            "message": answer["message"],
             "errors": [fault],
         }
+        assert answer["message"].partition("; the request may have been")[0] == "target.device: because"
 
     def test_a_method_that_does_not_exist_names_those_that_do(self, api: Api) -> None:
         answer = api.module.lambda_handler(event("PATCH", "/restores", None, {}), api.context)
