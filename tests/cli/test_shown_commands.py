@@ -138,11 +138,14 @@ def check(answering, rewarm, tmp_path):
             for record in list(answering.restores.values()):
                 ends = "planned" if (record.get("request") or {}).get("dryRun") else "ready"
                 answering.put({**record, "status": ends, "reportUrl": "https://example.com"})
+            for fleet in answering.fleets.values():
+                fleet["status"] = "ready"
 
     def checks_rewarm(*words):
         if "restore-1" in words:
             answering.put(RECORD)
-        answering.before = proceed
+        # What is to be cancelled still runs.
+        answering.before = (lambda _call: None) if "cancel" in words else proceed
         ended = rewarm(*words)
         assert ended.status == DONE, ended.err
 
