@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_828, "statemachine": 2_100, "events": 7_367, "functions": 45_265}
+MOST_LINES = {"template.yaml": 2_828, "statemachine": 2_100, "events": 7_440, "functions": 45_471}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
 MOST_MODULES = 258
 """In functions/."""
@@ -37,7 +37,7 @@ LONGER_FUNCTIONS = {
     "tests/contract/table/test_record_sizes.py carry_out": (51, "One restore in the order of its states."),
     "tests/support/values/accounts.py planned": (60, "One account of a restore, field by field."),
     "tests/support/values/accounts.py ready": (46, "One account of a restore, field by field."),
-    "tests/support/commands/aws_account.py sound": (53, "One account of AWS, answer by answer."),
+    "tests/support/commands/aws_account.py sound": (61, "One account of AWS, answer by answer."),
     "tests/support/values/run_recordings.py agent_restore": (70, "One recorded run, state by state."),
     "tests/support/values/run_recordings.py choose_strategy": (42, "One recorded answer, field by field."),
     "tests/support/values/step_events.py _volume_events": (43, "A list with one event of each state."),

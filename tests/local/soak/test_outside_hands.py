@@ -1,11 +1,13 @@
-"""Clocks that disagree, tags removed or copied, items that are lost: in the fast lab, one at a time."""
+"""Clocks that disagree, tags removed or copied, lost items, fast restores of others: one at a time."""
 
 from __future__ import annotations
 
 import random
+from functools import partial
 
 import pytest
 
+from local.aws.region import ApiError
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import VOLUME, Ending
 from local.soak.lab.lab import ClockSkew, FastLab
@@ -16,7 +18,10 @@ from local.soak.trouble.paths.fleet_paths import PATHS
 from local.soak.trouble.paths.interrupted_paths import stop
 from local.soak.trouble.paths.paths import FAST_INSTANCE, in_state, request, restored
 from local.soak.trouble.scenarios import Plan
+from tests.support.amount import LONG
 
+ZONE = "us-east-1a"
+SEEDS = range(200 if LONG else 4)
 WARMING = ("Poll Initialization", "Wait For Initialization")
 
 
@@ -89,6 +94,34 @@ def test_an_instance_that_does_not_come_up_is_stopped_again_though_its_restore_i
         shown = lab.region.call("ec2", "DescribeInstances", {"InstanceIds": [instance_id]})
         assert shown["Reservations"][0]["Instances"][0]["State"]["Name"] == "stopped"
         assert f"{instance_id} was not started" not in ending.cause
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fast_snapshot_restore_stays_enabled_only_where_others_have_enabled_it_last(seed):
+    """They switch that of the same snapshot beside a restore."""
+    chance = random.Random(seed)
+    with FastLab(seed) as lab:
+        asked = request(lab, "fast-snapshot-restore")
+        snapshot_id, done = asked["source"]["snapshotId"], list[str]()
+
+        def call(name: str) -> None:
+            where = {"AvailabilityZones": [ZONE], "SourceSnapshotIds": [snapshot_id]}
+            try:
+                answer = lab.region.call("ec2", f"{name}FastSnapshotRestores", where)
+            except ApiError:
+                return
+            if answer["Successful"]:
+                done.append(name)
+
+        for _ in range(chance.choice((1, 2, 3, 6))):
+            name, seconds = chance.choice(("Enable", "Disable")), chance.choice((120, 2_000))
+            lab.scheduler.after(chance.uniform(0, seconds), partial(call, name))
+        restored(lab, asked)
+        lab.pass_time(SWEPT_SECONDS)
+        of_snapshot = {"Filters": [{"Name": "snapshot-id", "Values": [snapshot_id]}]}
+        found = lab.region.call("ec2", "DescribeFastSnapshotRestores", of_snapshot)["FastSnapshotRestores"]
+    is_on = any(one["State"] in ("enabling", "optimizing", "enabled") for one in found)
+    assert not is_on or done[-1:] == ["Enable"]
 
 
 class TestAuditor:
