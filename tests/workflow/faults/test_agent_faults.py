@@ -228,7 +228,8 @@ def test_an_instance_that_is_terminated_fails(user: RestoreUser) -> None:
 
 
 # ------------------------------------------------------------------------------------------------ disk
-@pytest.mark.parametrize("options", ["size=4k", pytest.param("size=4k,ro", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("options", ["size=4k", "size=4k,ro"])
 def test_a_disk_that_takes_no_state_stops_nothing(user: RestoreUser, options: str) -> None:
     request = request_for(user, "warm-up-agent") | {"verify": {"samples": 0}}
     instance_id = request["target"]["instanceId"]
@@ -305,6 +306,7 @@ def another_binary(user: RestoreUser) -> Iterator[None]:
         s3.put_object(Bucket=bucket, Key=key, Body=content)
 
 
+@pytest.mark.long
 def test_another_binary_is_never_run(user: RestoreUser, another_binary: None) -> None:
     assert another_binary is None
     done = user.restore(request_for(user, "warm-up-agent") | {"verify": {"samples": 0}})
