@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from rewarm_cli.main import run
-from rewarm_cli.problems import DONE, NOT_FOUND, REFUSED, STILL_RUNNING
+from rewarm_cli.problems import DONE, NOT_FOUND, NOT_READY, REFUSED, STILL_RUNNING
 from rewarm_cli.settings import EMBEDDED_SHELL
 from tests.support.stack.restores import RestoreUser, request_for, unique
 from tests.support.tree import ROOT
@@ -78,9 +78,17 @@ def test_a_runbook_that_is_stored_checked_tested_and_deleted(
     user: RestoreUser, rewarm: Rewarm, tmp_path: Path
 ) -> None:
     alarm, file = unique("rewarm-line"), written(tmp_path, request_for(user, "auto", readyWithinMinutes=30))
-    assert rewarm("runbook", "put", alarm, "-f", file)[0] == DONE
-    status, checked, _ = rewarm("runbook", "check", alarm)
+    status, _, errors = rewarm("runbook", "put", alarm, "-f", file)
     assert status == DONE
+    assert f"there is no alarm {alarm} in" in errors
+    status, _, errors = rewarm("runbook", "check", alarm)
+    assert status == NOT_READY
+    user.lab.client("cloudwatch").put_metric_alarm(
+        AlarmName=alarm, Namespace="Orders", MetricName="Lost", Statistic="Sum", Period=60,
+        EvaluationPeriods=1, Threshold=1.0, ComparisonOperator="GreaterThanThreshold",
+    )  # fmt: skip
+    status, checked, errors = rewarm("runbook", "check", alarm)
+    assert status == DONE, errors
     assert f"If {alarm} went off now:" in checked
     status, tested, errors = rewarm("runbook", "test", alarm)
     assert status == DONE, errors
