@@ -66,7 +66,7 @@ class TestMessage:
         assert "PutObject: not authorized." in message["text"]
         assert "tries again every 15 minutes" in message["text"]
         assert (message["severity"], message["reportUrl"]) == ("warning", None)
-        assert f"GET /restores/{RESTORE_ID}" in message["nextSteps"][-1]
+        assert f"rewarm report {RESTORE_ID}" in message["nextSteps"][-1]
 
     def test_counts_several_volumes(self, world):
         assert tell(world, volumes=3)["title"] == "All 3 volumes are ready, without a report"
