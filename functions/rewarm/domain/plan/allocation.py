@@ -33,8 +33,10 @@ POINTS, POINTS_OF_MANY = 48, 12
 MOST_WITH_EVERY_STEP = 24
 MOST_LOOKS, MOST_LOOKS_OF_MANY = 250, 3_000
 """Deadlines that are looked at, of many volumes divided by their number: a look takes as much longer."""
-EXACT_SECONDS, ROUGH_SHARE = 1e-3, 0.02
-"""How near the earliest time is sought: of a few volumes to a millisecond, of many to two percent."""
+ROUGH_SHARE = 0.02
+"""How near each other two deadlines of many volumes may be, as a share of the later one."""
+EXACT_SECONDS, ROUGH_SECONDS, VOLUMES_A_SECOND = 1e-3, 0.5, 400
+"""How near the earliest time is sought: of a few volumes, of many, and of more than those a second."""
 UNLIMITED = SharedQuotas(rate_mib_s=10**9, fast_restores=10**9)
 
 
@@ -68,18 +70,25 @@ class _Allocation:
         if self._affordable(found):
             return found
         priorities = [options.facts.priority for options in self._options]
-        earliest = _Earliest(self._within, self._affordable, priorities, self._deadline)
-        mix = earliest.mix()
-        return None if mix is None else self._as_asked(mix)
+        earliest = _Earliest(self._probed, self._affordable, priorities, self._deadline)
+        limits, mix = earliest.limits(), earliest.mix
+        if limits is None or mix is None:
+            return None
+        thorough = self._within(limits) if self._budget is None else None
+        return self._as_asked(min(mix, thorough or mix, key=lambda found: found.usd))
 
     def at(self, seconds: float) -> Mix | None:
         """The cheapest, each volume within the time or its own fastest where that is later."""
         mix = self._within([seconds] * len(self._options))
         return None if mix is None else self._as_asked(mix)
 
-    def _within(self, seconds: Sequence[float]) -> Mix | None:
+    def _within(self, seconds: Sequence[float], *, is_thorough: bool = True) -> Mix | None:
         limits = [max(own, fastest) for own, fastest in zip(seconds, self._fastest, strict=True)]
-        return cheapest(self._options, limits, self._quotas)
+        return cheapest(self._options, limits, self._quotas, is_thorough=is_thorough)
+
+    def _probed(self, seconds: Sequence[float]) -> Mix | None:
+        """Its price counts just where there is a budget."""
+        return self._within(seconds, is_thorough=self._budget is not None)
 
     def _as_asked(self, mix: Mix) -> Mix:
         """In the order of the request."""
@@ -101,7 +110,8 @@ class _Allocation:
                 options: Sequence[VolumeOptions] = options,
                 fastest: Sequence[float] = fastest,
             ) -> Mix | None:
-                return cheapest(options, list(map(max, seconds, fastest)), UNLIMITED)
+                limits = list(map(max, seconds, fastest))
+                return cheapest(options, limits, UNLIMITED, is_thorough=False)
 
             if within([self._deadline] * len(group)) is None:
                 priorities = [volume.facts.priority for volume in options]
@@ -127,11 +137,8 @@ class _Earliest:
         self._priorities = priorities
         self._after = max(0.0, after if math.isfinite(after) else 0.0)
         self._limits = [self._after] * len(priorities)
-        self._mix: Mix | None = None
-
-    def mix(self) -> Mix | None:
-        """None where none serves at any time."""
-        return None if self.limits() is None else self._mix
+        self.mix: Mix | None = None
+        """Within the limits; None where none serves at any time."""
 
     def limits(self) -> list[float] | None:
         """Of each volume in seconds, never before `after`."""
@@ -139,10 +146,10 @@ class _Earliest:
         for priority in sorted(set(self._priorities), reverse=True):
             moved.insert(0, priority)
             self._put(priority, math.inf)
-            self._mix = self._within(self._limits)
-            if self._mix is not None and self._serves(self._mix):
+            self.mix = self._within(self._limits)
+            if self.mix is not None and self._serves(self.mix):
                 for less_important in moved:
-                    self._seek(less_important, self._mix)
+                    self._seek(less_important, self.mix)
                 return self._limits
         return None
 
@@ -153,16 +160,17 @@ class _Earliest:
 
     def _seek(self, priority: int, mix: Mix) -> None:
         """By halves, for the volumes of one priority, while the less important ones have no limit."""
-        few = len(self._priorities) <= MOST_SEARCHED
+        count = len(self._priorities)
+        near = EXACT_SECONDS if count <= MOST_SEARCHED else max(ROUGH_SECONDS, count / VOLUMES_A_SECOND)
         early, late = self._after, self._last(priority, mix)
-        while late - early > (EXACT_SECONDS if few else max(1.0, ROUGH_SHARE * late)):
+        while late - early > near:
             middle = (early + late) / 2
             self._put(priority, middle)
             mix_then = self._within(self._limits)
             if mix_then is None or not self._serves(mix_then):
                 early = middle
             else:
-                self._mix, late = mix_then, min(middle, max(early, self._last(priority, mix_then)))
+                self.mix, late = mix_then, min(middle, max(early, self._last(priority, mix_then)))
         self._put(priority, late)
 
     def _last(self, priority: int, mix: Mix) -> float:

@@ -292,6 +292,13 @@ def moved_by_agent(facts: VolumeFacts, strategy: Strategy) -> int:
     return facts.read_bytes if strategy.reads_with_agent else 0
 
 
+def promised_writing_mib_s(facts: VolumeFacts) -> tuple[float, float]:
+    """What the volume takes at most, and what its instance gives all volumes together."""
+    share, most = facts.timings.warm_up_share.p90, float(facts.max_warm_up_mib_s or math.inf)
+    own = share * min(facts.speed.sustained_mib_s, facts.speed.burst_mib_s, most)
+    return own, instance_rate(facts, expected=False, share=share).baseline_mib_s
+
+
 def _writing(facts: VolumeFacts) -> Quantiles:
     """Limited by what EBS hands out of the snapshot, or by volume and instance.
 
@@ -301,7 +308,7 @@ def _writing(facts: VolumeFacts) -> Quantiles:
     mib, beside = facts.write_bytes / MIB, tuple([size / MIB for size in facts.write_beside])
     blocks_per_second = BLOCKS_PER_SECOND / max(1, facts.snapshots_read)
     expected = OwnRate(share.p50 * min(facts.speed.burst_mib_s, most))
-    promised = OwnRate(share.p90 * min(facts.speed.sustained_mib_s, facts.speed.burst_mib_s, most))
+    promised = OwnRate(promised_writing_mib_s(facts)[0])
     return Quantiles(
         max(
             facts.written_blocks / (blocks_per_second * FETCH_SHARE.p50),

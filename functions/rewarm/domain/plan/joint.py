@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from itertools import accumulate
-from operator import itemgetter
 
-from rewarm.domain.model import MIB
-from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimates import Estimate
+from rewarm.domain.plan.many.dual import Dual, Prices
+from rewarm.domain.plan.many.model import Model
+from rewarm.domain.plan.many.search import Search
 from rewarm.domain.plan.mixes import (
     APART,
     BUSY,
@@ -36,13 +35,16 @@ from rewarm.domain.plan.mixes import (
 
 MOST_SEARCHED = 8
 """So many volumes that share something are searched exhaustively."""
+FEW = 3
+"""Among many others, more are sought first."""
 MOST_STEPS = 4_000
-STEPS_FOR_ALL, LEAST_STEPS = 100_000, 30
+STEPS_FOR_ALL, LEAST_STEPS = 50_000, 30
 """A search ends after so many steps, with the best that it has seen; many groups have fewer each."""
-PENALTIES = (0.5, 2.0)
-"""Of the quota of rate, where it does not suffice: times the price of a rate."""
-UNSERVED_USD = Decimal(1_000_000)
-"""Stands for a volume that has no resource yet, so the search serves it first."""
+PENALTIES, FIRST_PENALTY, LAST_PENALTY = 8, 1e-9, 1e-3
+"""So many prices are tried of what a rate holds of the quota, in US dollars for MiB/s x seconds."""
+ENOUGH = Decimal("1.002")
+"""A mix that costs so many times the least is good enough."""
+NEXT_TO_NOTHING = Decimal("0.00001")
 
 
 def sharing(options: Sequence[VolumeOptions]) -> list[list[int]]:
@@ -79,8 +81,17 @@ def _groups(
     return list(found.values())
 
 
-def cheapest(options: Sequence[VolumeOptions], limits: Sequence[float], quotas: SharedQuotas) -> Mix | None:
-    """The cheapest mix that was found with each volume within its limit; None where none was found."""
+def cheapest(
+    options: Sequence[VolumeOptions],
+    limits: Sequence[float],
+    quotas: SharedQuotas,
+    *,
+    is_thorough: bool = True,
+) -> Mix | None:
+    """The cheapest mix that was found with each volume within its limit; None where none was found.
+
+    If it need not be thorough, the first mix will do that is in time.
+    """
     snapshots = Counter(volume.facts.snapshot_id for volume in options)
     volumes = [
         PricedVolume(volume, limit, snapshots[volume.facts.snapshot_id] > 1)
@@ -90,7 +101,7 @@ def cheapest(options: Sequence[VolumeOptions], limits: Sequence[float], quotas: 
         return None
     groups = _groups([volume.options for volume in volumes], [volume.solo for volume in volumes])
     mixes = Mixes(volumes, quotas)
-    search = _Search(mixes, groups)
+    search = _Search(mixes, groups, is_thorough=is_thorough)
     apart = [search.group(group) for group in groups]
     if any(found is None for found in apart):
         return None
@@ -99,7 +110,7 @@ def cheapest(options: Sequence[VolumeOptions], limits: Sequence[float], quotas: 
     mix = mixes.mix(choices, least)
     if mix is not None and mix.usd == mixes.apart_usd(choices):
         return mix
-    together = search.together(least)
+    together = search.together(least, choices)
     found = [mix for mix in (mix, together) if mix]
     return min(found, key=lambda mix: (mix.usd, mix.seconds), default=None)
 
@@ -107,21 +118,29 @@ def cheapest(options: Sequence[VolumeOptions], limits: Sequence[float], quotas: 
 class _Search:
     """Volumes that share something are searched together, the others apart."""
 
-    def __init__(self, mixes: Mixes, groups: Sequence[Sequence[int]]) -> None:
+    def __init__(self, mixes: Mixes, groups: Sequence[Sequence[int]], *, is_thorough: bool) -> None:
         self._mixes = mixes
+        self._is_thorough = is_thorough
         self._groups = groups
-        self._seeker = _Seeker(mixes)
         self._most_steps = MOST_STEPS
-        if len(mixes.volumes) > MOST_SEARCHED:
+        self._is_long = len(mixes.volumes) > 3 * MOST_SEARCHED
+        if self._is_long:
             self._most_steps = min(MOST_STEPS, max(LEAST_STEPS, STEPS_FOR_ALL // len(groups)))
 
     def group(self, indices: Sequence[int]) -> tuple[Choices, Decimal] | None:
         """A choice for volumes that share something, and the least price; without the Region's quotas."""
-        start = self._seeker.sought(indices, frozenset(), 0.0)
-        least = self._seeker.bound(indices)
-        usd = None if start is None else self._mixes.apart_usd(start)
-        if start is not None and usd is not None and usd <= least and len(indices) > MOST_SEARCHED:
-            return start, usd
+        start, least = None, ZERO
+        if len(indices) == 1:
+            return self._alone(indices[0])
+        if len(indices) > (FEW if self._is_long else MOST_SEARCHED):
+            sought, bound = self._sought(indices, 0.0, None)
+            least = _up(bound)
+            usd = self._mixes.apart_usd(sought) if len(sought) == len(indices) else None
+            start = sought if usd is not None else None
+            if usd is not None and (
+                usd <= least + NEXT_TO_NOTHING or (self._is_long and not self._is_thorough)
+            ):
+                return sought, min(usd, least)
         if len(indices) > 3 * MOST_SEARCHED:
             return None if start is None else (start, least)
         found = _Exhaustive(self._mixes, indices, self._mixes.apart_key, self._most_steps).best(start)
@@ -130,8 +149,13 @@ class _Search:
         choices, proven = found
         return choices, least if proven is None else proven
 
-    def together(self, least_usd: Decimal) -> Mix | None:
-        """With the Region's quotas in mind: all volumes at once if they are few, else by dearer quotas."""
+    def _alone(self, index: int) -> tuple[Choices, Decimal]:
+        solo = self._mixes.volumes[index].solo
+        best = min(solo, key=lambda name: (solo[name].decidable_usd, solo[name].times.ready_p90, name))
+        return {index: best}, solo[best].decidable_usd
+
+    def together(self, least_usd: Decimal, apart: Choices) -> Mix | None:
+        """With the Region's quotas in mind: all volumes at once, but of many those that need none of them."""
         everyone = range(len(self._mixes.volumes))
         if len(self._mixes.volumes) <= MOST_SEARCHED:
             found = _Exhaustive(self._mixes, everyone, self._mixes.whole_key, self._most_steps).best(None)
@@ -139,30 +163,52 @@ class _Search:
                 return None
             choices, least = found
             return self._mixes.mix(choices, least_usd if least is None else least)
-        closed = self._closed()
-        mixes = [
-            mix
-            for penalty in PENALTIES
-            if (taken := self._sought_by_groups(closed, penalty)) is not None
-            and (mix := self._mixes.mix(taken, least_usd)) is not None
+        if not self._is_long:
+            return self._by_penalty(everyone, least_usd, {})
+        idle = [
+            index
+            for group in self._groups
+            if not self._mixes.asks_the_region({index: apart[index] for index in group})
+            for index in group
         ]
-        return min(mixes, key=lambda mix: (mix.usd, mix.seconds), default=None)
+        fixed = {index: apart[index] for index in idle}
+        contested = [index for index in everyone if index not in fixed]
+        return self._by_penalty(contested, least_usd, fixed)
 
-    def _sought_by_groups(self, closed: frozenset[tuple[str, str]], penalty: float) -> Choices | None:
-        found = [self._seeker.sought(group, closed, penalty) for group in self._groups]
-        if any(choices is None for choices in found):
+    def _by_penalty(self, contested: Sequence[int], least_usd: Decimal, fixed: Choices) -> Mix | None:
+        """What a rate holds of the quota costs more, until all fits; then less again, by halves."""
+        model = Model(self._mixes, contested, 0.0)
+        dual = Dual(model, self._mixes.room_for_rate(), self._mixes.quotas.fast_restores)
+        dual.raised(2 * sum(model.otherwise.values()))
+        if dual.bound >= model.unserved:
             return None
-        return {index: resource for choices in found if choices for index, resource in choices.items()}
+        least_usd = max(least_usd, _up(dual.bound))
+        best: Mix | None = None
+        first = Prices(dual.prices.mib)
+        low, penalty = FIRST_PENALTY, dual.prices.rate
+        high = LAST_PENALTY
+        for _ in range(PENALTIES):
+            choices, _ = self._sought(contested, penalty, self._mixes.quotas.fast_restores, first)
+            mix = self._mixes.mix({**fixed, **choices}, least_usd) if len(choices) == len(contested) else None
+            if mix is not None:
+                best, high = min((mix, best or mix), key=lambda mix: (mix.usd, mix.seconds)), penalty
+            elif penalty == LAST_PENALTY:
+                break
+            else:
+                low = max(low, penalty)
+            if best is not None and (not self._is_thorough or best.usd <= least_usd * ENOUGH):
+                break
+            penalty = LAST_PENALTY if best is None else math.sqrt(low * high)
+        return best
 
-    def _closed(self) -> frozenset[tuple[str, str]]:
-        """Snapshots that get no fast snapshot restore, since the quota is for those that save most by it."""
-        saved: Counter[tuple[str, str]] = Counter()
-        for volume in self._mixes.volumes:
-            if SharedResource.FAST in volume.solo and not volume.facts.fast_restore_runs:
-                saved[volume.facts.place] += int(1_000_000 * (volume.otherwise_usd or 1_000))
-        return frozenset(
-            place for place, _ in saved.most_common()[max(0, self._mixes.quotas.fast_restores) :]
-        )
+    def _sought(
+        self, indices: Sequence[int], penalty: float, enabled: int | None, first: Prices | None = None
+    ) -> tuple[Choices, float]:
+        """The best that a search finds, and what no mix undercuts if the penalty is 0."""
+        model = Model(self._mixes, indices, penalty)
+        is_brief = first is not None or (self._is_long and not self._is_thorough)
+        dual = Dual(model, None, enabled, first=first, is_brief=is_brief)
+        return Search(model, dual, enabled).best(), dual.bound
 
 
 class _Exhaustive:
@@ -234,200 +280,6 @@ class _Exhaustive:
         return found
 
 
-class _Seeker:
-    """Seeks a good mix of many volumes, and a bound on the price of any.
-
-    Gives each instance what saves most by it, and each snapshot the volumes that pay for it.
-    """
-
-    def __init__(self, mixes: Mixes) -> None:
-        self._mixes = mixes
-        self._volumes = mixes.volumes
-        self._known_readers: dict[tuple[object, ...], list[int]] = {}
-
-    def sought(
-        self, indices: Iterable[int], closed: frozenset[tuple[str, str]], penalty: float
-    ) -> Choices | None:
-        """A good mix: each instance reads what saves most, fast snapshot restore serves what pays for it."""
-        indices = list(indices)
-        fast: Choices = {}
-        choices = self._read(indices, fast, penalty)
-        seconds = {index: estimate.times.ready_p90 for index, estimate in self._mixes.apart(choices).items()}
-        for members in self._eligible(indices, closed).values():
-            taken = self._served(members, choices, seconds, penalty)
-            if taken:
-                fast.update(dict.fromkeys(taken, SharedResource.FAST))
-                choices = self._read(indices, fast, penalty)
-        choices = self._written(indices, choices)
-        return choices if len(choices) == len(indices) else None
-
-    def _written(self, indices: Sequence[int], choices: Choices) -> Choices:
-        """With the volumes of a snapshot written if they have no resource, or if that is cheaper."""
-        able = self._able_to_write(indices)
-        paid = self._paid_now(choices) if able else {}
-        for members in able.values():
-            for wanted in (
-                [index for index in members if index not in choices],
-                [index for index in members if paid.get(index, UNSERVED_USD)],
-            ):
-                saved = sum((paid.get(index, UNSERVED_USD) for index in wanted), ZERO)
-                if saved <= self._volumes[members[0]].solo[SharedResource.WRITE].decidable_usd:
-                    continue
-                tried = {**choices, **dict.fromkeys(wanted, SharedResource.WRITE)}
-                found, now = self._mixes.apart_usd(tried), self._mixes.apart_usd(choices)
-                if found is not None and (len(tried) > len(choices) or now is None or found < now):
-                    choices, paid = tried, self._paid_now(tried)
-        return choices
-
-    def _paid_now(self, choices: Choices) -> dict[int, Decimal]:
-        """Of volumes that are in time; a volume that leaves fast snapshot restore saves nothing."""
-        return {
-            index: ZERO if choices[index] is SharedResource.FAST else estimate.decidable_usd
-            for index, estimate in self._mixes.apart(choices).items()
-        }
-
-    def _able_to_write(self, indices: Iterable[int]) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for index in indices:
-            if SharedResource.WRITE in self._volumes[index].solo:
-                found.setdefault(self._volumes[index].facts.snapshot_id, []).append(index)
-        return found
-
-    def bound(self, indices: Sequence[int]) -> Decimal:
-        """No mix of these volumes costs less: their price without instances and fast snapshot restore, minus
-        the most that each instance and each snapshot can save.
-        """
-        otherwise = {index: self._volumes[index].otherwise_usd or ZERO for index in indices}
-        total = sum(otherwise.values(), ZERO)
-        readable = (index for index in indices if SharedResource.AGENT in self._volumes[index].solo)
-        able_to_read = dict.fromkeys(readable, SharedResource.AGENT)
-        for able in self._mixes.readers(able_to_read).values():
-            total -= self._most_saved(able, otherwise)
-        for members in self._eligible(indices, frozenset()).values():
-            first = self._volumes[members[0]]
-            price = ZERO if first.facts.fast_restore_runs else first.options.book.fsr_usd_per_hour
-            total -= max(ZERO, sum((otherwise[index] for index in members), ZERO) - price)
-        for members in self._able_to_write(indices).values():
-            first = self._volumes[members[0]]
-            price = cost.total(cost.blocks(first.facts.written_blocks, first.options.book))
-            total -= max(ZERO, sum((otherwise[index] for index in members), ZERO) - price)
-        return max(ZERO, total)
-
-    def _eligible(
-        self, indices: Iterable[int], closed: frozenset[tuple[str, str]]
-    ) -> dict[tuple[str, str], list[int]]:
-        found: dict[tuple[str, str], list[int]] = {}
-        for index in indices:
-            volume = self._volumes[index]
-            if SharedResource.FAST in volume.solo and volume.facts.place not in closed:
-                found.setdefault(volume.facts.place, []).append(index)
-        return found
-
-    def _served(
-        self, members: Sequence[int], choices: Choices, seconds: Mapping[int, float], penalty: float
-    ) -> list[int]:
-        """The volumes for which fast snapshot restore is worth its price, or as cheap and earlier."""
-        now_usd = {index: self._paid(index, choices.get(index), penalty) for index in members}
-        ordered = sorted(members, key=lambda index: (-now_usd[index], self._volumes[index].facts.read_bytes))
-        saved = [ZERO, *accumulate(now_usd[index] for index in ordered)]
-        ready = [0.0, *accumulate(seconds.get(index, 0.0) for index in ordered)]
-        best: tuple[Decimal, float, int] = (ZERO, 0.0, 0)
-        for count in _counts(len(ordered)):
-            price = self._mixes.members_usd(ordered[:count])
-            if price is None:
-                break  # more volumes get their credits even later
-            served = self._volumes[ordered[0]].options.fast(count)
-            earlier = ready[count] - count * (served.times.ready_p90 if served else 0.0)
-            best = max(best, (saved[count] - price, earlier, count), key=itemgetter(0, 1))
-        return ordered[: best[2]]
-
-    def _paid(self, index: int, resource: SharedResource | None, penalty: float) -> Decimal:
-        """As if it were alone, with the penalty for what a rate takes of the quota."""
-        if resource is None:
-            return UNSERVED_USD
-        if resource is SharedResource.FAST:
-            return ZERO
-        usd = self._volumes[index].solo[resource].decidable_usd
-        return usd * Decimal(1 + penalty) if resource is SharedResource.RATE else usd
-
-    def _read(self, indices: Iterable[int], fast: Choices, penalty: float) -> Choices:
-        """Each instance reads what would cost most otherwise; leaves out volumes without any resource."""
-        choices = dict(fast)
-        able_to_read: Choices = {}
-        for index in indices:
-            if index in fast:
-                continue
-            volume = self._volumes[index]
-            for resource in APART:
-                if resource in volume.solo:
-                    choices[index] = resource
-                    break
-            if SharedResource.AGENT in volume.solo:
-                able_to_read[index] = SharedResource.AGENT
-        for able in self._mixes.readers(able_to_read).values():
-            choices.update(dict.fromkeys(self._readers(able, choices, penalty), SharedResource.AGENT))
-        return choices
-
-    def _readers(self, able: Sequence[int], choices: Choices, penalty: float) -> list[int]:
-        """Those of an instance that it reads; most are asked for again with each snapshot that is tried."""
-        key = (penalty, *((index, choices.get(index)) for index in able))
-        if key not in self._known_readers:
-            orders = self._orders(able, choices, penalty)
-            tried = (self._readers_by(order, choices, penalty) for order in orders)
-            self._known_readers[key] = min(tried, key=itemgetter(0))[1]
-        return self._known_readers[key]
-
-    def _orders(self, able: Sequence[int], choices: Choices, penalty: float) -> Iterator[list[int]]:
-        otherwise = {index: self._paid(index, choices.get(index), penalty) for index in able}
-        size = {index: self._volumes[index].facts.read_bytes for index in able}
-        yield sorted(able, key=lambda index: (-otherwise[index], -size[index]))
-        yield sorted(able, key=lambda index: (-otherwise[index] / max(1, size[index]), size[index]))
-
-    def _readers_by(
-        self, order: Sequence[int], choices: Choices, penalty: float
-    ) -> tuple[tuple[int, Decimal, float], list[int]]:
-        """Taken in this order while it saves; also how many volumes have no resource, and the price."""
-        readers: list[int] = []
-        usd = ZERO
-        for index in order:
-            more = self._mixes.readers_usd([*readers, index])
-            if more is None:
-                continue
-            otherwise = self._paid(index, choices[index], penalty) if index in choices else None
-            if otherwise is None or more - usd < otherwise or (more == usd and self._earlier(index, choices)):
-                readers.append(index)
-                usd = more
-        left = [index for index in order if index not in readers]
-        without = sum(index not in choices for index in left)
-        paid = sum((self._paid(index, choices[index], penalty) for index in left if index in choices), usd)
-        return (without, paid, -float(len(readers))), readers
-
-    def _earlier(self, index: int, choices: Choices) -> bool:
-        solo = self._volumes[index].solo
-        return solo[SharedResource.AGENT].times.ready_p90 < solo[choices[index]].times.ready_p90
-
-    def _most_saved(self, able: Sequence[int], otherwise: Mapping[int, Decimal]) -> Decimal:
-        """A fractional knapsack: what the instance reads by its last limit, at what that would cost else."""
-        limits = self._volumes[able[0]].facts.instance_limits
-        mib_s = math.inf if limits is None else limits.baseline_throughput_mib_s or math.inf
-        latest = max(self._volumes[index].limit for index in able)
-        capacity = mib_s * latest * MIB if not math.isinf(latest) else math.inf
-        saved = ZERO
-        for index in sorted(
-            able, key=lambda index: -otherwise[index] / max(1, self._volumes[index].facts.read_bytes)
-        ):
-            size = self._volumes[index].facts.read_bytes
-            if size <= capacity:
-                saved += otherwise[index]
-                capacity -= size
-            else:
-                return saved + otherwise[index] * Decimal(capacity / size)
-        return saved
-
-
-def _counts(most: int) -> Iterator[int]:
-    """Every number up to forty, then some five percent apart."""
-    count = 0
-    while count < most:
-        count = min(most, count + max(1, count // 20))
-        yield count
+def _up(usd: float) -> Decimal:
+    """The next micro-dollar, as prices have no parts of one; a float cannot be trusted to the last bit."""
+    return Decimal(math.ceil(usd * 1_000_000 * (1 - 1e-9) - 1e-3)) / 1_000_000

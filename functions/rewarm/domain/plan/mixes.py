@@ -14,6 +14,7 @@ from rewarm.domain.plan.batches import RateJob, Turn, expected_starts, never_fit
 from rewarm.domain.plan.estimates import Estimate, EstimateLimits, PlanObjective
 from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
 from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.plan.warm_up import boosts_of
 from rewarm.domain.time.timings import Quantiles
 
 ZERO = Decimal(0)
@@ -75,6 +76,7 @@ class VolumeOptions:
         )
         self.book = book
         self._allowed = [name for name in ESTIMATORS if objective.allows(name)]
+        self._most_mib_s: float | None = None
         self._budget_usd = objective.budget_usd if objective.fixed is Strategy.VOLUME_CLONE else None
         self._unboosted: dict[tuple[int, ...], Estimate | None] = {}
         self._agents: dict[tuple[int, ...], Estimate | None] = {}
@@ -108,6 +110,16 @@ class VolumeOptions:
         return self._allowed_estimate(
             name, replace(self.facts, read_beside=beside, write_beside=beside), seconds
         )
+
+    def most_mib_s(self) -> float:
+        """The throughput of the volume with the highest boost that it may have."""
+        if self._most_mib_s is None:
+            speed = self.facts.speed
+            self._most_mib_s = min(speed.sustained_mib_s, speed.burst_mib_s)
+            boosts = boosts_of(self.facts, self.book)
+            if Strategy.BOOSTED_WARM_UP in self._allowed and not isinstance(boosts, str):
+                self._most_mib_s = float(boosts.steps_mib_s[-1])
+        return self._most_mib_s
 
     def written(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
         """By the agent, beside these bytes of others, as if it paid the blocks alone; None if too late."""
@@ -342,6 +354,13 @@ class Mixes:
             self._known_readers_usd[key] = None if estimates is None else _sum(estimates.values())
         return self._known_readers_usd[key]
 
+    def are_in_time(self, busy: Choices) -> bool:
+        """Whether all volumes of an instance are, by the estimates themselves."""
+        writers: dict[str, list[int]] = {}
+        for index in busy:
+            writers.setdefault(self.volumes[index].facts.snapshot_id, []).append(index)
+        return self._on_instance(busy, writers) is not None
+
     def members_usd(self, members: Sequence[int]) -> Decimal | None:
         """What fast snapshot restore of one snapshot in one zone costs; None where a volume is late."""
         slowest = 0.0
@@ -354,6 +373,22 @@ class Mixes:
         if first.facts.fast_restore_runs:
             return ZERO
         return cost.fast_snapshot_restore(first.options.book, slowest).usd
+
+    def asks_the_region(self, choices: Choices) -> bool:
+        """Whether it takes something of a quota of the Region, or costs something."""
+        if SharedResource.RATE in choices.values() or self._enabled(self._members(choices)):
+            return True
+        return bool(self.apart_usd(choices))
+
+    def members_usd_of(self, index: int, count: int) -> Decimal | None:
+        """What fast snapshot restore costs, if this volume is the last of so many."""
+        volume = self.volumes[index]
+        estimate = volume.options.fast(count)
+        if estimate is None:
+            return None
+        if volume.facts.fast_restore_runs:
+            return ZERO
+        return cost.fast_snapshot_restore(volume.options.book, estimate.times.ready_p90).usd
 
     def _working(self, choices: Choices) -> Iterator[dict[int, Estimate] | None]:
         """What the agents do, by instance; None where a volume is late."""
@@ -439,6 +474,11 @@ class Mixes:
         jobs = self._jobs([index for index, resource in choices.items() if resource is SharedResource.RATE])
         fast = self._enabled(self._members(choices))
         return fast <= self.quotas.fast_restores and not never_fit(jobs, self.quotas.rate_mib_s)
+
+    def room_for_rate(self) -> float:
+        """MiB/s x seconds of rate that the quota leaves until the last limit."""
+        ends = (volume.limit - volume.facts.timings.status_delay_seconds.p90 for volume in self.volumes)
+        return self.quotas.rate_mib_s * max(0.0, *ends)
 
     def _jobs(self, indices: Iterable[int]) -> list[RateJob]:
         volumes = [self.volumes[index] for index in indices]

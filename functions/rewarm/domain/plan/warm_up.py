@@ -156,6 +156,12 @@ def _promised(facts: VolumeFacts, speed: VolumeLimits) -> tuple[OwnRate, Instanc
     return _own(facts, share * slowest, _from_s3(facts).p90), instance
 
 
+def promised_rates(facts: VolumeFacts, mib_s: float) -> tuple[OwnRate, float]:
+    """What a volume of this throughput takes, and the MiB/s that its instance gives all volumes together."""
+    own, instance = _promised(facts, VolumeLimits(0, mib_s, mib_s))
+    return own, instance.baseline_mib_s
+
+
 def _from_s3(facts: VolumeFacts) -> Quantiles:
     return facts.timings.from_s3_mib_s(facts.settings.volume_type if facts.settings else "")
 

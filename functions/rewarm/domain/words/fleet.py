@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from rewarm.domain.model import Caller
 from rewarm.domain.units import clock_text, count_text, duration_text, usd_text
-from rewarm.domain.words.message import Message, PricedPlan, Severity
+from rewarm.domain.words.message import Message, PricedPlan, Severity, could_save
 
 KIND = "Fleet"
 MOST_NAMED = 5
@@ -91,8 +91,8 @@ def _plan(plan: PricedPlan | None, deadline_at: datetime | None) -> str:
 
 
 def _fields(plan: PricedPlan, deadline_at: datetime | None) -> Iterator[tuple[str, str]]:
-    save = f"; another mix could cost at most {usd_text(plan.could_save_usd)} less"
-    yield "Price", usd_text(plan.total_cost_usd) + (save if plan.could_save_usd else "")
+    price = plan.total_cost_usd
+    yield "Price", "; ".join([usd_text(price), *could_save(plan.could_save_usd, price)])
     yield "Full speed expected by", f"{clock_text(plan.ready_p90_at)} (P90)"
     if deadline_at is not None:
         yield "Deadline", clock_text(deadline_at)

@@ -10,11 +10,13 @@ from enum import StrEnum
 from typing import Protocol
 
 from rewarm.domain.model import Caller, Strategy
-from rewarm.domain.units import clock_text
+from rewarm.domain.units import clock_text, usd_text
 from rewarm.domain.words.schedule import ScheduleLine
 
 COPY_PACE = "at up to 3,000 IOPS and 125 MiB/s until everything is copied"
 """EBS user guide, "Copy an Amazon EBS volume"."""
+USEFUL_SHARE = Decimal("0.2")
+"""Of a plan's price: a bound that leaves more open says nothing of how good the plan is."""
 TRIES_AGAIN = "Rewarm tries again every 15 minutes"
 
 
@@ -131,3 +133,10 @@ class AnnouncedVolume:
     def is_copy(self) -> bool:
         """Whether it is copied from the source volume, with the data of that moment."""
         return self.strategy is Strategy.VOLUME_CLONE
+
+
+def could_save(usd: Decimal, price_usd: Decimal, as_soon: str = "") -> list[str]:
+    """How much less another mix of strategies could cost at most; empty where that says too little."""
+    if not 0 < usd <= USEFUL_SHARE * price_usd:
+        return []
+    return [f"another mix{as_soon} could cost at most {usd_text(usd)} less"]

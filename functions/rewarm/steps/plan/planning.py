@@ -39,8 +39,9 @@ from rewarm.domain.plan.strategy import (
 )
 from rewarm.domain.time.measured import Likeness, Phase
 from rewarm.domain.time.timings import Timings
-from rewarm.domain.units import ceil_seconds, duration_text, usd_text
+from rewarm.domain.units import ceil_seconds, duration_text
 from rewarm.domain.volume.volume_types import speed
+from rewarm.domain.words.message import could_save
 from rewarm.ports.instances import Instances
 from rewarm.ports.prices import Prices, Quotas
 from rewarm.ports.restores import History
@@ -446,7 +447,8 @@ def _why(
     if asked is not None:
         parts.append("the request asks for it")
     elif could_save_usd:
-        parts.append(f"another mix{as_soon} could cost at most {usd_text(could_save_usd)} less")
+        total = sum((plan.plan.cost_usd for plan in plans), Decimal(0))
+        parts += could_save(could_save_usd, total, as_soon)
     elif any(plan.plan.decidable_usd for plan in plans):
         parts.append(f"no other mix{as_soon} costs less")
     if late_seconds:

@@ -1,0 +1,109 @@
+"""Plans of 25 to 200 volumes against an exact solver, and cases that were planned badly before.
+
+All cases: `LONG_TESTS=1 pytest tests/unit/domain/plan/many`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from rewarm.domain.model import BLOCK_BYTES, GIB, InstanceEbsLimits, VolumeSettings
+from rewarm.domain.plan.allocation import allocate
+from rewarm.domain.plan.estimates import PlanObjective
+from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.plan.mixes import Mixes, PricedVolume, SharedQuotas, options_of
+from rewarm.domain.volume.volume_types import speed
+from tests.support.amount import LONG
+from tests.support.builders import facts
+from tests.support.values.facts import TOKYO
+from tests.support.values.linear_plan import LinearPlan, Solved
+from tests.support.values.many_volumes import restore
+
+CASES = range(1_000) if LONG else (2, 8, 13, 16)
+SOLVER_SECONDS = 5.0
+NEXT_TO_NOTHING = Decimal("0.00001")
+LARGE = InstanceEbsLimits(8_940.0, 8_940.0, 400_000, 400_000)
+LARGEST = InstanceEbsLimits(11_920.0, 11_920.0, 400_000, 400_000)
+
+
+def solved(volumes: Sequence[VolumeFacts], seconds: float) -> Solved:
+    """Each volume is in time, or as early as it can be alone."""
+    options = options_of(volumes, PlanObjective(seconds), TOKYO)
+    snapshots = Counter(volume.snapshot_id for volume in volumes)
+    priced = [
+        PricedVolume(one, max(seconds, one.fastest()), snapshots[one.facts.snapshot_id] > 1)
+        for one in options
+    ]
+    return LinearPlan(Mixes(priced, SharedQuotas.of(volumes)), TOKYO, SOLVER_SECONDS).solved()
+
+
+@pytest.mark.parametrize("seed", CASES)
+def test_no_solver_is_cheaper_by_more_than_two_percent_or_in_time_where_we_are_late(seed):
+    volumes, deadline, budget = restore(seed)
+    mix = allocate(volumes, PlanObjective(deadline, budget), TOKYO)
+    options = options_of(volumes, PlanObjective(deadline), TOKYO)
+    last = max(deadline, *(one.fastest() for one in options))
+    found = solved(volumes, deadline)
+    if found.possible is None or (budget is not None and found.possible > budget):
+        if mix is not None and budget is None and mix.seconds > last + 2:
+            assert solved(volumes, mix.seconds - 2).possible is None
+        return
+    assert mix is not None
+    assert mix.seconds <= last
+    assert mix.usd <= found.possible * Decimal("1.02") + NEXT_TO_NOTHING
+    assert mix.least_usd <= found.possible
+
+
+def alike(count: int, size_gib: int, throughput: int, limits: InstanceEbsLimits | None) -> list[VolumeFacts]:
+    """Volumes of one snapshot on one instance."""
+    blocks = size_gib * GIB // BLOCK_BYTES
+    settings = VolumeSettings("gp3", size_gib, max(3_000, 4 * throughput), throughput)
+    one = facts(
+        data_bytes=size_gib * GIB,
+        written_bytes=size_gib * GIB,
+        written_blocks=blocks,
+        snapshot_size_gib=size_gib,
+        speed=speed(settings),
+        settings=settings,
+        instance_limits=limits,
+        instance_id=None if limits is None else "i-1",
+        agent_available=limits is not None,
+        agent_writes=limits is not None,
+        snapshot_id="snap-1",
+    )
+    return [one] * count
+
+
+def test_all_are_written_but_the_one_for_which_the_instance_has_no_room():
+    mix = allocate(alike(25, 1_024, 1_000, LARGE), PlanObjective(7_800.0), TOKYO)
+    assert mix is not None
+    assert Counter(one.strategy for one in mix.estimates) == {"direct-write": 24, "provisioned-rate": 1}
+    assert mix.least_usd >= mix.usd * Decimal("0.95")
+
+
+def test_a_crowded_instance_makes_no_volume_late_that_others_could_load():
+    crowded = alike(26, 1_024, 1_000, LARGEST)
+    mix = allocate(crowded, PlanObjective(6_000.0), TOKYO)
+    assert mix is not None
+    assert mix.seconds <= 6_000
+
+
+def test_sixty_volumes_that_share_a_snapshot_have_a_bound_that_says_something():
+    mix = allocate(alike(60, 100, 125, None), PlanObjective(3_600.0), TOKYO)
+    assert mix is not None
+    assert mix.usd - mix.least_usd <= mix.usd * Decimal("0.02")
+
+
+def test_seventeen_volumes_are_no_later_than_the_regions_rate_makes_them():
+    apart = [
+        replace(one, snapshot_id=f"snap-{place}", fast_restore_quota_left=0)
+        for place, one in enumerate(alike(17, 1_024, 125, None))
+    ]
+    mix = allocate(apart, PlanObjective(3_900.0), TOKYO)
+    assert mix is not None
+    assert {one.rate_mib_s for one in mix.estimates} == {5_000 // 17}
