@@ -283,10 +283,14 @@ def _plan_restore() -> Response[str]:
         restore_id=plan_id,
         now=now(),
         ports=_plan_ports(),
-        has_time=lambda: app.lambda_context.get_remaining_time_in_millis() > ANSWER_NEEDS_MILLIS,
+        has_time=_has_time,
     )
     body = _drawn(result, drawn) if kind == SVG else json.dumps(result.to_json())
     return Response(status_code=200, content_type=kind, body=body, headers={"Vary": "Accept"})
+
+
+def _has_time() -> bool:
+    return bool(app.lambda_context.get_remaining_time_in_millis() > ANSWER_NEEDS_MILLIS)
 
 
 def _drawn(result: PlanResult, name: str) -> str:
@@ -300,7 +304,7 @@ def _drawn(result: PlanResult, name: str) -> str:
 def _plan_fleet() -> JsonObject:
     from rewarm.steps.fleet.plan_fleet import plan_fleet
 
-    return plan_fleet(_body(), now=now(), ports=_fleet_plan_ports()).to_json()
+    return plan_fleet(_body(), now=now(), ports=_fleet_plan_ports(), has_time=_has_time).to_json()
 
 
 @app.get("/restores")

@@ -21,7 +21,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 
 from rewarm.domain.model import PriceBook, Strategy
-from rewarm.domain.plan.estimates import Estimate, PlanObjective
+from rewarm.domain.plan.estimates import Estimate, Patience, PlanObjective
 from rewarm.domain.plan.estimators import MIN_RATE_MIB_S, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
 from rewarm.domain.plan.joint import MOST_SEARCHED, cheapest, sharing
@@ -58,6 +58,7 @@ class _Allocation:
         self._quotas = SharedQuotas.of(volumes)
         self._deadline = math.inf if objective.deadline_seconds is None else objective.deadline_seconds
         self._budget = objective.budget_usd
+        self._patience = objective.patience
 
     def best(self) -> Mix | None:
         """Within the deadline, or as early as possible."""
@@ -70,11 +71,12 @@ class _Allocation:
         if self._affordable(found):
             return found
         priorities = [options.facts.priority for options in self._options]
-        earliest = _Earliest(self._probed, self._affordable, priorities, self._deadline)
+        earliest = _Earliest(self._probed, self._affordable, priorities, self._deadline, self._patience)
         limits, mix = earliest.limits(), earliest.mix
         if limits is None or mix is None:
             return None
-        thorough = self._within(limits) if self._budget is None else None
+        is_done = self._budget is not None or not self._patience.lasts()
+        thorough = None if is_done else self._within(limits)
         return self._as_asked(min(mix, thorough or mix, key=lambda found: found.usd))
 
     def at(self, seconds: float) -> Mix | None:
@@ -84,7 +86,7 @@ class _Allocation:
 
     def _within(self, seconds: Sequence[float], *, is_thorough: bool = True) -> Mix | None:
         limits = [max(own, fastest) for own, fastest in zip(seconds, self._fastest, strict=True)]
-        return cheapest(self._options, limits, self._quotas, is_thorough=is_thorough)
+        return cheapest(self._options, limits, self._quotas, self._patience, is_thorough=is_thorough)
 
     def _probed(self, seconds: Sequence[float]) -> Mix | None:
         """Its price counts just where there is a budget."""
@@ -111,15 +113,19 @@ class _Allocation:
                 fastest: Sequence[float] = fastest,
             ) -> Mix | None:
                 limits = list(map(max, seconds, fastest))
-                return cheapest(options, limits, UNLIMITED, is_thorough=False)
+                return cheapest(options, limits, UNLIMITED, self._patience, is_thorough=False)
 
             if within([self._deadline] * len(group)) is None:
                 priorities = [volume.facts.priority for volume in options]
-                earliest = _Earliest(within, lambda mix: mix is not None, priorities, self._deadline)
+                earliest = _Earliest(within, _is_found, priorities, self._deadline, self._patience)
                 together = earliest.limits()
                 for place, seconds in zip(group, together or [math.inf] * len(group), strict=True):
                     found[place] = max(found[place], seconds)
         return found
+
+
+def _is_found(mix: Mix | None) -> bool:
+    return mix is not None
 
 
 class _Earliest:
@@ -131,10 +137,12 @@ class _Earliest:
         serves: Callable[[Mix | None], bool],
         priorities: Sequence[int],
         after: float,
+        patience: Patience,
     ) -> None:
         self._within = within
         self._serves = serves
         self._priorities = priorities
+        self._patience = patience
         self._after = max(0.0, after if math.isfinite(after) else 0.0)
         self._limits = [self._after] * len(priorities)
         self.mix: Mix | None = None
@@ -163,7 +171,7 @@ class _Earliest:
         count = len(self._priorities)
         near = EXACT_SECONDS if count <= MOST_SEARCHED else max(ROUGH_SECONDS, count / VOLUMES_A_SECOND)
         early, late = self._after, self._last(priority, mix)
-        while late - early > near:
+        while late - early > near and self._patience.lasts():
             middle = (early + late) / 2
             self._put(priority, middle)
             mix_then = self._within(self._limits)

@@ -161,6 +161,22 @@ def in_words(estimate: Estimate) -> str:
     return f"{estimate.strategy}{manner(estimate)} (P90 of full speed: {ready})"
 
 
+class Patience:
+    """Whether a search may go on. It remembers that it was cut short."""
+
+    def __init__(self, has_time: Callable[[], bool] = lambda: True) -> None:
+        self._has_time = has_time
+        self.is_over = False
+
+    def lasts(self) -> bool:
+        """Once it does not, it never does again."""
+        self.is_over = self.is_over or not self._has_time()
+        return not self.is_over
+
+
+ENDLESS = Patience()
+
+
 @dataclass(frozen=True, slots=True)
 class PlanObjective:
     """What the request wants. `fixed` names one strategy; None leaves the choice to us."""
@@ -171,6 +187,8 @@ class PlanObjective:
     strict: bool = False
     without: frozenset[Strategy] = frozenset()
     """Strategies that cannot be taken here."""
+    patience: Patience = field(default=ENDLESS, compare=False, repr=False)
+    """With a search for many volumes."""
 
     @property
     def limits(self) -> EstimateLimits:

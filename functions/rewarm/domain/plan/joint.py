@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
-from rewarm.domain.plan.estimates import Estimate
+from rewarm.domain.plan.estimates import ENDLESS, Estimate, Patience
 from rewarm.domain.plan.many.dual import Dual, Prices
 from rewarm.domain.plan.many.model import Model
 from rewarm.domain.plan.many.search import Search
@@ -85,6 +85,7 @@ def cheapest(
     options: Sequence[VolumeOptions],
     limits: Sequence[float],
     quotas: SharedQuotas,
+    patience: Patience = ENDLESS,
     *,
     is_thorough: bool = True,
 ) -> Mix | None:
@@ -101,7 +102,7 @@ def cheapest(
         return None
     groups = _groups([volume.options for volume in volumes], [volume.solo for volume in volumes])
     mixes = Mixes(volumes, quotas)
-    search = _Search(mixes, groups, is_thorough=is_thorough)
+    search = _Search(mixes, groups, patience, is_thorough=is_thorough)
     apart = [search.group(group) for group in groups]
     if any(found is None for found in apart):
         return None
@@ -118,7 +119,10 @@ def cheapest(
 class _Search:
     """Volumes that share something are searched together, the others apart."""
 
-    def __init__(self, mixes: Mixes, groups: Sequence[Sequence[int]], *, is_thorough: bool) -> None:
+    def __init__(
+        self, mixes: Mixes, groups: Sequence[Sequence[int]], patience: Patience, *, is_thorough: bool
+    ) -> None:
+        self._patience = patience
         self._mixes = mixes
         self._is_thorough = is_thorough
         self._groups = groups
@@ -196,7 +200,8 @@ class _Search:
                 break
             else:
                 low = max(low, penalty)
-            if best is not None and (not self._is_thorough or best.usd <= least_usd * ENOUGH):
+            is_enough = not self._is_thorough or not self._patience.lasts()
+            if best is not None and (is_enough or best.usd <= least_usd * ENOUGH):
                 break
             penalty = LAST_PENALTY if best is None else math.sqrt(low * high)
         return best
@@ -208,7 +213,7 @@ class _Search:
         model = Model(self._mixes, indices, penalty)
         is_brief = first is not None or (self._is_long and not self._is_thorough)
         dual = Dual(model, None, enabled, first=first, is_brief=is_brief)
-        return Search(model, dual, enabled).best(), dual.bound
+        return Search(model, dual, enabled, self._patience).best(), dual.bound
 
 
 class _Exhaustive:

@@ -7,7 +7,7 @@ the plan. A restore whose facts are not known is left out, and plans on its own.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
@@ -27,6 +27,7 @@ from rewarm.domain.errors import InvalidRequestError, NoStrategyFitsError, Resto
 from rewarm.domain.fleets import Span, ends_of, ready_from
 from rewarm.domain.model import BLOCK_BYTES, Instance, Snapshot, Strategy, Volume
 from rewarm.domain.plan.approval import ApprovalRule
+from rewarm.domain.plan.estimates import ENDLESS, Patience
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import MICRO_DOLLAR
 from rewarm.ports.artifacts import Artifacts
@@ -40,6 +41,10 @@ from rewarm.steps.select.turns import calls_of_restore, turns_of_fleet
 
 MOST_PLANNED_AT_ONCE = 1_000
 """The most volumes that POST /fleets/plans can plan within API Gateway's 29 seconds."""
+CUT_SHORT = (
+    "The time for this answer was over before the search was: a plan that is cheaper or earlier may exist. "
+    "POST /fleets searches without that limit."
+)
 TRIES = 4
 """How often a plan is made again with less time, because restores wait for each other."""
 EARLY_SECONDS = 300
@@ -104,9 +109,12 @@ class FleetPlan:
         ]
 
 
-def plan_fleet(body: JsonObject, *, now: datetime, ports: PlanFleetPorts) -> FleetPlanResult:
+def plan_fleet(
+    body: JsonObject, *, now: datetime, ports: PlanFleetPorts, has_time: Callable[[], bool] = lambda: True
+) -> FleetPlanResult:
     """What the fleet would cost and when it would be ready, by the snapshots' own figures.
 
+    Once there is no time left, the best plan that was found is taken, and a note says so.
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
     request = parse_fleet_request(body)
@@ -120,7 +128,12 @@ def plan_fleet(body: JsonObject, *, now: datetime, ports: PlanFleetPorts) -> Fle
     restores = restores_of("fleet", items, request, run=1)
     minutes = request.objective.ready_within_minutes
     deadline_at = None if minutes is None else now + timedelta(minutes=minutes)
-    return planned(request, restores, ports, deadline_at=deadline_at, now=now).answer
+    patience = Patience(has_time)
+    found = _planned(request, restores, ports, _Terms(now, deadline_at, patience=patience)).answer
+    if found.summary is None or not patience.is_over:
+        return found
+    summary = found.summary.model_copy(update={"notes": [CUT_SHORT, *found.summary.notes]})
+    return found.model_copy(update={"summary": summary})
 
 
 def planned(
@@ -137,16 +150,33 @@ def planned(
     Without such a plan, each restore plans on its own; if the fleet has a budget or needs approval, raises
     NoStrategyFitsError instead.
     """
-    rule = _rule(request, restores, approved_usd)
+    return _planned(request, restores, ports, _Terms(now, deadline_at, approved_usd))
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    now: datetime
+    deadline_at: datetime | None
+    approved_usd: Decimal | None = None
+    patience: Patience = ENDLESS
+
+
+def _planned(
+    request: FleetRequest, restores: Sequence[FleetRestore], ports: PlanFleetPorts, terms: _Terms
+) -> FleetPlan:
+    rule = _rule(request, restores, terms.approved_usd)
     volumes, problems = _assigned(restores, ports)
     known = [restore for restore in restores if restore.restore_id in volumes]
     course, problem = None, ""
     if known:
         try:
             found = [(restore, volumes[restore.restore_id]) for restore in known]
-            cases = _cases(request, found, ports, deadline_at, now)
+            cases = [
+                replace(case, objective=replace(case.objective, patience=terms.patience))
+                for case in _cases(request, found, ports, terms.deadline_at, terms.now)
+            ]
             at_once = places_of_fleet(request, ports.most_in_stack)
-            course = _course(cases, found, at_once, rule, ports, now)
+            course = _course(cases, found, at_once, rule, ports, terms.now)
         except NoStrategyFitsError as error:
             if request.objective.max_cost_usd is not None or rule.above_usd is not None or rule.replaces:
                 raise
@@ -156,13 +186,13 @@ def planned(
         for restore in restores
         if course is None or restore.restore_id in problems
     ]
-    of_plan = [] if course is None else course.planned(deadline_at, now)
+    of_plan = [] if course is None else course.planned(terms.deadline_at, terms.now)
     answer = FleetPlanResult(
         request=request,
         restore_count=len(restores),
         volume_count=sum(len(restore.volumes) for restore in restores),
-        deadline_at=deadline_at,
-        summary=None if course is None else course.summary(deadline_at, now),
+        deadline_at=terms.deadline_at,
+        summary=None if course is None else course.summary(terms.deadline_at, terms.now),
         volumes=[volume for restore in of_plan for volume in _shown(restore)],
         unplanned=_unplanned(left_out),
     )
@@ -326,7 +356,8 @@ def _course(
     tighter = deadline
     for _ in range(TRIES if len(cases) <= MOST_PLANNED_AT_ONCE else 1):
         slowest = max(map(_ready, best.whole.plans))
-        if deadline is None or tighter is None or best.end <= max(deadline, slowest):
+        is_in_time = deadline is None or best.end <= max(deadline, slowest)
+        if deadline is None or tighter is None or is_in_time or cases[0].objective.patience.is_over:
             break
         tighter = min(tighter, slowest) * deadline / best.end
         try:

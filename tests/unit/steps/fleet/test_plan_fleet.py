@@ -22,7 +22,7 @@ from rewarm.domain.plan.facts import UnusedQuotas
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import PRIORS
 from rewarm.steps.fleet import plan_fleet as module
-from rewarm.steps.fleet.plan_fleet import FleetPlan, PlanFleetPorts, plan_fleet, planned
+from rewarm.steps.fleet.plan_fleet import CUT_SHORT, FleetPlan, PlanFleetPorts, plan_fleet, planned
 from rewarm.steps.fleet.requests import parse_fleet_request, restores_of, trigger_of
 from rewarm.steps.plan.choose_strategy import ChooseStrategyEvent, ChooseStrategyPorts, choose_strategy
 from rewarm.steps.record.payloads import write_volumes
@@ -75,6 +75,10 @@ class Fleet:
 
     def answer(self) -> FleetPlanResult:
         return plan_fleet(self.request, now=NOW, ports=self.ports())
+
+    def answer_at_once(self) -> FleetPlanResult:
+        """Without any time for the search."""
+        return plan_fleet(self.request, now=NOW, ports=self.ports(), has_time=lambda: False)
 
     def plan(self) -> FleetPlan:
         request = parse_fleet_request(self.request)
@@ -417,3 +421,14 @@ def test_the_summary_of_many_volumes_fits_into_a_state_and_a_record():
     summary = fleet.plan().answer.summary
     assert any("and 260 others" in note for note in summary.notes)
     assert len(summary.model_dump_json()) < 4_000
+
+
+def test_a_search_without_time_still_gives_a_plan_and_says_that_it_was_cut_short():
+    fleet = Fleet(objective={"readyWithinMinutes": 1})
+    for _ in range(30):
+        fleet.add(500)
+    found = fleet.answer_at_once()
+    assert len(found.volumes) == 30
+    assert found.summary is not None
+    assert found.summary.notes[0] == CUT_SHORT
+    assert CUT_SHORT not in fleet.answer().summary.notes

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rewarm.domain.plan.estimates import Patience
 from rewarm.domain.plan.many.dual import Dual, Relaxed
 from rewarm.domain.plan.many.instance import Chosen, Knapsack, Task, fits
 from rewarm.domain.plan.many.model import Model, Place
@@ -55,7 +56,8 @@ class Change:
 class Search:
     """One search over the volumes of a model."""
 
-    def __init__(self, model: Model, dual: Dual, most_enabled: int | None) -> None:
+    def __init__(self, model: Model, dual: Dual, most_enabled: int | None, patience: Patience) -> None:
+        self._patience = patience
         self._model = model
         self._dual = dual
         self._most_enabled = math.inf if most_enabled is None else most_enabled
@@ -128,7 +130,7 @@ class Search:
             is_better = False
             for name in names:
                 for change in self._changes(state, name):
-                    if self._left <= 0:
+                    if self._left <= 0 or not self._patience.lasts():
                         return
                     self._left -= 1
                     is_better = self._taken(state, change) or is_better
