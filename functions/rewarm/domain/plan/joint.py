@@ -37,6 +37,8 @@ MOST_SEARCHED = 8
 """So many volumes that share something are searched exhaustively."""
 FEW = 3
 """Among many others, more are sought first."""
+MANY = 300
+"""Of more volumes, a look that need not be thorough raises its bound just a little."""
 MOST_STEPS = 4_000
 STEPS_FOR_ALL, LEAST_STEPS = 50_000, 30
 """A search ends after so many steps, with the best that it has seen; many groups have fewer each."""
@@ -211,7 +213,7 @@ class _Search:
     ) -> tuple[Choices, float]:
         """The best that a search finds, and what no mix undercuts if the penalty is 0."""
         model = Model(self._mixes, indices, penalty)
-        is_brief = first is not None or (self._is_long and not self._is_thorough)
+        is_brief = first is not None or (len(self._mixes.volumes) > MANY and not self._is_thorough)
         dual = Dual(model, None, enabled, first=first, is_brief=is_brief)
         return Search(model, dual, enabled, self._patience).best(), dual.bound
 

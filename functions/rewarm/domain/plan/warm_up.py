@@ -210,17 +210,19 @@ def shared_seconds(mib: float, own: OwnRate, instance: InstanceRate, beside: tup
     if math.isinf(baseline) or (not beside and own.within(baseline) == alone):
         return mib / alone
     seconds = done = level = 0.0
-    finished, bursting = 0, instance.burst_seconds > 0
+    finished, bursting, is_held_up = 0, instance.burst_seconds > 0, False
     while True:  # each pass but the last ends the burst or finishes one of `beside`
         total = instance.burst_mib_s if bursting else instance.baseline_mib_s
         share = total / (1 + len(beside) - finished)
         rate = own.within(share)
+        is_held_up = is_held_up or rate != alone
         until_done = (mib - done) / rate
         until_next = (beside[finished] - level) / share if finished < len(beside) else math.inf
         until_baseline = instance.burst_seconds - seconds if bursting else math.inf
         step = min(until_done, until_next, until_baseline)
         if step == until_done:
-            return seconds + step
+            # Added up, it would differ in the last bit from what it takes alone, which may be its limit.
+            return seconds + step if is_held_up else mib / alone
         seconds, done, level = seconds + step, done + rate * step, level + share * step
         if step == until_next:
             finished += 1

@@ -23,8 +23,6 @@ half as long."""
 MOST_SUMS = 1 << 18
 """Sums of an instance's loads are looked at, if there are no more than these."""
 NEARLY_EXACT = 1e-9
-LITTLE = 1e-5
-"""Of all prices together, for all room of an instance: enough to say which volume takes more of it."""
 NEARLY = 1e-4
 """Relative; so near to a known mix, the bound is not raised any more."""
 
@@ -75,7 +73,6 @@ class Dual:
         self._instance_of = {index: name for name in self._room for index in model.instances[name]}
         self._rows = {index: self._row(index) for index in model.indices}
         self.prices = Prices()
-        self._guide: Prices | None = None
         self.bound = 0.0
         self.seen: list[Relaxed] = []
 
@@ -129,17 +126,14 @@ class Dual:
                     break
         return found
 
-    @property
-    def guide(self) -> Prices:
-        """The prices, with a little for every instance that is too small for all of its volumes."""
-        model = self._model
-        if self._guide is None:
-            usd = sum(model.otherwise.values())
-            mib = dict(self.prices.mib)
-            for name, room in self._room.items():
-                mib[name] = max(mib.get(name, 0.0), LITTLE * usd / room)
-            self._guide = replace(self.prices, mib=mib)
-        return self._guide
+    def guided(self, strength: float) -> Prices:
+        """The prices, with this more for every instance that is too small for all of its volumes."""
+        usd = sum(self._model.otherwise.values())
+        mib = {
+            name: max(self.prices.mib.get(name, 0.0), strength * usd / room)
+            for name, room in self._room.items()
+        }
+        return replace(self.prices, mib=mib)
 
     def _stepped(
         self, prices: Prices, over: dict[str, float], over_held: float, over_enabled: float, gap: float
@@ -195,11 +189,11 @@ class Dual:
                 best = (usd, mib, 0.0)
         return best
 
-    def snapshots_by_worth(self) -> list[str]:
+    def snapshots_by_worth(self, prices: Prices) -> list[str]:
         """Those with something that is paid once; first those whose volumes cost most at these prices."""
         model = self._model
         worth = {
-            name: sum(self.worth(index, self.guide, is_open=False)[0] for index in members)
+            name: sum(self.worth(index, prices, is_open=False)[0] for index in members)
             for name, members in model.snapshots.items()
             if any(index in model.most_fast or index in model.write for index in members)
         }

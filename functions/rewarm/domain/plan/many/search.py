@@ -25,6 +25,9 @@ ROUGH_STEPS, FINE_STEPS = 12, 400
 """Of a knapsack, while states are compared, and for the best of them."""
 MOST_TRIED, TRIED_OF_EACH = 2_000, 20
 """Changes that a search tries at most: so many, and more for each volume."""
+STRENGTHS = (1e-5, 1e-3, 1e-1)
+"""How much more than by the dual's prices the room on an instance is worth, of what all volumes would cost;
+the stronger ones where some volume has no resource yet."""
 BETTER = 1e-6
 """US dollars."""
 PROMISING = 0.5
@@ -64,6 +67,7 @@ class Search:
         self._known: dict[tuple[object, ...], tuple[float, Chosen]] = {}
         self._known_fast: dict[tuple[int, ...], float] = {}
         self._steps = ROUGH_STEPS
+        self._guide = dual.prices
         self._volumes = model.mixes.volumes
         self._instance_of = {index: name for name, members in model.instances.items() for index in members}
         self._left = MOST_TRIED + TRIED_OF_EACH * len(model.indices)
@@ -74,9 +78,16 @@ class Search:
         if best.usd <= BETTER:
             return self._choices(best)
         self._dual.raised(best.usd)
-        starts = [self._suggested(relaxed) for relaxed in self._dual.seen[-MOST_STARTS:]]
-        best = min([best, *starts], key=lambda state: state.usd)
-        self._improve(best)
+        starts = [best, *map(self._suggested, self._dual.seen[-MOST_STARTS:])]
+        for strength in STRENGTHS:
+            self._guide = self._dual.guided(strength)
+            starts.append(self._suggested(self._dual.relaxed(self._guide)))
+            state = min(starts, key=lambda state: state.usd)
+            self._improve(state)
+            best = min(best, state, key=lambda state: state.usd)
+            if best.usd < self._model.unserved:
+                break
+            starts = []
         self._steps = FINE_STEPS
         best = self._judged(best)
         self._improve(best)
@@ -112,7 +123,7 @@ class Search:
 
     def _worth(self, members: Iterable[int], opened: set[str]) -> float:
         """What these volumes would cost, at the dual's prices."""
-        volumes, guide = self._volumes, self._dual.guide
+        volumes, guide = self._volumes, self._guide
         return sum(
             self._dual.worth(index, guide, is_open=volumes[index].facts.snapshot_id in opened)[0]
             for index in members
@@ -124,7 +135,7 @@ class Search:
 
     def _improve(self, state: State) -> None:
         """Change one snapshot at a time, while any change helps."""
-        names = self._dual.snapshots_by_worth()
+        names = self._dual.snapshots_by_worth(self._guide)
         is_better = True
         while is_better:
             is_better = False
