@@ -3,7 +3,6 @@
 Also a calibration: what `rewarm calibrate` measured, without anything that names an account or its things.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -105,7 +104,6 @@ class StartedBenchmark(Contract):
 
 
 @with_config(CONTRACT)
-@dataclass(frozen=True, slots=True)
 class BenchmarkSide(Direction):
     """Reads or writes."""
 

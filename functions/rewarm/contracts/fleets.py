@@ -1,6 +1,5 @@
 """POST /fleets: many volumes by one request, what its routes answer, and the events of its states."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, with_config
@@ -124,7 +123,6 @@ class FleetList(Contract):
 
 
 @with_config(CONTRACT)
-@dataclass(frozen=True, slots=True)
 class SlowRestoreOfFleet(SlowRestore):
     """A restore that runs, and since when."""
 

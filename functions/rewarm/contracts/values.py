@@ -1,6 +1,6 @@
 """Values that several steps hand on: the chosen snapshot and target, the plan, what was measured."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -46,7 +46,6 @@ class Trigger(Contract):
 
 
 @with_config(CONTRACT)
-@dataclass(frozen=True, slots=True)
 class NewVolume(VolumeSettings):
     """The settings of the volume to create, everything decided."""
 

@@ -20,6 +20,7 @@ from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import Snapshot
 from rewarm.domain.snapshots import Refusal
 from rewarm.domain.units import clock_text, elapsed_text, shown
+from rewarm.domain.value import Value
 from rewarm.domain.volume.targets import device_slot
 
 FLEET_PREFIX = "fleet-"
@@ -91,8 +92,7 @@ class FleetVolume:
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreStanding:
+class RestoreStanding(Value):
     """What a fleet needs to know of one of its restores."""
 
     status: str | None
@@ -113,8 +113,7 @@ class RestoreStanding:
 NOT_BEGUN = RestoreStanding(None, None, None, frozenset())
 
 
-@dataclass(frozen=True, slots=True)
-class SlowRestore:
+class SlowRestore(Value):
     """A restore that has not ended, and since when it runs."""
 
     restore_id: str
@@ -122,8 +121,7 @@ class SlowRestore:
     started_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class FailedVolumeOfFleet:
+class FailedVolumeOfFleet(Value):
     """A volume that is not ready though its restore is over, and why."""
 
     restore_id: str
@@ -133,8 +131,7 @@ class FailedVolumeOfFleet:
     cause: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class FleetProgress:
+class FleetProgress(Value):
     """How far a fleet is, counted in volumes."""
 
     volume_count: int

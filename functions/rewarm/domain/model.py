@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Literal
+
+from rewarm.domain.value import Value
 
 BLOCK_BYTES = 524_288
 """Block size of the EBS direct APIs (EBS user guide, "Use EBS direct APIs": blocks of 512 KiB)."""
@@ -53,8 +55,7 @@ _MOST_NAME, _MOST_SUBJECT = 640, 256
 quotas"); a token's subject has at most 255 (OpenID Connect Core, "ID Token")."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Value):
     """Who asked for something. Only an ARN that AWS has checked is a name without the word for its kind.
 
     So what a token or Slack calls somebody can never be taken for the ARN of somebody else.
@@ -84,16 +85,14 @@ class OnFailure(StrEnum):
     KEEP = "keep"
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(Value):
     """A run of written 512 KiB blocks."""
 
     start_block: int
     block_count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Value):
     """A snapshot as DescribeSnapshots shows it."""
 
     snapshot_id: str
@@ -117,8 +116,7 @@ class Snapshot:
     """Its volume id is "an arbitrary volume ID that you should not use" (botocore: ec2 Snapshot)."""
 
 
-@dataclass(frozen=True, slots=True)
-class BinnedSnapshot:
+class BinnedSnapshot(Value):
     """A deleted snapshot that the Recycle Bin still holds, as ListSnapshotsInRecycleBin shows it."""
 
     snapshot_id: str
@@ -127,8 +125,7 @@ class BinnedSnapshot:
     leaves_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class ImageVolume:
+class ImageVolume(Value):
     """A volume in the block device mapping of an AMI; None where EC2 does not say."""
 
     snapshot_id: str
@@ -139,16 +136,14 @@ class ImageVolume:
     delete_on_termination: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveRestore:
+class ArchiveRestore(Value):
     """RestoreSnapshotTier at work, as DescribeSnapshotTierStatus shows it."""
 
     started_at: datetime
     progress_percent: int
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeSettings:
+class VolumeSettings(Value):
     """The volume to create."""
 
     volume_type: str
@@ -162,8 +157,7 @@ class VolumeSettings:
     tags: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Boost:
+class Boost(Value):
     """The settings that the volume has until it is warm; afterwards it goes back to those of `volume`."""
 
     volume_type: str
@@ -171,8 +165,7 @@ class Boost:
     throughput_mib_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(Value):
     """A volume as DescribeVolumes shows it."""
 
     volume_id: str
@@ -189,8 +182,7 @@ class Volume:
     """Of a copy (botocore: ec2 Volume.SourceVolumeId)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(Value):
     """One attachment of a volume; `state` is attaching, attached, detaching, detached or busy."""
 
     instance_id: str
@@ -200,8 +192,7 @@ class Attachment:
     delete_on_termination: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Value):
     """An instance as DescribeInstances and DescribeInstanceInformation tell it."""
 
     instance_id: str
@@ -237,8 +228,7 @@ class Instance:
         return f"{self.instance_id} is not online in Systems Manager"
 
 
-@dataclass(frozen=True, slots=True)
-class StatusChecks:
+class StatusChecks(Value):
     """EC2's status checks of a running instance, as DescribeInstanceStatus shows them."""
 
     system: str
@@ -258,8 +248,7 @@ class StatusChecks:
         return f"system {self.system}, instance {self.instance}, attached EBS {self.attached_ebs}"
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceEbsLimits:
+class InstanceEbsLimits(Value):
     """EbsInfo.EbsOptimizedInfo of an instance type; None where AWS does not say."""
 
     baseline_throughput_mib_s: float | None
@@ -270,8 +259,7 @@ class InstanceEbsLimits:
     """EbsInfo.NvmeSupport. Without NVMe (Xen) no program on the instance can tell which volume is which."""
 
 
-@dataclass(frozen=True, slots=True)
-class FastSnapshotRestore:
+class FastSnapshotRestore(Value):
     """State of fast snapshot restore for a snapshot in an Availability Zone."""
 
     state: str
@@ -283,8 +271,7 @@ class FastSnapshotRestore:
     """For how long it has been `optimizing`, by OptimizingTime; 0 in other states."""
 
 
-@dataclass(frozen=True, slots=True)
-class InitializationStatus:
+class InitializationStatus(Value):
     """DescribeVolumeStatus; None where AWS leaves a part out (then it is unknown, not done)."""
 
     state: str | None
@@ -295,8 +282,7 @@ class InitializationStatus:
     eta_seconds: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadActivity:
+class ReadActivity(Value):
     """One minute of a volume's CloudWatch metrics."""
 
     minute: datetime
@@ -305,8 +291,7 @@ class ReadActivity:
     read_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class CommandStatus:
+class CommandStatus(Value):
     """An SSM Run Command invocation."""
 
     status: str
@@ -324,8 +309,7 @@ class CommandStatus:
         return self.status in {"Success", "Cancelled", "TimedOut", "Failed"}
 
 
-@dataclass(frozen=True, slots=True)
-class PriceFigure:
+class PriceFigure(Value):
     """One price in US dollars, with where it comes from."""
 
     usd: Decimal
@@ -339,8 +323,7 @@ class PriceFigure:
         return now - self.as_of > PRICE_FRESH
 
 
-@dataclass(frozen=True, slots=True)
-class CopyOrder:
+class CopyOrder(Value):
     """A copy of another Region's snapshot, as CopySnapshot takes it."""
 
     snapshot_id: str
@@ -352,8 +335,7 @@ class CopyOrder:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class PriceBook:
+class PriceBook(Value):
     """Prices of one Region in US dollars; `as_of` dates the oldest figure."""
 
     region: str
@@ -381,8 +363,7 @@ class PriceBook:
     """All of them by their names in prices.json."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunningFastRestore:
+class RunningFastRestore(Value):
     """Fast snapshot restore that EC2 has active and that we enabled."""
 
     snapshot_id: str

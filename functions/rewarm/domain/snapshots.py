@@ -9,13 +9,13 @@ snapshots").
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
 from rewarm.domain.errors import SnapshotNotFoundError, SnapshotNotUsableError
 from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, Snapshot
 from rewarm.domain.units import clock_text
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import EVIDENCE_TAG
 
 Refusal = Callable[[Snapshot], str | None]
@@ -25,16 +25,14 @@ _Call = tuple[datetime, str]
 """What the snapshots of one CreateSnapshots call have in common."""
 
 
-@dataclass(frozen=True, slots=True)
-class PassedOverSnapshot:
+class PassedOverSnapshot(Value):
     """A snapshot that was looked at and not taken."""
 
     snapshot_id: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Value):
     """The snapshot to restore; the others newest first."""
 
     snapshot: Snapshot
@@ -178,8 +176,7 @@ def _none_left(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SetSelection:
+class SetSelection(Value):
     """One snapshot for each volume."""
 
     by_volume: Mapping[str, Selection]

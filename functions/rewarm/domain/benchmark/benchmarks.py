@@ -6,11 +6,12 @@ Their results side by side: the rank of each, and which limit it met.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from rewarm.domain.benchmark.fio_output import FioResult
 from rewarm.domain.model import InstanceEbsLimits
+from rewarm.domain.value import Value
 
 LEAST_RUNTIME_SECONDS, MOST_RUNTIME_SECONDS = 5, 3_600
 LAYOUT_SECONDS = 180
@@ -34,8 +35,7 @@ class PatternName(StrEnum):
     INIT = "init"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
+class Pattern(Value, kw_only=True):
     """One benchmark. `size_mib` is each job's scratch file; on a device fio goes over the whole of it."""
 
     name: PatternName
@@ -137,16 +137,14 @@ ON_DEVICE = tuple(name for name, pattern in PATTERNS.items() if not pattern.writ
 """What may run on a device: nothing that writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Provisioned:
+class Provisioned(Value):
     """What a volume or file system is said to give; None where nobody says."""
 
     iops: float | None = None
     throughput_mib_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BenchmarkLimit:
+class BenchmarkLimit(Value):
     """Which limit the run met."""
 
     name: str
@@ -155,8 +153,7 @@ class BenchmarkLimit:
     text: str = field(kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(Value):
     name: str
     reached: float
     limit: float

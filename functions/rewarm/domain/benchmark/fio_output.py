@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from rewarm.domain.errors import BenchmarkFailedError
 from rewarm.domain.model import MIB
 from rewarm.domain.ready import agent_output
+from rewarm.domain.value import Value
 
 KNOWN_VERSION = re.compile(r"^fio-3\.\d+")
 """Before 3.0 latencies were in microseconds, in other fields (fio HOWTO, "JSON output")."""
@@ -25,8 +25,7 @@ TIMED_OUT = {"124", "137"}
 _RUN = re.compile(r"^#run (?P<facts>.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Direction:
+class Direction(Value):
     """Reads or writes of one run; latencies are completion latencies (clat)."""
 
     iops: float
@@ -38,8 +37,7 @@ class Direction:
     p99_9_ms: float
 
 
-@dataclass(frozen=True, slots=True)
-class FioResult:
+class FioResult(Value):
     """One run of one pattern; None where the pattern has no such requests."""
 
     version: str
@@ -128,8 +126,7 @@ def _ms(nanoseconds: float) -> float:
     return float(nanoseconds) / NANOSECONDS_PER_MS
 
 
-@dataclass(frozen=True, slots=True)
-class BenchmarkOutput:
+class BenchmarkOutput(Value):
     """One run; exactly one of `result` and `problem`."""
 
     target: str
@@ -142,8 +139,7 @@ class BenchmarkOutput:
     problem: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class CopyOutput:
+class CopyOutput(Value):
     """The same file copied twice."""
 
     size_bytes: int

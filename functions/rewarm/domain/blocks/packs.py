@@ -15,11 +15,12 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from rewarm.domain.model import BLOCK_BYTES
+from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs
 
 FORMAT = "rewarm-delta-1"
@@ -38,8 +39,7 @@ INDEX_BYTES = 524_288
 Line = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class PackedBlock:
+class PackedBlock(Value):
     """A whole block, compressed, with the SHA-256 of its bytes."""
 
     index: int
@@ -48,8 +48,7 @@ class PackedBlock:
     frame: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class PackFacts:
+class PackFacts(Value):
     """What a manifest says of a pack."""
 
     size_bytes: int
@@ -81,8 +80,7 @@ def packed(blocks: Sequence[PackedBlock]) -> tuple[bytes, PackFacts]:
     return data, PackFacts(len(data), len(blocks), hashlib.sha256(index).hexdigest())
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestHead:
+class ManifestHead(Value):
     """The first line of every part."""
 
     volume_id: str
@@ -114,8 +112,7 @@ class ManifestHead:
         return (text + _line(end)).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class PackIndex:
+class PackIndex(Value):
     """What a pack's index says of its blocks; the bytes of each are its frame's."""
 
     blocks: Sequence[PackedBlock]
@@ -198,8 +195,7 @@ UNDO_FORMAT = "rewarm-undo-1"
 """Of a log's head."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogPack:
+class LogPack(Value):
     """A pack of an undo log."""
 
     key: str
@@ -212,8 +208,7 @@ class LogPack:
         return [block.index for block in self.index.blocks]
 
 
-@dataclass(frozen=True, slots=True)
-class LogShare:
+class LogShare(Value):
     """The blocks of a pack that undo the rewind; no other pack has them."""
 
     pack: LogPack

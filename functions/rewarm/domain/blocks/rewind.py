@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 
@@ -22,14 +22,14 @@ from rewarm.domain.plan.estimators import BLOCKS_PER_SECOND, FETCH_SHARE
 from rewarm.domain.plan.warm_up import instance_mib_s
 from rewarm.domain.time.timings import GUESS_WEIGHT, MB_S, Quantiles, Timings, WeightedValue, shrunk
 from rewarm.domain.units import count_text, gib, price_text, round_usd
+from rewarm.domain.value import Value
 
 LIST_CHANGED = "ListChangedBlocks requests"
 SAMPLES = 256
 """Blocks that are not written, and are compared with the snapshot, where EBS lists what differs."""
 
 
-@dataclass(frozen=True, slots=True)
-class RewindEstimate:
+class RewindEstimate(Value):
     """What a rewind takes and costs by one way: expected, and what nine of ten stay below."""
 
     way: RewindManner
@@ -128,8 +128,7 @@ patterns"). The half on a bad day is a choice."""
 Phases = tuple[tuple[str, Quantiles], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Day:
+class _Day(Value):
     """What is to be moved, and how fast everything is: as expected, or on a bad day."""
 
     compared_blocks: int

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal
 
@@ -16,11 +15,11 @@ from rewarm.domain.blocks.shards import ChangedCount
 from rewarm.domain.model import BLOCK_BYTES, Instance, InstanceEbsLimits, Snapshot, Volume
 from rewarm.domain.snapshots import unusable
 from rewarm.domain.time.timings import PRIORS, Timings
+from rewarm.domain.value import Value
 from rewarm.domain.volume.volume_types import VolumeLimits
 
 
-@dataclass(frozen=True, slots=True)
-class RewindManner:
+class RewindManner(Value):
     """What keeps the volume as it was, and how the blocks that differ are found."""
 
     evidence: Literal["snapshot", "undo-log"]
@@ -45,16 +44,14 @@ WAYS = (LISTED, LOGGED, COMPARED)
 """In this order where price and time are the same."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenSince:
+class WrittenSince(Value):
     """VolumeWriteOps and VolumeWriteBytes since the newest completed snapshot was started."""
 
     ops: float
     size_bytes: float
 
 
-@dataclass(frozen=True, slots=True)
-class RewindFacts:
+class RewindFacts(Value):
     """A living volume, and what has changed on it since the good snapshot."""
 
     volume_bytes: int
@@ -83,8 +80,7 @@ class RewindFacts:
         return math.ceil(self.volume_bytes / BLOCK_BYTES)
 
 
-@dataclass(frozen=True, slots=True)
-class RewindLoad:
+class RewindLoad(Value):
     """What is expected, or at most, to be written. The first part differs already in the newest snapshot."""
 
     first_blocks: int

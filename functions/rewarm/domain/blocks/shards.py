@@ -19,6 +19,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from rewarm.domain.model import BLOCK_BYTES, MIB
+from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs, runs_of
 
 MOST_BLOCKS, FEWEST_BLOCKS = 512, 64
@@ -32,8 +33,7 @@ SAMPLES_OF_A_LOOK = 8
 _LOOK_AHEAD = SIDE_BY_SIDE * MOST_BLOCKS
 
 
-@dataclass(frozen=True, slots=True)
-class ReadRates:
+class ReadRates(Value):
     """GetSnapshotBlock requests a second that EBS allows (EBS quotas L-028ACFB9 and L-C125AE42)."""
 
     snapshot_per_second: int = field(default=1_000, metadata={"gt": 0})
@@ -128,8 +128,7 @@ RECENT = timedelta(minutes=1)
 """The rate is that of the last minute: pauses and what was there before do not count."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlocksProgress:
+class BlocksProgress(Value):
     """What is copied of the blocks that were listed."""
 
     blocks_copied: int
@@ -166,8 +165,7 @@ PLACES = 8
 """In which a long list is read."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedBlock:
+class ChangedBlock(Value):
     """A block that differs, with what GetSnapshotBlock wants for each snapshot's version of it.
 
     The first token is absent where the first snapshot has not got the block. An absent second one is met,
@@ -186,8 +184,7 @@ class ChangedPage(NamedTuple):
     is_last: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedCount:
+class ChangedCount(Value):
     """What was found between the good snapshot, which is the first, and the newest completed one."""
 
     blocks: int

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -27,6 +27,7 @@ from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
 from rewarm.domain.plan.joint import MOST_SEARCHED, cheapest, sharing
 from rewarm.domain.plan.mixes import Mix, SharedQuotas, VolumeOptions, options_of
 from rewarm.domain.plan.warm_up import boosts_of
+from rewarm.domain.value import Value
 
 POINTS, POINTS_OF_MANY = 48, 12
 """Looked at evenly; where the strategies of two neighbours differ, it is sought where they change."""
@@ -200,8 +201,7 @@ def turning_times(volumes: Sequence[VolumeFacts], objective: PlanObjective, book
     return sorted(times)
 
 
-@dataclass(frozen=True, slots=True)
-class FrontierStep:
+class FrontierStep(Value):
     """The least cost for this deadline, and for longer ones up to the next step's."""
 
     deadline_seconds: float

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from rewarm.domain.units import price_text
+from rewarm.domain.value import Value
 
 WITHOUT_DEADLINE = timedelta(hours=24)
 """How long a restore waits that has no deadline."""
@@ -18,8 +18,7 @@ STALE_AFTER = timedelta(minutes=5)
 """Then the times of a plan do not hold any more, and it is made again."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalRule:
+class ApprovalRule(Value):
     """What the request wants approved, and what was approved already."""
 
     above_usd: Decimal | None = None

@@ -10,12 +10,12 @@ import heapq
 import math
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice, permutations
 from operator import neg
 
 from rewarm.domain.plan.estimators import MAX_RATE_MIB_S, MIN_RATE_MIB_S, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.value import Value
 
 MOST_ORDERS = 120
 """So many orders of a few volumes are tried, where the usual ones do not give the lowest price."""
@@ -31,8 +31,7 @@ def seconds_by_rate(facts: VolumeFacts) -> tuple[float, ...]:
     return tuple(map(rate_p90(facts), RATES))
 
 
-@dataclass(frozen=True, slots=True)
-class RateJob:
+class RateJob(Value):
     """A volume that is to be loaded at a rate, and until when it must be ready."""
 
     data_bytes: int
@@ -56,8 +55,7 @@ class RateJob:
         return self.ready_p90(rate_mib_s) - self.lag_seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Value):
     """When a volume is created, in seconds from now, and its rate."""
 
     start_seconds: float

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 
@@ -28,6 +28,7 @@ from rewarm.domain.plan.strategy import Considered, Decision, PlannedEstimate, c
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import Quantiles
 from rewarm.domain.units import duration_text, usd_text
+from rewarm.domain.value import Value
 
 STEP_MINUTES = 15
 MOST_MINUTES = 2_880
@@ -41,16 +42,14 @@ LOOK_SECONDS = 60.0
 """A completed copy is found at most so much later."""
 
 
-@dataclass(frozen=True, slots=True)
-class CopySource:
+class CopySource(Value):
     """Where the snapshots are; the price of the transfer is None if it is unknown."""
 
     region: str
     transfer_usd_per_gib: Decimal | None
 
 
-@dataclass(frozen=True, slots=True)
-class CopyPlan:
+class CopyPlan(Value):
     """The duration that each copy asks for, and what follows from then on."""
 
     minutes: int | None
@@ -265,8 +264,7 @@ def _parts(volume: VolumeFacts, source: CopySource, minutes: int) -> tuple[cost.
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Copy:
+class _Copy(Value):
     """What the copy of one volume's snapshot adds to every estimate."""
 
     lead: Quantiles

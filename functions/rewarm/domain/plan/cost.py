@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import ROUND_DOWN, Decimal
 
 from rewarm.domain.model import BLOCK_BYTES, Boost, PriceBook, Strategy, VolumeSettings
@@ -23,6 +23,7 @@ from rewarm.domain.units import (
     round_usd,
     usd_text,
 )
+from rewarm.domain.value import Value
 
 BLOCKS_PER_LIST_REQUEST = 10_000
 """The most that one answer holds (botocore: ebs ListSnapshotBlocks MaxResults 100-10,000)."""
@@ -54,8 +55,7 @@ NEVER_MADE = "no volume was made"
 UNKNOWN = "how long it lasted is not known here; AWS's bill has it"
 
 
-@dataclass(frozen=True, slots=True)
-class CostPart:
+class CostPart(Value):
     """One line of a price, with the sum that gives it."""
 
     item: str

@@ -16,6 +16,7 @@ from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import BY_PRIORS, Basis, Quantiles
 from rewarm.domain.units import duration_text
+from rewarm.domain.value import Value
 
 NEVER_BY_ITSELF = frozenset({Strategy.VOLUME_CLONE})
 """Taken only where the request names it: a clone holds what is on the volume now, not what was restored."""
@@ -25,8 +26,7 @@ LONGEST_RESTORE_SECONDS = 90 * 86_400
 """After so long Step Functions ends a restore (`TimeoutSeconds` in statemachine/)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(Value):
     """Seconds from now."""
 
     usable_p50: float
@@ -64,16 +64,14 @@ class Estimate:
         return cost.total(self.parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Infeasible:
+class Infeasible(Value):
     """A strategy that is not possible here, and why."""
 
     strategy: Strategy
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateLimits:
+class EstimateLimits(Value):
     """What the request allows; None where it does not say."""
 
     deadline_seconds: float | None = None
@@ -177,8 +175,7 @@ class Patience:
 ENDLESS = Patience()
 
 
-@dataclass(frozen=True, slots=True)
-class PlanObjective:
+class PlanObjective(Value):
     """What the request wants. `fixed` names one strategy; None leaves the choice to us."""
 
     deadline_seconds: float | None = None

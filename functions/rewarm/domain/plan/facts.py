@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
 from rewarm.domain.time.timings import PRIORS, Quantiles, Timings
+from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Scope
 from rewarm.domain.volume.volume_types import VolumeLimits
 
@@ -17,8 +18,7 @@ FSR_RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 NO_WAIT = Quantiles(0.0, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class UnusedQuotas:
+class UnusedQuotas(Value):
     """What the Region's quotas leave at this moment."""
 
     fast_snapshot_restores: int
@@ -29,8 +29,7 @@ class UnusedQuotas:
     """Volumes of which a copy is made just now."""
 
 
-@dataclass(frozen=True, slots=True)
-class CloneSource:
+class CloneSource(Value):
     """A living volume that CopyVolumes could copy."""
 
     volume_id: str
@@ -40,8 +39,7 @@ class CloneSource:
     """EBS user guide, "Copy volumes": one copy of a volume at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeFacts:
+class VolumeFacts(Value):
     """One volume. The last eight say what it shares; `beside_each_other` fills them in."""
 
     data_bytes: int

@@ -12,7 +12,7 @@ accepts few CreateVolume requests a second, so each asks at its turn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from enum import StrEnum
 
@@ -31,6 +31,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Strategy
 from rewarm.domain.units import duration_text, usd_text
+from rewarm.domain.value import Value
 
 
 class How(StrEnum):
@@ -67,8 +68,7 @@ LEAST_PAUSE_SECONDS, SHARE_OF_TIME = 30, 0.01
 IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Value):
     """A plan that was made beside the one that failed."""
 
     strategy: Strategy
@@ -82,8 +82,7 @@ class Option:
         return max(0.0, self.ready_p90_seconds - (self.usable_seconds if in_place else 0.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(Value):
     """What failed, what is done, and what is left; None where the request says nothing of it."""
 
     error: str
@@ -124,8 +123,7 @@ class Situation:
         return left is not None and option.seconds_from_now(in_place=self.announced) > left
 
 
-@dataclass(frozen=True, slots=True)
-class Takeover:
+class Takeover(Value):
     """What is done now and why; `option` is the place of the plan among those given."""
 
     how: How

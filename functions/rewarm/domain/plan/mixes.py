@@ -16,6 +16,7 @@ from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.plan.warm_up import boosts_of
 from rewarm.domain.time.timings import Quantiles
+from rewarm.domain.value import Value
 
 ZERO = Decimal(0)
 ORDER = {name: place for place, name in enumerate(ESTIMATORS)}
@@ -202,8 +203,7 @@ def options_of(
     return [known[key] for key in keys]
 
 
-@dataclass(frozen=True, slots=True)
-class SharedQuotas:
+class SharedQuotas(Value):
     """What all volumes of the restore have together."""
 
     rate_mib_s: int
@@ -216,8 +216,7 @@ class SharedQuotas:
         return cls(first.rate_quota_left_mib_s, first.fast_restore_quota_left)
 
 
-@dataclass(frozen=True, slots=True)
-class Mix:
+class Mix(Value):
     """An estimate for each volume, and what no other mix can undercut."""
 
     estimates: tuple[Estimate, ...]

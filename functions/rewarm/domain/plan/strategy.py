@@ -8,7 +8,7 @@ earlier P50, then the order of ESTIMATORS. Several volumes: see rewarm.domain.pl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 from rewarm.domain.model import PriceBook, Strategy
@@ -27,6 +27,7 @@ from rewarm.domain.plan.estimators import ESTIMATORS, at_rate, moved_by_agent
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
 from rewarm.domain.plan.mixes import Mix, rank
 from rewarm.domain.time.timings import Quantiles
+from rewarm.domain.value import Value
 
 __all__ = [
     "Considered", "Decision", "PlanObjective", "PlannedEstimate", "Share",
@@ -34,8 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Considered:
+class Considered(Value):
     """One strategy, chosen or rejected; `estimate` is None if it is not possible."""
 
     strategy: Strategy
@@ -44,8 +44,7 @@ class Considered:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedEstimate:
+class PlannedEstimate(Value):
     """An estimate that is to be carried out, or to take over."""
 
     estimate: Estimate
@@ -53,8 +52,7 @@ class PlannedEstimate:
     deadline_missed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Value):
     """The plan, the fallbacks if it fails (best first), and all strategies that were considered."""
 
     plan: PlannedEstimate
@@ -66,8 +64,7 @@ class Decision:
     """How much less another mix of strategies for all volumes could cost at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Value):
     """What the plan of a fleet gives one of its volumes."""
 
     strategy: Strategy

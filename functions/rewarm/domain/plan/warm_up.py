@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from rewarm.domain.model import MIB, Boost, InstanceEbsLimits, PriceBook, Strategy, VolumeSettings
@@ -17,6 +17,7 @@ from rewarm.domain.plan.estimates import Estimate, EstimateLimits, Infeasible, O
 from rewarm.domain.plan.facts import NO_WAIT, VolumeFacts
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import MB_S, PROVISIONED_IOPS, Quantiles
+from rewarm.domain.value import Value
 from rewarm.domain.volume.volume_types import SSD_IO_KIB, VOLUME_TYPES, VolumeLimits
 
 BURST_SECONDS = 1_800
@@ -54,8 +55,7 @@ class OwnRate(NamedTuple):
         return 1 / ((1 - self.unwritten_share) / written + self.unwritten_share / unwritten)
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceRate:
+class InstanceRate(Value):
     """MiB/s of all volumes together: the maximum for a while, then the baseline."""
 
     burst_mib_s: float
@@ -243,8 +243,7 @@ def no_agent(facts: VolumeFacts) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Boosts:
+class Boosts(Value):
     """What a volume may be raised to."""
 
     facts: VolumeFacts

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from rewarm.domain.model import CommandStatus
 from rewarm.domain.units import size_text
+from rewarm.domain.value import Value
 
 WRONG_CHECKSUM = 65
 """Of documents/start.sh alone: what was downloaded is not the agent."""
@@ -164,8 +164,7 @@ def number(account: Mapping[str, Any] | None, name: str) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentFigures:
+class AgentFigures(Value):
     """The figures of a line of the agent, be it progress or its result; None where it says none."""
 
     bytes_done: int | None
@@ -219,8 +218,7 @@ def ending(status: CommandStatus) -> str:
     return f"{status.status_details or status.status}{exit_status}{f': {words}' if words else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class SentCommand:
+class SentCommand(Value):
     """`status` is that of botocore's CommandStatus."""
 
     command_id: str

@@ -9,7 +9,7 @@ missing is unknown, never a yes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from rewarm.domain.model import InitializationStatus, ReadActivity, Strategy, Volume
@@ -20,6 +20,7 @@ from rewarm.domain.ready.waits import (
     metric_wait_seconds,
     status_wait_seconds,
 )
+from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Scope
 
 USABLE_STATES = frozenset({"available", "in-use"})
@@ -30,8 +31,7 @@ ALMOST_PERCENT = 99
 """The highest progress that AWS shows before 100."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentAccount:
+class AgentAccount(Value):
     """What the agent says of itself; from its last progress line or its result."""
 
     bytes_done: int
@@ -41,8 +41,7 @@ class AgentAccount:
     scope: Scope = Scope.WRITTEN
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Value):
     """Everything that is known at `now`; None where a source says nothing (yet)."""
 
     now: datetime
@@ -71,8 +70,7 @@ class Observation:
     """The agent reads the volume, whatever the strategy was: one that came to a standstill, or was slow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Readiness:
+class Readiness(Value):
     """The verdict, with why it is so or what is still missing."""
 
     ready: bool

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from rewarm.domain.model import InstanceEbsLimits, ReadActivity, VolumeSettings
+from rewarm.domain.value import Value
 from rewarm.domain.volume.volume_types import HDD_TYPES, speed
 
 MINUTE = timedelta(minutes=1)
@@ -55,8 +55,7 @@ THROTTLED_READS = 2
 """At the IOPS limit a read waits for its turn; the 99th of a hundred may wait for two."""
 
 
-@dataclass(frozen=True, slots=True)
-class StableRule:
+class StableRule(Value):
     """What counts as stable, and how long it is waited for."""
 
     minutes: int = DEFAULT_STABLE_MINUTES
@@ -74,8 +73,7 @@ class Opinion(StrEnum):
     """CloudWatch had too few whole minutes until the patience was over."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadsVerdict:
+class ReadsVerdict(Value):
     """What CloudWatch says, why, and how long to wait where it has not said it yet."""
 
     opinion: Opinion
@@ -165,8 +163,7 @@ def _next_minute(instant: datetime) -> datetime:
     return floor if floor == instant else floor + MINUTE
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedReads:
+class ExpectedReads(Value):
     """What the volume's type and limits promise for random 4 KiB reads, one at a time."""
 
     p50_ms: float

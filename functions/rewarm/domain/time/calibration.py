@@ -8,11 +8,12 @@ distance FIRST_TOUCH_BAD_DAY, because the prior's mostly covers a lack of measur
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from rewarm.domain.model import Strategy
 from rewarm.domain.time.timings import FIRST_TOUCH_BAD_DAY, PRIORS, Quantiles, Timings
+from rewarm.domain.value import Value
 
 KIB_PER_MIB = 1024
 MIB_PER_TIB = 1024 * 1024
@@ -42,8 +43,7 @@ class FigureName(StrEnum):
     FSR_DISABLING = "fsrDisablingSeconds"
 
 
-@dataclass(frozen=True, slots=True)
-class CalibratedFigure:
+class CalibratedFigure(Value):
     """A measured value and the interval that is stated for it."""
 
     value: float

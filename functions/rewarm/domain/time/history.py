@@ -10,7 +10,7 @@ has stretched is one wild value among others, which moves a median to its neighb
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from rewarm.domain.model import GIB, Strategy
@@ -26,6 +26,7 @@ from rewarm.domain.time.timings import (
     narrowed,
     shrunk,
 )
+from rewarm.domain.value import Value
 
 NEAREST = 20
 """Enough for a P90; more would only bring in what is older and less alike."""
@@ -41,8 +42,7 @@ LEAST_RATE, MOST_RATE = 1e-9, 1e9
 """What no clock and no volume can show is no observation, and its inverse no figure."""
 
 
-@dataclass(frozen=True, slots=True)
-class SimilarRestores:
+class SimilarRestores(Value):
     """Records and the restore for which they are asked."""
 
     records: tuple[Measured, ...]

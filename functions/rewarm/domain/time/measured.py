@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
 from rewarm.domain.model import MIB, Strategy
+from rewarm.domain.value import Value
 
 HALF_LIFE_DAYS = 90.0
 """A restore of three months ago counts half. This is a choice: AWS changes, but drills are rare."""
@@ -59,8 +60,7 @@ class Phase(StrEnum):
     """Random reads of the warm volume, and everything to the end. Begins when the agent has read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Likeness:
+class Likeness(Value):
     """The properties by which two restores are compared."""
 
     volume_type: str
@@ -68,8 +68,7 @@ class Likeness:
     instance_type: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Value):
     """One volume that reached full speed."""
 
     name: str

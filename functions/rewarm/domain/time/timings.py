@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rewarm.domain.model import BLOCK_BYTES, MIB, Strategy
+from rewarm.domain.value import Value
 
 UPPER_SHARE = 0.9
 """The share of the quantile that Rewarm promises (P90)."""
@@ -26,8 +27,7 @@ _CLOSE = 1e-9
 """Tolerance for rounding in sums of weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quantiles:
+class Quantiles(Value):
     """A figure as it is in 5 and in 9 of 10 cases; the second is always the worse one."""
 
     p50: float
@@ -38,8 +38,7 @@ class Quantiles:
         return Quantiles(1 / self.p50, 1 / self.p90)
 
 
-@dataclass(frozen=True, slots=True)
-class Basis:
+class Basis(Value):
     """What an estimate rests on: shipped priors, `rewarm calibrate`, or so many restores of this account."""
 
     source: Literal["priors", "calibration", "history"] = "priors"
@@ -64,8 +63,7 @@ PROVISIONED_IOPS = frozenset({"io1", "io2"})
 """Types that load faster from S3 than all others do (published measurements)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timings:
+class Timings(Value):
     """Durations in seconds and rates in MiB/s; the defaults are the priors."""
 
     create_seconds: Quantiles = Quantiles(10, 60)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rewarm.domain.errors import TargetBusyError, TooManyRestoresError
 from rewarm.domain.units import clock_text
+from rewarm.domain.value import Value
 from rewarm.domain.volume.targets import device_slot
 
 MOST_NAMED = 5
@@ -16,16 +17,14 @@ START_GRACE = timedelta(minutes=5)
 """A restore is recorded before its execution starts, so at first a missing execution is not its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConcurrencyLimits:
+class ConcurrencyLimits(Value):
     """How many restores may run at once (parameters of the stack)."""
 
     per_instance: int
     in_stack: int
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Value):
     """A restore that runs, and the instance that it restores to, if it is one."""
 
     restore_id: str
@@ -33,8 +32,7 @@ class Running:
     instance_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Value):
     """A device that a restore works on, for the volume with this index."""
 
     restore_id: str
@@ -43,8 +41,7 @@ class Hold:
     since: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class TargetHolds:
+class TargetHolds(Value):
     """All that is held on one instance; `version` changes with every change of it."""
 
     instance_id: str
@@ -123,8 +120,7 @@ def _runs(restore_ids: Collection[str]) -> str:
     return "runs" if len(restore_ids) == 1 else "run"
 
 
-@dataclass(frozen=True, slots=True)
-class AlarmStart:
+class AlarmStart(Value):
     """The last restore that an alarm started; `runbook` identifies its runbook."""
 
     restore_id: str

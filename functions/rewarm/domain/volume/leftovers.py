@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from rewarm.domain.errors import TEMPORARY, RestoreError
 from rewarm.domain.model import Volume
+from rewarm.domain.value import Value
 
 STACK_TAG, RESTORE_TAG, INDEX_TAG = "rewarm:stack", "rewarm:restore-id", "rewarm:volume-index"
 FAILED_TAG = "rewarm:failed"
@@ -49,8 +49,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionEnd:
+class ExecutionEnd(Value):
     """Step Functions' status, or GONE where it knows nothing of the execution."""
 
     status: str
@@ -74,8 +73,7 @@ class ExecutionEnd:
         return f"{_WORDS[self.status]}{f' ({said})' if said else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionStart:
+class ExecutionStart(Value):
     """What an execution was started with, and its status by now."""
 
     input: Mapping[str, Any]
@@ -88,8 +86,7 @@ class ExecutionStart:
         return ExecutionEnd(self.status).runs
 
 
-@dataclass(frozen=True, slots=True)
-class FastRestoreClaim:
+class FastRestoreClaim(Value):
     """Who relies on a fast snapshot restore, as `restore id/volume index`; and what shows that we enabled it.
 
     EC2 does not say who in the account enabled it, but when (botocore EnableFastSnapshotRestores and
@@ -127,8 +124,7 @@ SweepState = Literal["ended", "ending", "left"]
 """`ending`: the next sweep looks again; `left`: somebody must see to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SweptResource:
+class SweptResource(Value):
     """What a sweep did about one leftover: `sweep` is the name of the sweep, `resource` an id or a name."""
 
     sweep: str

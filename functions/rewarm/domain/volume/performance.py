@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import MIB, Boost, VolumeSettings
 from rewarm.domain.units import clock_text, count_text
+from rewarm.domain.value import Value
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, WantedVolume, settle, speed
 
 STACK_TAG, MANAGED_TAG = "rewarm:stack", "rewarm:managed"
@@ -46,8 +47,7 @@ SAME = timedelta(seconds=30)
 next one only when the first is completed."""
 
 
-@dataclass(frozen=True, slots=True)
-class PerformanceSettings:
+class PerformanceSettings(Value):
     """What ModifyVolume sets; null where the type has no such setting."""
 
     volume_type: str
@@ -77,8 +77,7 @@ class PerformanceSettings:
         return f"{self.volume_type} with {' and '.join(parts)}" if parts else self.volume_type
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeModification:
+class VolumeModification(Value):
     """The latest change of a volume; `state` is modifying, optimizing, completed or failed."""
 
     state: str
@@ -100,8 +99,7 @@ class VolumeModification:
         return self.state in {"modifying", "optimizing"}
 
 
-@dataclass(frozen=True, slots=True)
-class BoostOutcome:
+class BoostOutcome(Value):
     """A boost and what became of it once the volume was warm; the settings are in words."""
 
     boosted: str
@@ -134,8 +132,7 @@ def parse_performance(text: str) -> PerformanceSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Value):
     """One minute of a volume's CloudWatch metrics, reads and writes together."""
 
     minute: datetime
@@ -143,8 +140,7 @@ class Activity:
     transferred_bytes: float
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Value):
     """What a change changes that can be seen from outside."""
 
     unit: str
@@ -158,8 +154,7 @@ class Limit:
         return amount / MINUTE.total_seconds()
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(Value):
     """CloudWatch shows that the new limit holds."""
 
     minute: datetime
@@ -254,8 +249,7 @@ class ModificationRule(StrEnum):
     SIX_HOURS = "6-h"
 
 
-@dataclass(frozen=True, slots=True)
-class Slots:
+class Slots(Value):
     """What the rule leaves; `next_free_at` is None where a change may start now."""
 
     rule: ModificationRule

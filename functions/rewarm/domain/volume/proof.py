@@ -7,11 +7,11 @@ record decides. Without a proof nothing is deleted, moved, lowered or tagged; pe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.domain.model import Snapshot, Volume
 from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import ATTEMPT_TAG, EVIDENCE_TAG, INDEX_TAG, RESTORE_TAG
 from rewarm.domain.volume.performance import performance_of
 
@@ -27,8 +27,7 @@ RECORDS_LAST = timedelta(days=400)
 """What is older may have lost its record to time (adapters/table/restores.py: RESTORE_SECONDS)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Creation:
+class Creation(Value):
     """What the record of a volume said before EC2 was asked for it."""
 
     asked_at: datetime

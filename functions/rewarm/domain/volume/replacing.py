@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Attachment, Instance, Volume
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import REPLACED_TAG
 from rewarm.domain.volume.targets import ROOT_SLOTS, device_slot
 
@@ -47,8 +47,7 @@ MOST_SHOWN = 5
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Value):
     """Where a volume was, and is to be again if the restore fails."""
 
     instance_id: str
@@ -231,8 +230,7 @@ def why_no_root(source: Volume, holders: Mapping[str, Instance], target: Instanc
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceUse:
+class DeviceUse(Value):
     """Where its file systems are mounted, and what else uses it and cannot simply be unmounted."""
 
     mounts: tuple[str, ...] = ()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import VolumeSettings
+from rewarm.domain.value import Value
 
 RESERVED_TAG_PREFIXES = ("aws:", "rewarm:")
 """EC2 user guide, "Tag restrictions": `aws:` is AWS's own; `rewarm:` is ours."""
@@ -21,8 +20,7 @@ GP2_SLOW_TO_GIB = 170
 above with 250. A new volume's 5.4 million I/O credits last for one reading of all that can burst."""
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeType:
+class VolumeType(Value):
     """Limits of one type; None where the type has no such setting."""
 
     name: str
@@ -42,8 +40,7 @@ class VolumeType:
         return f"{'an' if self.name[0] in 'is' else 'a'} {self.name} volume"
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeLimits:
+class VolumeLimits(Value):
     """What the new volume can read once it is warm."""
 
     iops: int
@@ -64,8 +61,7 @@ VOLUME_TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WantedVolume:
+class WantedVolume(Value):
     """What the request says of the volume; None where it leaves the choice to us."""
 
     volume_type: str | None = None

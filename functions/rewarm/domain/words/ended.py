@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from textwrap import shorten
 from typing import Literal
 
 from rewarm.domain.model import Caller
 from rewarm.domain.units import clock_text, duration_text, elapsed_text
+from rewarm.domain.value import Value
 from rewarm.domain.words.message import TRIES_AGAIN, Message, Severity
 
 PASSING = frozenset({
@@ -24,8 +25,7 @@ MOST_COMMANDS = 2
 """Volumes whose commands stand in a message; those of the others differ by the id only."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeftVolume:
+class LeftVolume(Value):
     """A volume of the restore that stays, and where it is attached."""
 
     volume_id: str
@@ -52,8 +52,7 @@ class LeftVolume:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Value):
     """What started the restore; an alarm starts no other one before `held_until`."""
 
     kind: Literal["alarm", "api", "schedule", "fleet"] = "api"
@@ -61,8 +60,7 @@ class Start:
     held_until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Value):
     """What was removed, what is left behind, and what started the restore."""
 
     at: datetime
@@ -122,8 +120,7 @@ def cancelled(restore_id: str, *, by: Caller | None, ending: Ending) -> Message:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DrillEnd:
+class DrillEnd(Value):
     """A drill that is over: what it took, and its objective, both in seconds."""
 
     runbook: str

@@ -6,8 +6,10 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from rewarm.domain.value import Value
 
 PLAIN = {
     "States.Timeout": "A step took longer than it is allowed to.",
@@ -35,8 +37,7 @@ MAX_DEPTH = 6
 MAX_SENTENCE = 1_500
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Value):
     """`error` is one of our names or AWS's; `sentence` is for people; `state` failed, if it is known."""
 
     error: str

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 
 from rewarm.domain.model import Caller
 from rewarm.domain.units import clock_text, count_text, duration_text, usd_text
+from rewarm.domain.value import Value
 from rewarm.domain.words.message import Message, PricedPlan, Severity, could_save
 
 KIND = "Fleet"
@@ -16,8 +17,7 @@ MOST_NAMED = 5
 """Failed volumes that a message names; the report has all."""
 
 
-@dataclass(frozen=True, slots=True)
-class FleetEnd:
+class FleetEnd(Value):
     """How a fleet ended."""
 
     verdict: str
@@ -33,8 +33,7 @@ class FleetEnd:
     """By Rewarm's own clock; None where a part of it is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class FleetStart:
+class FleetStart(Value):
     """The restores of a run that begin now."""
 
     volumes: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -11,6 +11,7 @@ from typing import Protocol
 
 from rewarm.domain.model import Caller, Strategy
 from rewarm.domain.units import clock_text, usd_text
+from rewarm.domain.value import Value
 from rewarm.domain.words.schedule import ScheduleLine
 
 COPY_PACE = "at up to 3,000 IOPS and 125 MiB/s until everything is copied"
@@ -29,8 +30,7 @@ class Severity(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Value):
     """One message; each channel renders it its own way."""
 
     event: str
@@ -66,8 +66,7 @@ class PricedPlan(Protocol):
     notes: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class DetachedVolume:
+class DetachedVolume(Value):
     """The volume whose place the new one takes, and where its file systems were mounted."""
 
     volume_id: str
@@ -76,8 +75,7 @@ class DetachedVolume:
     usd_per_month: Decimal | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StartedInstance:
+class StartedInstance(Value):
     """An instance that was started with its new volumes; at `checked_at` its status checks had passed."""
 
     instance_id: str
@@ -95,8 +93,7 @@ class StartedInstance:
         return f"{self.instance_id} {', '.join(said[:-1])} and {said[-1]}."
 
 
-@dataclass(frozen=True, slots=True)
-class AnnouncedVolume:
+class AnnouncedVolume(Value):
     """One volume and its plan; times in seconds from the plan on."""
 
     snapshot_id: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from rewarm.domain.units import elapsed_text, iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.performance import PerformanceSettings
 from rewarm.domain.words.message import Message, Severity
 
@@ -17,8 +17,7 @@ OPTIMIZING = (
 """EBS user guide, "Monitor the progress of volume modifications"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Value):
     """A volume, and its performance before and after the change."""
 
     change_id: str
@@ -32,8 +31,7 @@ class Change:
         return f"{self.volume_id} from {self.original.in_words} to {self.target.in_words}"
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Value):
     """When the change was requested, when it took effect, and how that is known."""
 
     requested_at: datetime

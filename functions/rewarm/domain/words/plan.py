@@ -6,12 +6,12 @@ Where a plan waits, also until when it does, and how to approve it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
 from rewarm.domain.units import clock_text, count_text, duration_text, iso, size_text, usd_text
+from rewarm.domain.value import Value
 from rewarm.domain.words.message import COPY_PACE, AnnouncedVolume, Message, PricedPlan, Severity
 from rewarm.domain.words.schedule import ScheduleLine, group_lines
 
@@ -19,8 +19,7 @@ MOST_LINES = 10
 """So many volumes have a line each where no schedule is known; the record has the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanMessageFacts:
+class PlanMessageFacts(Value):
     """The plan of the whole restore."""
 
     volumes: Sequence[AnnouncedVolume]
@@ -140,8 +139,7 @@ def fallback(restore_id: str, volume: AnnouncedVolume, reason: str) -> Message:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalFacts:
+class ApprovalFacts(Value):
     """The plan that waits, and the question."""
 
     volumes: Sequence[AnnouncedVolume]

@@ -6,10 +6,10 @@ Those of `confirmed` say whether VolumeReadOps confirms it some minutes later.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from rewarm.domain.units import clock_text, duration_text, elapsed_text, usd_text
+from rewarm.domain.value import Value
 from rewarm.domain.volume.performance import BoostOutcome
 from rewarm.domain.volume.replacing import REPLACED_TAG
 from rewarm.domain.words.message import TRIES_AGAIN, AnnouncedVolume, DetachedVolume, Message, Severity
@@ -24,8 +24,7 @@ MOUNT = "Mount it: Rewarm mounts nothing. Delete what undoes the rewind once you
 RELEASED = "Fast snapshot restore is disabled again, if it was enabled for this volume alone."
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(Value):
     """4 KiB random reads, one at a time: milliseconds and reads a second."""
 
     p50_ms: float
@@ -33,8 +32,7 @@ class Latency:
     iops: float
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Value):
     """What was measured. `unmeasured_because` says why `after` is missing."""
 
     before: Latency | None
@@ -47,16 +45,14 @@ class Proof:
     """What the volume's type and the instance promise."""
 
 
-@dataclass(frozen=True, slots=True)
-class FastRestore:
+class FastRestore(Value):
     """The snapshot and zone whose fast snapshot restore may still be on."""
 
     snapshot_id: str
     availability_zone: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unreleased:
+class Unreleased(Value):
     """What `Release` could not give back, and so may still cost money."""
 
     reason: str
@@ -64,8 +60,7 @@ class Unreleased:
     boost: BoostOutcome | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyFacts:
+class ReadyFacts(Value):
     """A volume that has come to full speed. The time runs from `started_at`, when the request arrived."""
 
     volume_id: str
@@ -138,8 +133,7 @@ def _title(facts: ReadyFacts, speed: str) -> str:
     return f"{facts.volume_id} is {speed}"
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeOpinion:
+class VolumeOpinion(Value):
     """What VolumeReadOps said of one volume: `confirms`, `contradicts` or `silent`, and why."""
 
     volume_id: str

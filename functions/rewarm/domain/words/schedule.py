@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from types import MappingProxyType
 
 from rewarm.domain.model import Boost, Strategy
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import count_text, duration_text, size_text, usd_text
+from rewarm.domain.value import Value
 from rewarm.domain.volume.performance import performance_of
 
 BY_HAND_WAY = "by-hand"
@@ -99,8 +100,7 @@ def how_text(strategy: Strategy, rate_mib_s: int | None, boost: Boost | None) ->
     return f"{strategy}{rate}{f' as {performance_of(boost).in_words}' if boost else ''}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleLine:
+class ScheduleLine(Value, kw_only=True):
     """Volumes that are restored alike, in the schedule of a restore. Seconds count from the plan on."""
 
     volumes: int = field(metadata={"ge": 1})

@@ -349,7 +349,7 @@ class TestLearned:
             for number, (strategy, phases, size, rate, lead, limit) in enumerate(found)
         ]  # fmt: skip
         made = timings(*records)
-        for name in made.__slots__:
+        for name in vars(made):
             value = getattr(made, name)
             if isinstance(value, Quantiles):
                 rate = name.endswith(("_mib_s", "_share", "delivered"))

@@ -1,0 +1,55 @@
+"""Frozen dataclasses that share their methods.
+
+`@dataclass(frozen=True)` compiles six methods for each class. A function imports a hundred such classes of
+the domain and makes objects of few, and the compiling took a sixth of its cold start.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar, dataclass_transform
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
+class Value:
+    """A class that inherits from this one is a frozen dataclass, and has no decorator.
+
+    It compiles its `__init__` when its first object is made. All its fields are compared and hashed.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    def __init_subclass__(cls, *, kw_only: bool = False) -> None:
+        dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+        setattr(cls, "__init__", Value.__init__)  # noqa: B010 - not the compiled one of a base
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        cls = type(self)
+        setattr(cls, "__init__", _compiled_init(cls))  # noqa: B010
+        cls.__init__(self, *given, **named)
+
+    def __eq__(self, other: object) -> bool:
+        return self.__dict__ == other.__dict__ if other.__class__ is self.__class__ else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.__dict__.values()))
+
+    def __repr__(self) -> str:
+        fields = [f"{name}={own!r}" for name, own in self.__dict__.items()]
+        return f"{type(self).__qualname__}({', '.join(fields)})"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+def _compiled_init(cls: type[Value]) -> Any:
+    """The `__init__` of a class of the standard library that has the same fields."""
+    fields = [(field.name, field.type, field) for field in dataclasses.fields(cls)]
+    after = {name: getattr(cls, name) for name in ("__post_init__",) if hasattr(cls, name)}
+    made = dataclasses.make_dataclass(
+        cls.__qualname__, fields, namespace=after, frozen=True, repr=False, eq=False
+    )
+    return vars(made)["__init__"]

@@ -1,0 +1,83 @@
+"""A value is what the standard library's decorator makes of the same class."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+from dataclasses import FrozenInstanceError, asdict, dataclass, field, replace
+
+import pytest
+
+from rewarm.domain.value import Value
+
+
+class Way(Value):
+    """A way."""
+
+    name: str
+    hours: int = 2
+    tags: tuple[str, ...] = field(default_factory=tuple)
+
+
+class Detour(Way, kw_only=True):
+    """A longer one."""
+
+    miles: int
+
+    def __post_init__(self) -> None:
+        if self.miles < 0:
+            raise ValueError(self.miles)
+
+
+@dataclass(frozen=True)
+class Given:
+    """The same by the standard library."""
+
+    name: str
+    hours: int = 2
+    tags: tuple[str, ...] = field(default_factory=tuple)
+
+
+def refused(kind, *given, **named):
+    with pytest.raises(TypeError) as caught:
+        kind(*given, **named)
+    return str(caught.value).replace(kind.__name__, "")
+
+
+def test_it_is_made_and_shown_as_the_standard_library_s():
+    one, theirs = Way("a", tags=("b",)), Given("a", tags=("b",))
+    assert repr(one) == repr(theirs).replace("Given", "Way")
+    assert (asdict(one), Way.__match_args__) == (asdict(theirs), Given.__match_args__)
+    assert asdict(replace(one, hours=3)) == asdict(replace(theirs, hours=3))
+    assert refused(Way) == refused(Given)
+    assert refused(Way, "a", wrong=1) == refused(Given, "a", wrong=1)
+
+
+def test_it_equals_another_of_its_class_with_equal_fields():
+    one, same, longer = Way("a"), Way("a", 2), Detour("a", miles=1)
+    assert (one, hash(one)) == (same, hash(same))
+    assert one not in (Way("b"), longer, Given("a"))
+    assert {one: 1}[same] == 1
+
+
+def test_a_class_compiles_its_own_init_also_after_its_base_has():
+    assert Way("a").hours == 2
+    assert (Detour("a", miles=1).miles, Detour("a", 3, miles=1).hours) == (1, 3)
+    with pytest.raises(ValueError, match="-1"):
+        Detour("a", miles=-1)
+
+
+def test_nobody_can_change_it():
+    one = Way("a")
+    with pytest.raises(FrozenInstanceError, match="cannot assign to field 'hours'"):
+        one.hours = 3
+    with pytest.raises(FrozenInstanceError, match="cannot delete field 'name'"):
+        del one.name
+    assert one == Way("a")
+
+
+def test_a_copy_is_equal():
+    one = Detour("a", miles=1)
+    assert copy.copy(one) == copy.deepcopy(one) == pickle.loads(pickle.dumps(one)) == one
+    assert dataclasses.is_dataclass(one)
