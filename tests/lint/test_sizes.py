@@ -14,9 +14,9 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_828, "statemachine": 2_100, "events": 7_440, "functions": 45_471}
+MOST_LINES = {"template.yaml": 2_828, "statemachine": 2_100, "events": 7_440, "functions": 46_325}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
-MOST_MODULES = 258
+MOST_MODULES = 264
 """In functions/."""
 MOST_FILES = 14
 """In a folder, beside `__init__.py`."""
