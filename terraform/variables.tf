@@ -317,8 +317,8 @@ variable "price_overrides" {
   nullable    = false
 
   validation {
-    condition     = length(var.price_overrides) <= 512
-    error_message = "It must have at most 512 characters."
+    condition     = length(var.price_overrides) <= 640
+    error_message = "It must have at most 640 characters."
   }
 }
 

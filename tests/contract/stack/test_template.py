@@ -60,7 +60,7 @@ def draws(function: str) -> bool:
 
 
 def longest_value(value: Any) -> str:
-    """The longest text that a variable may have; each character of a price may need two in JSON."""
+    """The longest text that a variable may have. Of a JSON object two characters in five may be quotes."""
     if isinstance(value, dict) and "Fn::If" in value:
         return max((longest_value(branch) for branch in value["Fn::If"][1:]), key=len)
     name = value.get("Ref") if isinstance(value, dict) else None
@@ -70,7 +70,7 @@ def longest_value(value: Any) -> str:
     if parameter is None:
         return {"AWS::StackName": LONGEST_STACK, "AWS::AccountId": "0" * 12}.get(name) or longest_name(name)
     if "MaxLength" in parameter:
-        return '"' * parameter["MaxLength"]
+        return ('"":0,' * parameter["MaxLength"])[: parameter["MaxLength"]]
     return max(map(str, parameter.get("AllowedValues") or [parameter["MaxValue"]]), key=len)
 
 

@@ -24,7 +24,7 @@ ONLY_FOR = {
 MADE_LATER = {"cloudformation", "kms", "pricing", "service-quotas"}
 """Services that few cold starts ask, by botocore's names: their clients are made at their first call."""
 MOST_IMPORTED = {
-    "sweep": 112, "prepare_fleet": 88, "choose_strategy": 83, "clean_up": 71, "rewind": 70, "announce": 60,
+    "sweep": 112, "prepare_fleet": 93, "choose_strategy": 88, "clean_up": 71, "rewind": 70, "announce": 60,
     "create_volume": 44, "check_approval": 43, "load_plan": 39,
     "release_target": 30, "public": 25, "api": 21,
 }  # fmt: skip

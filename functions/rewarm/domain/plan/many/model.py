@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from rewarm.domain.model import MIB
 from rewarm.domain.plan import cost
+from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.domain.plan.estimators import promised_writing_mib_s
 from rewarm.domain.plan.many.instance import Task
 from rewarm.domain.plan.mixes import APART, Mixes, PricedVolume, SharedResource
@@ -113,7 +114,7 @@ def _most_fast(volume: PricedVolume, most: int) -> int:
         estimate = volume.options.fast(count)
         return math.inf if estimate is None else estimate.times.ready_p90
 
-    return bisect_right(counts, volume.limit, key=seconds)
+    return bisect_right(counts, min(volume.limit, LONGEST_RESTORE_SECONDS), key=seconds)
 
 
 def _agent(index: int, volume: PricedVolume) -> Task | None:
