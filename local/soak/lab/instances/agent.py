@@ -36,6 +36,7 @@ TROUBLES = (
     "no-progress",
     "wrong-sha256",
     "hangs",
+    "unheard",
     "call",
 )
 _ADDRESS = re.compile(r"^export REWARM_(\w+)='([^']*)'$", re.MULTILINE)
@@ -168,6 +169,8 @@ class AgentRun:
         result |= {"bytesDone": done, "etaSeconds": 0}
         if not self._is("no-progress"):
             self._publish(result)
+        if self._is("unheard"):
+            raise _Hang
         raise _Exit(AgentExit.UNREADABLE if errors else AgentExit.OK, json.dumps(result) + "\n", "")
 
     def _spend(self, seconds: float) -> Steps:
