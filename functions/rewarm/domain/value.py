@@ -14,7 +14,8 @@ from typing import Any, ClassVar, dataclass_transform
 class Value:
     """A class that inherits from this one is a frozen dataclass, and has no decorator.
 
-    It compiles its `__init__` when its first object is made. All its fields are compared and hashed.
+    It compiles its `__init__` when its first object is made. All its fields are compared, hashed and shown; a
+    class with a field that is not raises TypeError.
     """
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
@@ -22,6 +23,9 @@ class Value:
     def __init_subclass__(cls, *, kw_only: bool = False) -> None:
         dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
         setattr(cls, "__init__", Value.__init__)  # noqa: B010 - not the compiled one of a base
+        for field in dataclasses.fields(cls):
+            if not (field.init and field.repr and field.compare and field.hash is not False):
+                raise TypeError(f"{cls.__name__}.{field.name} is not compared, hashed or shown")
 
     def __init__(self, *given: Any, **named: Any) -> None:
         cls = type(self)

@@ -81,3 +81,10 @@ def test_a_copy_is_equal():
     one = Detour("a", miles=1)
     assert copy.copy(one) == copy.deepcopy(one) == pickle.loads(pickle.dumps(one)) == one
     assert dataclasses.is_dataclass(one)
+
+
+@pytest.mark.parametrize("option", ["init", "repr", "compare", "hash"])
+def test_a_field_that_is_left_out_somewhere_is_refused(option):
+    hidden = field(default=1, **{option: False})
+    with pytest.raises(TypeError, match=r"Partial\.hidden is not compared"):
+        type("Partial", (Value,), {"__annotations__": {"hidden": int}, "hidden": hidden})

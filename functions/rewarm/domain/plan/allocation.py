@@ -21,7 +21,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 
 from rewarm.domain.model import PriceBook, Strategy
-from rewarm.domain.plan.estimates import Estimate, Patience, PlanObjective
+from rewarm.domain.plan.estimates import Estimate, PlanObjective, SearchTime
 from rewarm.domain.plan.estimators import MIN_RATE_MIB_S, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
 from rewarm.domain.plan.joint import MOST_SEARCHED, cheapest, sharing
@@ -138,7 +138,7 @@ class _Earliest:
         serves: Callable[[Mix | None], bool],
         priorities: Sequence[int],
         after: float,
-        patience: Patience,
+        patience: SearchTime,
     ) -> None:
         self._within = within
         self._serves = serves

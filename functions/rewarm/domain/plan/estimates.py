@@ -159,7 +159,7 @@ def in_words(estimate: Estimate) -> str:
     return f"{estimate.strategy}{manner(estimate)} (P90 of full speed: {ready})"
 
 
-class Patience:
+class SearchTime:
     """Whether a search may go on. It remembers that it was cut short."""
 
     def __init__(self, has_time: Callable[[], bool] = lambda: True) -> None:
@@ -172,10 +172,11 @@ class Patience:
         return not self.is_over
 
 
-ENDLESS = Patience()
+ENDLESS = SearchTime()
 
 
-class PlanObjective(Value):
+@dataclass(frozen=True, slots=True)
+class PlanObjective:
     """What the request wants. `fixed` names one strategy; None leaves the choice to us."""
 
     deadline_seconds: float | None = None
@@ -184,7 +185,7 @@ class PlanObjective(Value):
     strict: bool = False
     without: frozenset[Strategy] = frozenset()
     """Strategies that cannot be taken here."""
-    patience: Patience = field(default=ENDLESS, compare=False, repr=False)
+    patience: SearchTime = field(default=ENDLESS, compare=False, repr=False)
     """With a search for many volumes."""
 
     @property

@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
-from rewarm.domain.plan.estimates import ENDLESS, Estimate, Patience
-from rewarm.domain.plan.many.dual import Dual, Prices
-from rewarm.domain.plan.many.model import Model
+from rewarm.domain.plan.estimates import ENDLESS, Estimate, SearchTime
+from rewarm.domain.plan.many.dual import Dual, DualPrices
+from rewarm.domain.plan.many.priced import Model
 from rewarm.domain.plan.many.search import Search
 from rewarm.domain.plan.mixes import (
     APART,
@@ -87,7 +87,7 @@ def cheapest(
     options: Sequence[VolumeOptions],
     limits: Sequence[float],
     quotas: SharedQuotas,
-    patience: Patience = ENDLESS,
+    patience: SearchTime = ENDLESS,
     *,
     is_thorough: bool = True,
 ) -> Mix | None:
@@ -122,7 +122,7 @@ class _Search:
     """Volumes that share something are searched together, the others apart."""
 
     def __init__(
-        self, mixes: Mixes, groups: Sequence[Sequence[int]], patience: Patience, *, is_thorough: bool
+        self, mixes: Mixes, groups: Sequence[Sequence[int]], patience: SearchTime, *, is_thorough: bool
     ) -> None:
         self._patience = patience
         self._mixes = mixes
@@ -190,7 +190,7 @@ class _Search:
             return None
         least_usd = max(least_usd, _up(dual.bound))
         best: Mix | None = None
-        first = Prices(dual.prices.mib)
+        first = DualPrices(dual.prices.mib)
         low, penalty = FIRST_PENALTY, dual.prices.rate
         high = LAST_PENALTY
         for _ in range(PENALTIES):
@@ -209,7 +209,7 @@ class _Search:
         return best
 
     def _sought(
-        self, indices: Sequence[int], penalty: float, enabled: int | None, first: Prices | None = None
+        self, indices: Sequence[int], penalty: float, enabled: int | None, first: DualPrices | None = None
     ) -> tuple[Choices, float]:
         """The best that a search finds, and what no mix undercuts if the penalty is 0."""
         model = Model(self._mixes, indices, penalty)

@@ -27,7 +27,7 @@ from rewarm.domain.errors import InvalidRequestError, NoStrategyFitsError, Resto
 from rewarm.domain.fleets import Span, ends_of, ready_from
 from rewarm.domain.model import BLOCK_BYTES, Instance, Snapshot, Strategy, Volume
 from rewarm.domain.plan.approval import ApprovalRule
-from rewarm.domain.plan.estimates import ENDLESS, Patience
+from rewarm.domain.plan.estimates import ENDLESS, SearchTime
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import MICRO_DOLLAR
 from rewarm.ports.artifacts import Artifacts
@@ -128,7 +128,7 @@ def plan_fleet(
     restores = restores_of("fleet", items, request, run=1)
     minutes = request.objective.ready_within_minutes
     deadline_at = None if minutes is None else now + timedelta(minutes=minutes)
-    patience = Patience(has_time)
+    patience = SearchTime(has_time)
     found = _planned(request, restores, ports, _Terms(now, deadline_at, patience=patience)).answer
     if found.summary is None or not patience.is_over:
         return found
@@ -158,7 +158,7 @@ class _Terms:
     now: datetime
     deadline_at: datetime | None
     approved_usd: Decimal | None = None
-    patience: Patience = ENDLESS
+    patience: SearchTime = ENDLESS
 
 
 def _planned(

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from rewarm.domain.plan.many.model import Model, Place
+from rewarm.domain.plan.many.priced import Model, Place
 
 _Worth = tuple[float, float, float]
 _Row = tuple[float, float, str, tuple[tuple[float, float], ...], tuple[tuple[float, float], ...]]
@@ -28,7 +28,7 @@ NEARLY = 1e-4
 
 
 @dataclass(slots=True)
-class Prices:
+class DualPrices:
     """US dollars for what is scarce."""
 
     mib: dict[str, float] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Dual:
         room_for_rate: float | None,
         most_enabled: int | None,
         *,
-        first: Prices | None = None,
+        first: DualPrices | None = None,
         is_brief: bool = False,
     ) -> None:
         self._model = model
@@ -72,7 +72,7 @@ class Dual:
         self._room = dict(_rooms(model))
         self._instance_of = {index: name for name in self._room for index in model.instances[name]}
         self._rows = {index: self._row(index) for index in model.indices}
-        self.prices = Prices()
+        self.prices = DualPrices()
         self.bound = 0.0
         self.seen: list[Relaxed] = []
 
@@ -111,10 +111,10 @@ class Dual:
         name = self._instance_of.get(index, "")
         return model.otherwise[index], model.held.get(index, 0.0), name, closed, opened
 
-    def _first(self) -> Prices:
+    def _first(self) -> DualPrices:
         """What the last volume that fits saves by each MiB, if nothing but instances were scarce."""
         model = self._model
-        found = Prices()
+        found = DualPrices()
         for name, room in self._room.items():
             tasks = [task for index in model.instances[name] for task in model.tasks(index, is_open=False)]
             values = {task.index: (model.otherwise[task.index] - task.usd) / task.mib for task in tasks}
@@ -126,7 +126,7 @@ class Dual:
                     break
         return found
 
-    def guided(self, strength: float) -> Prices:
+    def guided(self, strength: float) -> DualPrices:
         """The prices, with this more for every instance that is too small for all of its volumes."""
         usd = sum(self._model.otherwise.values())
         mib = {
@@ -136,8 +136,8 @@ class Dual:
         return replace(self.prices, mib=mib)
 
     def _stepped(
-        self, prices: Prices, over: dict[str, float], over_held: float, over_enabled: float, gap: float
-    ) -> Prices | None:
+        self, prices: DualPrices, over: dict[str, float], over_held: float, over_enabled: float, gap: float
+    ) -> DualPrices | None:
         """Each price goes up where more is wanted than there is; scales make the three comparable."""
         scaled = {
             name: much / self._room[name]
@@ -151,7 +151,7 @@ class Dual:
         if square <= 0 or gap <= 0:
             return None
         step = gap / square
-        return Prices(
+        return DualPrices(
             prices.mib
             | {
                 name: max(0.0, prices.mib.get(name, 0.0) + step * much / self._room[name])
@@ -161,7 +161,7 @@ class Dual:
             max(0.0, prices.enabled + step * enabled / max(1, self._most_enabled or 0)),
         )
 
-    def relaxed(self, prices: Prices) -> Relaxed:
+    def relaxed(self, prices: DualPrices) -> Relaxed:
         """Each snapshot alone: with its blocks or without, and with fast snapshot restore or without."""
         found = Relaxed()
         for name, members in self._model.snapshots.items():
@@ -179,7 +179,7 @@ class Dual:
         found.usd -= prices.enabled * (self._most_enabled or 0)
         return found
 
-    def worth(self, index: int, prices: Prices, *, is_open: bool) -> _Worth:
+    def worth(self, index: int, prices: DualPrices, *, is_open: bool) -> _Worth:
         """The least price of a volume without fast snapshot restore; what it takes of instance and rate."""
         otherwise, held, name, closed, opened = self._rows[index]
         best = (otherwise + prices.rate * held, 0.0, held)
@@ -189,7 +189,7 @@ class Dual:
                 best = (usd, mib, 0.0)
         return best
 
-    def snapshots_by_worth(self, prices: Prices) -> list[str]:
+    def snapshots_by_worth(self, prices: DualPrices) -> list[str]:
         """Those with something that is paid once; first those whose volumes cost most at these prices."""
         model = self._model
         worth = {
@@ -200,7 +200,7 @@ class Dual:
         return sorted(worth, key=lambda name: (-worth[name], name))
 
     def _snapshot(
-        self, members: Sequence[int], prices: Prices, *, is_open: bool
+        self, members: Sequence[int], prices: DualPrices, *, is_open: bool
     ) -> tuple[float, dict[Place, list[int]], list[_Worth]]:
         worths = [self.worth(index, prices, is_open=is_open) for index in members]
         total = sum(worth[0] for worth in worths)

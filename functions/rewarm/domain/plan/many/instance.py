@@ -106,7 +106,7 @@ class Knapsack:
             if isinstance(price, float) and (value := price - members[0][place].usd) > 0
         ]
         kinds.sort(key=lambda kind: (-kind.value / max(1.0, kind.tasks[0].mib), -kind.tasks[0].mib))
-        search = _Search(kinds, [len(members) for members in pools.values()], self._fits, self._most_steps)
+        search = _Filling(kinds, [len(members) for members in pools.values()], self._fits, self._most_steps)
         return search.best(sum(otherwise.values()))
 
     def _fits(self, tasks: Sequence[Task]) -> bool:
@@ -114,7 +114,7 @@ class Knapsack:
         return self._exactly({task.index: task.resource for task in tasks}) if clear is None else clear
 
 
-class _Search:
+class _Filling:
     """Depth first, from as many of each kind as fit down to none."""
 
     def __init__(

@@ -13,10 +13,10 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rewarm.domain.plan.estimates import Patience
+from rewarm.domain.plan.estimates import SearchTime
 from rewarm.domain.plan.many.dual import Dual, Relaxed
 from rewarm.domain.plan.many.instance import Chosen, Knapsack, Task, fits
-from rewarm.domain.plan.many.model import Model, Place
+from rewarm.domain.plan.many.priced import Model, Place
 from rewarm.domain.plan.mixes import APART, Choices, SharedResource
 
 MOST_STARTS = 6
@@ -49,7 +49,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Switch:
     """Other volumes for some places, and for the blocks of a snapshot, which are fetched or not."""
 
     fast: Mapping[Place, tuple[int, ...]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Change:
 class Search:
     """One search over the volumes of a model."""
 
-    def __init__(self, model: Model, dual: Dual, most_enabled: int | None, patience: Patience) -> None:
+    def __init__(self, model: Model, dual: Dual, most_enabled: int | None, patience: SearchTime) -> None:
         self._patience = patience
         self._model = model
         self._dual = dual
@@ -146,7 +146,7 @@ class Search:
                     self._left -= 1
                     is_better = self._taken(state, change) or is_better
 
-    def _taken(self, state: State, change: Change) -> bool:
+    def _taken(self, state: State, change: Switch) -> bool:
         """Whether the change makes it cheaper; then it is made."""
         opened = state.open if change.toggled is None else state.open ^ {change.toggled}
         was = {index for place in change.fast for index in state.fast.get(place, ())}
@@ -177,22 +177,22 @@ class Search:
             state.fast[place] = members
         return True
 
-    def _changes(self, state: State, name: str) -> Iterator[Change]:
+    def _changes(self, state: State, name: str) -> Iterator[Switch]:
         """What could be done with this snapshot instead."""
         members = self._model.snapshots[name]
         if name in self._model.blocks_usd:
-            yield Change(toggled=name)
+            yield Switch(toggled=name)
         places = {self._volumes[index].facts.place for index in members if index in self._model.most_fast}
         for place in sorted(places):
             for served in self._servings(state, place):
-                change = Change({place: tuple(sorted(served))})
+                change = Switch({place: tuple(sorted(served))})
                 opens = self._enables(place) * (bool(served) - bool(state.fast.get(place)))
                 if state.enabled + opens <= self._most_enabled:
                     yield change
                 else:
                     yield from self._without_another(state, change, place)
 
-    def _without_another(self, state: State, change: Change, place: Place) -> Iterator[Change]:
+    def _without_another(self, state: State, change: Switch, place: Place) -> Iterator[Switch]:
         """With each of those closed in its stead that save least."""
         others = [
             other
@@ -201,7 +201,7 @@ class Search:
         ]
         others.sort(key=lambda other: self._worth(state.fast[other], state.open))
         for other in others[:MOST_CLOSED]:
-            yield Change({**change.fast, other: ()})
+            yield Switch({**change.fast, other: ()})
 
     def _servings(self, state: State, place: Place) -> Iterator[Sequence[int]]:
         """Those that cost most otherwise: none, as many as is best by the dual's prices, and near it."""
