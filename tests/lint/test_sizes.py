@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_828, "statemachine": 2_100, "events": 7_440, "functions": 46_326}
+MOST_LINES = {"template.yaml": 2_828, "statemachine": 2_100, "events": 7_440, "functions": 46_361}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
 MOST_MODULES = 264
 """In functions/."""

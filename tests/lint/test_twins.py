@@ -42,7 +42,9 @@ def fields_of(name: str, classes: dict[str, ast.ClassDef]) -> frozenset[str]:
         statement.target.id
         for one in ancestors(name, classes)
         for statement in classes[one].body
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        if isinstance(statement, ast.AnnAssign)
+        and isinstance(statement.target, ast.Name)
+        and not statement.target.id.startswith("__")
     )
 
 

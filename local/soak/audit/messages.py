@@ -18,7 +18,7 @@ CHANNELS = {"eventbridge": "programs", "slack": "slack", "email": "email", "chat
 READY, FAILED = "Announce Ready", "Announce Failure"
 SWEEPER = ("", "SweepFunction")
 """It sends the message of a stopped restore; of which one is not visible from outside."""
-_READY = re.compile(r"\b(vol-\w+) is at full speed")
+_READY = re.compile(r"\b(vol-\w+) is (?:at full speed|back at)\b")
 _FAILED = re.compile(r"\bRestore (failed:|cancelled)")
 _RESTORE = re.compile(r"^Restore `(.+)`$")
 

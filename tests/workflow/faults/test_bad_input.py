@@ -445,7 +445,7 @@ def test_an_alarm_without_runbook_says_so(user: RestoreUser) -> None:
     done = user.finished(restore_id)
     assert (done.main.status, done.main.error) == ("FAILED", "RunbookNotFoundError")
     said = texts(user.messages(restore_id)[-1])
-    assert f"PUT /runbooks/{alarm} makes one" in said
+    assert f"Nothing was restored: the alarm {alarm} has no runbook" in said
     assert f'POST /restores with {{"source": {{"alarm": "{alarm}"}}}}' in said
     assert "The alarm starts no restore until " in said
     assert user.left() == {}

@@ -155,6 +155,7 @@ def test_the_plan_says_which_volume_would_be_replaced(user: RestoreUser, replaci
     assert answer.status == 200, answer
     assert answer.body["plans"][0]["volume"]["replaces"] == {
         "volumeId": replacing.old, "sizeGib": 1, "deleteOnTermination": True, "rootDevice": None,
+        "usdPerMonth": "0.080000", "volumeType": "gp3",
     }  # fmt: skip
     assert any(f"{replacing.old} (1 GiB), now {DEVICE}" in note for note in answer.body["summary"]["notes"])
     assert replacing.place(replacing.old) == replacing.in_place

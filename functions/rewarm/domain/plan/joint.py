@@ -215,7 +215,37 @@ class _Search:
         model = Model(self._mixes, indices, penalty)
         is_brief = first is not None or (len(self._mixes.volumes) > MANY and not self._is_thorough)
         dual = Dual(model, None, enabled, first=first, is_brief=is_brief)
-        return Search(model, dual, enabled, self._patience).best(), dual.bound
+        return self._earlier(Search(model, dual, enabled, self._patience).best()), dual.bound
+
+    def _earlier(self, choices: Choices) -> Choices:
+        """With fast snapshot restore that is enabled already, which costs nothing, for whom it helps."""
+        volumes = self._mixes.volumes
+        places: dict[tuple[str, str], list[int]] = {}
+        for index in choices:
+            if volumes[index].facts.fast_restore_runs and SharedResource.FAST in volumes[index].solo:
+                places.setdefault(volumes[index].facts.place, []).append(index)
+        if not places:
+            return choices
+        seconds = {index: estimate.times.ready_p90 for index, estimate in self._mixes.apart(choices).items()}
+        found = dict(choices)
+        for members in places.values():
+            members.sort(
+                key=lambda index: (choices[index] is not SharedResource.FAST, -seconds.get(index, 0.0))
+            )
+            counts = [*range(0, len(members), 1 + len(members) // 100), len(members)]
+            saved = {count: self._saved_seconds(members[:count], seconds) for count in counts}
+            found |= dict.fromkeys(members[: max(saved, key=lambda count: saved[count])], SharedResource.FAST)
+        return found
+
+    def _saved_seconds(self, members: Sequence[int], seconds: Mapping[int, float]) -> float:
+        """By how much all of them together are earlier with fast snapshot restore."""
+        if not members:
+            return 0.0
+        volumes = self._mixes.volumes
+        served = volumes[members[0]].options.fast(len(members))
+        if served is None or served.times.ready_p90 > min(volumes[index].limit for index in members):
+            return -math.inf
+        return sum(seconds.get(index, 0.0) for index in members) - len(members) * served.times.ready_p90
 
 
 class _Exhaustive:
