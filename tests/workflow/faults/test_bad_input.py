@@ -446,7 +446,8 @@ def test_an_alarm_without_runbook_says_so(user: RestoreUser) -> None:
     assert (done.main.status, done.main.error) == ("FAILED", "RunbookNotFoundError")
     said = texts(user.messages(restore_id)[-1])
     assert f"Nothing was restored: the alarm {alarm} has no runbook" in said
-    assert f'POST /restores with {{"source": {{"alarm": "{alarm}"}}}}' in said
+    assert "To restore now: rewarm restore --volume vol-… --instance i-…" in said
+    assert f"For the next time: rewarm runbook put {alarm} --volume" in said
     assert "The alarm starts no restore until " in said
     assert user.left() == {}
 
