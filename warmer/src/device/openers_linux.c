@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 /** How often a ring is looked at that is busy, and the pause before the next look. */
-#define RING_LOOKS 20u
+#define RING_LOOKS 200u
 #define RING_PAUSE_MS 5u
 
 struct search {
