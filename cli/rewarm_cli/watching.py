@@ -117,12 +117,7 @@ def follow(settings: Settings, api: Api, restore_id: str, *, watch: bool, minute
     except KeyboardInterrupt:
         if view is not None:
             view.close()
-        click.echo(
-            f"Stopped looking. The restore continues.\n"
-            f"  Look again: {words.command('status', restore_id, '--watch')}\n"
-            f"  Cancel it:  {words.command('cancel', restore_id)}",
-            err=True,
-        )
+        click.echo(words.stopped_looking("restore", restore_id), err=True)
         raise click.exceptions.Exit(STOPPED) from None
     finally:
         if view is not None:

@@ -42,6 +42,15 @@ def command(*words: str) -> str:
     return shlex.join([*typed, "--local"] if os.environ.get(LOCAL) else typed)
 
 
+def stopped_looking(what: str, its_id: str, *group: str) -> str:
+    """What is said after Ctrl-C of what continues; `group` is that of its commands."""
+    return (
+        f"Stopped looking. The {what} continues.\n"
+        f"  Look again: {command(*group, 'status', its_id, '--watch')}\n"
+        f"  Cancel it:  {command(*group, 'cancel', its_id)}"
+    )
+
+
 def duration(seconds: float | None) -> str:
     """`31 s`, `4 min`, `23 h 38 min`, `2 d 3 h`."""
     if seconds is None:

@@ -168,12 +168,7 @@ def _ended(settings: Settings, api: Api, fleet_id: str, *, watch: bool, minutes:
                 )
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
-        click.echo(
-            f"Stopped looking. The fleet continues.\n"
-            f"  Look again: {words.command('fleet', 'status', fleet_id, '--watch')}\n"
-            f"  Cancel it:  {words.command('fleet', 'cancel', fleet_id)}",
-            err=True,
-        )
+        click.echo(words.stopped_looking("fleet", fleet_id, "fleet"), err=True)
         raise click.exceptions.Exit(STOPPED) from None
 
 
