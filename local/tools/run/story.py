@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ from rewarm.domain.units import size_text
 
 REPORTS = ROOT / ".local" / "reports"
 START_SECONDS = 60.0
+GIB = 1 << 30
+COPIES = {"restore": 4, "drill": 4, "rewind": 6}
+"""How often each scenario has the written part of the volume on disk, at most."""
 
 
 class StoryError(RuntimeError):
@@ -67,6 +71,7 @@ class Story:
         """Everything that has to be there first; the caller closes the host, whatever happens here."""
         view, run = self.view, self.run
         host.take_state_dir()
+        self._require_disk_space()
         view.heading("Setting up")
         with view.setup_step("File system of the lost volume", run) as step:
             source = labs.make_source(self.options)
@@ -96,6 +101,17 @@ class Story:
                 raise StoryError(f"PUT /runbooks/{ALARM} answered {answer.status}: {answer.body}")
             step.detail = f"PUT /runbooks/{ALARM}: {answer.status}"
         return scene
+
+    def _require_disk_space(self) -> None:
+        """A full disk would fail a volume in the middle of the run. Raises StoryError."""
+        options = self.options
+        needed = options.size_gib * options.written_percent / 100 * COPIES[options.scenario]
+        free = shutil.disk_usage(options.state_dir).free / GIB
+        if free < needed:
+            raise StoryError(
+                f"{options.state_dir} has {free:.1f} GiB of free disk space, and the run needs "
+                f"{needed:.1f} GiB; free some, or take a smaller --size-gib or --written-percent"
+            )
 
     def _restore(self, scene: Scene, title: str, start: Callable[[Scene], tuple[str, str, Json]]) -> None:
         """One restore: started, watched, examined."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -148,6 +149,20 @@ def test_a_folder_in_use_is_a_sentence_and_status_1(tmp_path, capsys, monkeypatc
     assert "another embedded AWS runs in" in result["problems"][0]
     assert "Rewarm cannot run here: another embedded AWS runs in" in told.err
     assert "Setting up" not in told.err
+
+
+def test_a_disk_without_room_is_a_sentence_before_anything_is_made(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(program, "_log_to_file", lambda: None)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=5 << 30))
+    size = ["--size-gib", "8", "--json"]
+    assert program.main(["--state-dir", str(tmp_path), *size, "--scenario", "rewind"]) == 1
+    told = capsys.readouterr()
+    (problem,) = json.loads(told.out.splitlines()[-1])["problems"]
+    assert problem == (
+        f"{tmp_path} has 5.0 GiB of free disk space, and the run needs 24.0 GiB; "
+        "free some, or take a smaller --size-gib or --written-percent"
+    )
+    assert "File system of the lost volume" not in told.err
 
 
 def test_a_second_signal_does_not_interrupt_the_clean_up(monkeypatch, capsys):
