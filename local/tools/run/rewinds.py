@@ -187,7 +187,7 @@ class RewindStory(Story):
         if record.volume_id is not None:
             self._examine(scene, record, record.volume_id)
         self.view.ended(record)
-        if record.volume_id is None:
+        if record.volume_id is None or record.full_speed_seconds is None:
             return 0.0
         pieces = list(_pieces(scene.source.image))
         lines = "".join(f"{offset} {length}\n" for offset, length, _ in pieces)

@@ -62,3 +62,12 @@ def test_every_block_that_the_snapshot_has_is_in_one_piece(tmp_path: Path) -> No
         (259, 1),
     ]
     assert pieces[0][2] == hashlib.sha256(b"a" * BLOCK_BYTES).hexdigest()
+
+
+def test_a_new_volume_that_failed_is_not_read() -> None:
+    failed = RestoreRecord(title="", trigger="", restore_id="restore-1", request={}, started_at=0)
+    failed.visits = [visit("Create Volume", 5, {"volumeId": "vol-1"})]
+    assert failed.volume_id == "vol-1"
+    story: Any = RewindStory(Options(), View(io.StringIO()))
+    story._examine = lambda *_: None
+    assert story._prove_new(None, failed) == 0.0
