@@ -36,6 +36,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Snapshot
 from rewarm.domain.ready import agent_output
+from rewarm.domain.ready.waits import agent_wait_seconds
 from rewarm.domain.units import clock_text, count_text, duration_text
 from rewarm.domain.words.failures import explain
 from rewarm.steps.record.restore import stop_if_cancelled
@@ -70,7 +71,7 @@ EVIDENCE_PATIENCE = timedelta(minutes=30)
 """Counted from the agent's command. EC2 shows a snapshot within seconds."""
 EVIDENCE_STALL = timedelta(hours=2)
 """Nobody can use the volume while its snapshot is pending. People report 2 hours for a full snapshot."""
-LONGEST_WAIT_SECONDS, LONGEST_WRITE_SECONDS = 60, 30
+LONGEST_WAIT_SECONDS = 60
 WAIT_FRACTION = 1 / 20
 """Waits grow with the time spent: a snapshot is pending for seconds or hours, and each look writes nine of
 the 25,000 events of an execution's history."""
@@ -276,8 +277,10 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     total = count_text(pending.counts.blocks, "block")
     doing = "compared, and written where they differ" if compares_device(event) else "written and read back"
     reason = f"{total} of {target_in_words(event)} are being {doing}"
-    left = agent_output.figures(writer.account).eta_seconds or 0
-    wait = min(LONGEST_WRITE_SECONDS, max(left // 4, _until_next_look(last, event.now)))
+    left = agent_output.figures(writer.account).eta_seconds
+    spent = (event.now - sent_at(pending, event.now)).total_seconds()
+    # The agent's estimate is too long at first, because it counts the time without blocks to write.
+    wait = min(2 * pending.wait_seconds, agent_wait_seconds(left, spent))
     return progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
 
 

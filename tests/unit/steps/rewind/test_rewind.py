@@ -53,6 +53,24 @@ def test_looks_follow_each_other_at_once_at_first_and_slower_later(world: Rewind
     assert world.go().wait_seconds == 60
 
 
+def test_an_estimate_that_counts_the_wait_for_blocks_delays_no_look(world: Rewinding) -> None:
+    """The rate of the agent's first seconds is too low: 308 MiB took 6 s, where it said eight minutes."""
+    world.armed()
+    completed(world)
+    world.go()
+    world.report({"event": "progress", "bytesDone": 1 << 20, "etaSeconds": 480})
+    assert [world.go(COPIED).wait_seconds for _ in range(7)] == [2, 4, 8, 16, 32, 60, 60]
+    world.report({"event": "progress", "bytesDone": 2 << 20, "etaSeconds": 7})
+    assert world.go().wait_seconds == 7
+
+
+def test_six_days_of_writing_fit_an_executions_history(world: Rewinding) -> None:
+    """64 TiB at 125 MiB/s: 300 s a look are 1,728 looks with nine events each."""
+    world.opened()
+    world.report({"event": "progress", "bytesDone": 1 << 20, "etaSeconds": 6 * 24 * 3_600})
+    assert [world.go().wait_seconds for _ in range(9)][-1] == 300
+
+
 def test_while_the_evidence_is_pending_the_newest_snapshots_blocks_are_copied(world: Rewinding) -> None:
     asked = with_newest(world).armed()
     assert asked.delta is not None
