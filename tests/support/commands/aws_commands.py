@@ -55,20 +55,31 @@ def complaints_about(words: Sequence[str]) -> str:
     operation, rest = operation_of(words)
     if operation is None:
         return ""
-    given, found = dict(_options(rest)), {}
-    members = {_dashed(name): name for name in operation.input_shape.members}
+    given, members = dict(_options(rest)), _members(operation)
     for option, values in given.items():
-        name = members.get(option.removeprefix("--"))
-        if name is not None:
-            found[name] = _value(operation.input_shape.members[name], values)
-        elif option != "--query" and (
-            option not in _GLOBAL or (_GLOBAL[option] and values[0] not in _GLOBAL[option])
-        ):
+        if option.removeprefix("--") in members or option == "--query":
+            continue
+        if option not in _GLOBAL or (_GLOBAL[option] and values[0] not in _GLOBAL[option]):
             return f"{operation.name} knows no option {option} {values}"
-    report = ParamValidator().validate(found, operation.input_shape)
+    report = ParamValidator().validate(parameters_of(words), operation.input_shape)
     if report.has_errors():
         return str(report.generate_report())
     return _about_query(given.get("--query", ()), operation)
+
+
+def parameters_of(words: Sequence[str]) -> dict[str, Any]:
+    """What `aws <words>` sends to the operation."""
+    operation, rest = operation_of(words)
+    assert operation is not None, f"{words} call no single operation"
+    members = _members(operation)
+    given = {members.get(option.removeprefix("--")): values for option, values in _options(rest)}
+    shapes = operation.input_shape.members
+    return {name: _value(shapes[name], values) for name, values in given.items() if name is not None}
+
+
+def _members(operation: OperationModel) -> dict[str, str]:
+    """Option without its dashes -> parameter."""
+    return {_dashed(name): name for name in operation.input_shape.members}
 
 
 def _options(words: Sequence[str]) -> Iterator[tuple[str, list[str]]]:

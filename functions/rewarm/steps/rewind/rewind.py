@@ -277,10 +277,9 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     total = count_text(pending.counts.blocks, "block")
     doing = "compared, and written where they differ" if compares_device(event) else "written and read back"
     reason = f"{total} of {target_in_words(event)} are being {doing}"
-    left = agent_output.figures(writer.account).eta_seconds
-    spent = (event.now - sent_at(pending, event.now)).total_seconds()
+    left, spent = agent_output.figures(writer.account).eta_seconds, event.now - sent_at(pending, event.now)
     # The agent's estimate is too long at first, because it counts the time without blocks to write.
-    wait = min(2 * pending.wait_seconds, agent_wait_seconds(left, spent))
+    wait = min(2 * pending.wait_seconds, agent_wait_seconds(left, spent.total_seconds()))
     return progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
 
 
