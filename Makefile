@@ -28,7 +28,7 @@ SEED := $(or $(SEED),$(shell date +%s))
 # of processor time before its first test.
 WORKERS ?= $(if $(PYTEST_ARGS),2,3)
 
-.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs permissions-docs messages-docs commands-docs schemas version terraform release build deploy undeploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs demo-docs permissions-docs messages-docs commands-docs schemas version terraform release build deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -90,6 +90,10 @@ format: ## rewrite Python and C in the house style
 
 strategies-docs: ## write the tables and pictures of docs/strategies.md, plan.md and rewind.md from the rules
 	@$(PYTHON) -m local.tools.plan --docs
+
+demo-docs: ## write docs/demo.md and README.md's excerpt from a run
+	@local/setup.sh run >&2
+	@$(PYTHON) -m local.tools.run.demo
 
 permissions-docs: ## write docs/permissions.md from the template
 	@$(PYTHON) -m local.aws.permissions.documentation

@@ -246,6 +246,15 @@ def test_the_architecture_says_which_room_uses_which():
     assert {room: used for rooms, used in rows for room in rooms} == ROOM_MAY_USE["steps"]
 
 
+@pytest.mark.parametrize(
+    ("requirements", "said"), [("run", "and {} Python packages"), ("cli", "only {} Python packages")]
+)
+def test_the_readme_counts_what_set_up_installs(requirements, said):
+    pinned = (ROOT / "requirements" / f"{requirements}.txt").read_text(encoding="utf-8")
+    packages = len(re.findall(r"^[a-z].*==", pinned, re.MULTILINE))
+    assert said.format(packages) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_readme_counts_what_an_idle_stack_pays_for():
     resources = yaml_text.template()["Resources"]
     types = [resource["Type"] for resource in resources.values()]
