@@ -24,6 +24,8 @@ from local.tools.bench import options as bench
 from local.tools.measurements import options as measurements
 from local.tools.plan import options as plan
 from local.tools.run import options as run
+from local.tools.run.examples import commands
+from local.tools.run.lab import ALARM
 from local.tools.scale import __main__ as scale
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm_cli import main as command_line
@@ -34,9 +36,10 @@ from rewarm_cli.commands import launch, volumes
 from rewarm_cli.problems import DONE
 from tests.support.commands import launching
 from tests.support.commands.aws_commands import complaints_about, operation_of
-from tests.support.commands.shown import DOCUMENTS, Shell, blocks, in_prose, is_whole, made
+from tests.support.commands.shown import DOCUMENTS, INSTANCE, Shell, blocks, in_prose, is_whole, made
 from tests.support.stack import calibrating
 from tests.support.tree import ROOT
+from tests.support.values.run_recordings import recorded_run
 
 SUMMARY = {"readyP90At": "2026-11-22T10:04:00Z", "totalCostUsd": "0", "deadlineMissed": False, "notes": []}
 STORED = {"source": {"volumeId": "vol-1"}, "target": {"instanceId": "i-1"}}
@@ -47,6 +50,7 @@ PARSERS = {
 }  # fmt: skip
 """Target of make -> what reads its ARGS."""
 ELSEWHERE = {
+    "--save": "fetches the page; tests/workflow/stack/test_command_line.py saves one",
     "--local": "needs the embedded AWS, on which tests/workflow/stack/test_command_line.py runs it",
     "git+https://git.example/rewarm.git#subdirectory=cli": "the repository has no address of its own",
     "doctor": "asks AWS; tests/workflow/stack/test_command_line.py runs it on the embedded AWS",
@@ -232,3 +236,20 @@ def test_every_document_with_commands_is_among_them():
     marked = re.compile(r"^```(\w+)$", re.MULTILINE)
     kinds = {kind for path in DOCUMENTS for kind in marked.findall(path.read_text(encoding="utf-8"))}
     assert kinds <= {"text", "json", "yaml", "hcl"}, "a block of commands has no mark, so that it is run"
+
+
+def test_what_a_run_that_stays_up_prints_is_run(check, answering):
+    ran = recorded_run()
+    ran.restores[0].request["target"] = {"instanceId": INSTANCE}
+    answering.put({**RECORD, "restoreId": ran.restores[0].restore_id})
+    answering.runbooks[ALARM] = STORED
+    answering.answers |= {
+        ("GET", f"/runbooks/{ALARM}"): (200, {"runbook": STORED, "drills": []}),
+        ("GET", "/undo-logs"): (200, {"undoLogs": []}),
+    }
+    lines = list(commands(ran))
+    shown = [shlex.split(line) for line in lines if not line.startswith("#")]
+    assert len(shown) == 13
+    for program, *words in shown:
+        assert (program, words.pop()) == ("./rewarm", "--local")
+        check("rewarm", *words)

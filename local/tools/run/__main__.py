@@ -11,7 +11,7 @@ from local import ROOT, Json
 from local.aws.host import HOST_ERRORS, Host
 from local.aws.region import RegionSettings
 from local.tools.run.drills import DrillStory
-from local.tools.run.examples import script
+from local.tools.run.examples import commands
 from local.tools.run.lab import Lab
 from local.tools.run.live.view import View
 from local.tools.run.options import Options, parse
@@ -67,10 +67,10 @@ def _keep_running(lab: Lab, story: Story, view: View) -> int:
     """Leave the embedded AWS to the user, until a signal ends it; the run's result stands all the same."""
     lab.clock.people_are_there = True
     view.heading("The embedded AWS stays up until Ctrl-C")
-    view.say("Every command of rewarm reaches it with --local, such as `./rewarm list --local`.")
-    view.say(f"{lab.host.shell} opens a shell in which the AWS CLI, curl and the commands of")
-    view.say("docs/operations.md reach it at AWS's names. Every route of the API, to paste there:\n")
-    view.paste(script(story.run, lab.host.aws_environment, lab.api.url))
+    view.say("Every command of rewarm reaches it with --local. To paste in another shell, in this folder:\n")
+    view.paste("\n".join(commands(story.run)))
+    view.say(f"\n{lab.host.shell} opens a shell in which the AWS CLI, curl and the commands of")
+    view.say("docs/operations.md reach it at AWS's names; docs/api.md has the routes.")
     try:
         while True:
             time.sleep(3_600)
