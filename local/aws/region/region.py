@@ -10,6 +10,7 @@ from local.aws.clock import Clock
 from local.aws.machines.dataplane import DataPlane
 from local.aws.region.account.catalogue import Catalogue
 from local.aws.region.account.metrics import Metrics, Publish
+from local.aws.region.account.policies import SnapshotPolicies
 from local.aws.region.account.prices import Prices
 from local.aws.region.account.quotas import Quotas
 from local.aws.region.account.tags import Tags
@@ -129,6 +130,7 @@ class Region(Seeding):
             VolumeCopies(core, tables, self._volumes),
             Tags(core, tables),
             Quotas(core),
+            SnapshotPolicies(),
             instances := Instances(core, tables, self._volumes, self._attachments),
             Launches(core, tables, self._volumes, self._attachments, instances),
             RootReplacements(core, tables, self._volumes, self._attachments, instances, self.faults),

@@ -42,6 +42,8 @@ SERVICES = {
     "cloudtrail": "cloudtrail",
     "pricing": "pricing",
     "servicequotas": "service-quotas",
+    "dlm": "dlm",
+    "backup": "backup",
 }
 """Signing name in the credential scope -> botocore service name."""
 
@@ -200,7 +202,12 @@ def _parse(operation: OperationModel, parts: dict[str, Any], wire_protocol: str 
         if operation.service_model.protocol == "ec2":
             raise ApiError("InvalidParameterValue", f"The request is not well-formed: {error}") from error
         raise ApiError("SerializationException", f"The request is not well-formed: {error}") from error
-    return dict(parsed)
+    # The parser makes an empty list of one that is not in the query.
+    members = operation.input_shape.members if operation.input_shape is not None else {}
+    in_query = {
+        name for name, shape in members.items() if shape.serialization.get("location") == "querystring"
+    }
+    return {name: value for name, value in parsed.items() if value != [] or name not in in_query}
 
 
 def _serialized(operation: OperationModel, result: dict[str, Any], request_id: str) -> dict[str, Any]:

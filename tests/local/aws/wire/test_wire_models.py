@@ -10,6 +10,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.config import Config
+from botocore.exceptions import ClientError
 from botocore.model import ListShape, MapShape, Shape, StringShape, StructureShape
 
 from local.aws.region import ImageDevice
@@ -244,6 +245,7 @@ def walk_others(made: Recorded, snapshot: str) -> None:
     )  # fmt: skip
     made.ask("service-quotas", "get_service_quota", ServiceCode="ebs", QuotaCode="L-A37D9CF3")
     made.ask("service-quotas", "list_service_quotas", ServiceCode="ebs")
+    made.ask("dlm", "get_lifecycle_policies", State="ENABLED")
     made.ask("kms", "describe_key", KeyId="alias/aws/ebs")
     made.lab.wait(300)
     wanted = [{"AttributeKey": "EventName", "AttributeValue": "ModifyVolume"}]
@@ -282,7 +284,14 @@ def test_every_operation_answers_in_its_output_shape(recorded: Recorded) -> None
     walk_launches(recorded, image)
     walk_ssm(recorded, lab)
     walk_others(recorded, snapshot)
-    assert {(service, operation) for service, operation, _ in recorded.answers} == set(lab.region.operations)
+    answered = {(service, operation) for service, operation, _ in recorded.answers}
+    assert set(lab.region.operations) - answered == {("backup", "DescribeProtectedResource")}
+
+
+def test_no_volume_is_protected_by_a_backup_plan(recorded: Recorded) -> None:
+    arn = "arn:aws:ec2:us-east-1:123456789012:volume/vol-0123456789abcdef0"
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+        recorded.ask("backup", "describe_protected_resource", ResourceArn=arn)
 
 
 def test_the_check_itself_finds_what_is_wrong(recorded: Recorded) -> None:
