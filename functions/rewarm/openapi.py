@@ -42,7 +42,6 @@ from rewarm.contracts.fleets import (
     FleetRequest,
     FleetsQuery,
 )
-from rewarm.contracts.performance import PerformanceRequest
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.rewinding import DeletedUndoLog, UndoLogList
@@ -191,7 +190,7 @@ OPERATIONS = (
     Operation(
         method="post", path="/volumes/{volumeId}/performance", name="changePerformance",
         says="Change a volume's type, IOPS or throughput.", status=202, answer=answers.AcceptedChange,
-        body=PerformanceRequest, parameters=_VOLUME, errors=WITH_TARGET,
+        body=answers.PerformanceRequest, parameters=_VOLUME, errors=WITH_TARGET,
     ),
     Operation(
         method="get", path="/volumes/{volumeId}/performance", name="getPerformance",

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core.core_schema import DataclassSchema
 
+from rewarm.contracts.answers import PerformanceRequest
 from rewarm.contracts.base import Contract, JsonObject, parsed
 from rewarm.contracts.benchmarks import (
     BenchmarkRequest,
@@ -23,7 +24,6 @@ from rewarm.contracts.benchmarks import (
 )
 from rewarm.contracts.fleets import FleetRequest
 from rewarm.contracts.parsing import parse_restore_request
-from rewarm.contracts.performance import PerformanceRequest
 from rewarm.contracts.plans import PlanResult
 from rewarm.contracts.results import ReportResult
 from rewarm.domain.benchmark.benchmarks import PatternName

@@ -1,4 +1,7 @@
-"""What the routes take in their addresses, and what they answer; and the one form of their errors."""
+"""What the routes take in their addresses and answer, and the one form of their errors.
+
+The request for another performance of a volume is here, too.
+"""
 
 import re
 from typing import Annotated, Any, Literal, get_args
@@ -14,16 +17,20 @@ from rewarm.contracts.base import (
     Limit,
     Links,
     NextToken,
+    parsed,
     whole_number,
 )
-from rewarm.contracts.request import AlarmName, InstanceId, RestoreRequest
+from rewarm.contracts.request import AlarmName, InstanceId, Notify, RestoreRequest, given
 from rewarm.contracts.results import LeftThing
 from rewarm.contracts.values import Approval, DrillResult, Trigger
+from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import Caller
 from rewarm.domain.volume.performance import PerformanceSettings
+from rewarm.domain.volume.volume_types import WantedVolume
 
 MOST_WAIT_SECONDS = 20
 """API Gateway waits 29 seconds for the function, and the function ends after 25."""
+SETTINGS = ("volumeType", "iops", "throughputMibS")
 
 StatusName = Literal[
     "accepted", "planning", "planned", "awaiting-approval", "restoring", "initializing", "ready", "failed",
@@ -213,6 +220,33 @@ class AcceptedBenchmark(Contract):
     benchmark_id: str
     command_id: str
     status: Literal["running"]
+
+
+class PerformanceRequest(Contract):
+    """POST /volumes/{volumeId}/performance: at least one of the settings; the others stay."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [given(name) for name in SETTINGS]})
+
+    volume_type: Literal["gp3", "gp2", "io2", "io1", "st1", "sc1"] | None = None
+    iops: Annotated[StrictInt, Field(ge=100, le=256_000)] | None = None
+    throughput_mib_s: Annotated[StrictInt, Field(ge=125, le=2_000)] | None = None
+    notify: Notify = Field(default_factory=Notify)
+
+    def wanted(self) -> WantedVolume:
+        """For the rules of the volume types."""
+        return WantedVolume(
+            volume_type=self.volume_type, iops=self.iops, throughput_mib_s=self.throughput_mib_s
+        )
+
+
+def parse_performance_request(value: object) -> PerformanceRequest:
+    """Returns the checked request. Raises InvalidRequestError."""
+    request = parsed(PerformanceRequest, value)
+    if all(each is None for each in (request.volume_type, request.iops, request.throughput_mib_s)):
+        raise InvalidRequestError(
+            f"found none; at least one of {', '.join(SETTINGS)} is needed", field="request"
+        )
+    return request
 
 
 class PerformanceLinks(Contract):

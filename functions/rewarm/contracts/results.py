@@ -45,6 +45,29 @@ class AttachVolumeResult(Contract):
     ] = None
 
 
+class CheckPerformanceResult(Contract):
+    """Whether the change has taken effect, and how that is known."""
+
+    finished: bool
+    wait_seconds: WaitSeconds
+    state: str = Field(description="As EC2 says it: modifying, optimizing or completed.")
+    requested_at: Instant
+    requested_from: Annotated[
+        Literal["cloudtrail", "ec2"],
+        Field(description="CloudTrail's time of the call, or EC2's start of the modification."),
+    ]
+    in_force_since: Annotated[
+        Instant | None,
+        Field(description="When EC2 was first seen to say so; as exact as the looks are dense."),
+    ] = None
+    took_effect_at: Instant | None = None
+    known_by: Literal["cloudwatch", "modification"] | None = None
+    rate: Annotated[float | None, Field(description="A second, in that minute of CloudWatch.")] = None
+    rate_before: float | None = None
+    unit: Literal["IOPS", "MiB/s"] | None = None
+    reason: str = ""
+
+
 class VerifyVolumeResult(Contract):
     """What was measured, or that the measurement still runs."""
 

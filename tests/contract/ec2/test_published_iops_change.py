@@ -17,7 +17,7 @@ from local.aws.region.settings import VolumeSettings
 from local.aws.wire import client
 from rewarm.adapters.performance import CloudTrailCalls, Ec2VolumeModifications
 from rewarm.adapters.volumes import Ec2VolumeStore
-from rewarm.contracts.performance import CheckPerformanceResult
+from rewarm.contracts.results import CheckPerformanceResult
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.volume.performance import Activity, ModificationRule
 from rewarm.steps.performance.change_performance import (

@@ -19,8 +19,8 @@ from rewarm.contracts.events import (
 )
 from rewarm.contracts.fleets import ReportFleetEvent
 from rewarm.contracts.parsing import parse_restore_request
-from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.results import CheckPerformanceResult
 from rewarm.contracts.rewinding import RewindEvent
 from rewarm.contracts.values import (
     ApprovalQuestion,

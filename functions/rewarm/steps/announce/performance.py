@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rewarm.contracts.base import Contract
 from rewarm.contracts.events import AnnounceEvent
-from rewarm.contracts.performance import CheckPerformanceResult
 from rewarm.contracts.request import Notify
+from rewarm.contracts.results import CheckPerformanceResult
 from rewarm.contracts.values import Failure
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import PerformanceSettings

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.base import Instant, StepEvent
-from rewarm.contracts.performance import CheckPerformanceResult
+from rewarm.contracts.results import CheckPerformanceResult
 from rewarm.domain.errors import ModificationFailedError, RestoreError
 from rewarm.domain.units import clock_text, duration_text, iso
 from rewarm.domain.volume.performance import (

@@ -16,8 +16,8 @@ from rewarm.contracts.answers import (
     ModificationSlots,
     PerformanceLinks,
     VolumePerformance,
+    parse_performance_request,
 )
-from rewarm.contracts.performance import parse_performance_request
 from rewarm.domain.errors import (
     InvalidRequestError,
     ModificationPostponedError,

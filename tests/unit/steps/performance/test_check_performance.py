@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rewarm.contracts.events import AnnounceEvent
-from rewarm.contracts.performance import CheckPerformanceResult
+from rewarm.contracts.results import CheckPerformanceResult
 from rewarm.domain.errors import ModificationFailedError, ThrottledError
 from rewarm.domain.volume.performance import ModificationRule, PerformanceSettings
 from rewarm.steps.announce.announce import announce
