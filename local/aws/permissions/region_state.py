@@ -12,14 +12,15 @@ class RegionState:
 
     def __init__(self, region: Region) -> None:
         self._tables = region._tables
+        self._documents = region._documents
         self._neighbours = region.neighbours
 
     def tags(self, resource_id: str) -> Mapping[str, str]:
-        """Of a volume, snapshot or instance."""
+        """Of a volume, snapshot, instance or document."""
         for table in (self._tables.volumes, self._tables.snapshots, self._tables.instances):
             if resource_id in table:
                 return table[resource_id].tags
-        return {}
+        return self._documents.tags(resource_id)
 
     def key(self, resource_id: str) -> str | None:
         """Of an encrypted volume or snapshot."""

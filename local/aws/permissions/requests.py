@@ -39,7 +39,7 @@ class State(Protocol):
     """What the Region knows that a request does not say."""
 
     def tags(self, resource_id: str) -> Mapping[str, str]:
-        """Tags of a volume, snapshot or instance; none where there is no such thing."""
+        """Tags of a volume, snapshot, instance or document; none where there is no such thing."""
 
     def key(self, resource_id: str) -> str | None:
         """The ARN of the KMS key of an encrypted snapshot or volume."""
@@ -318,9 +318,23 @@ def _describe_key(asked: Asked) -> Iterator[Need]:
 # ------------------------------------------------------------------------------------------- Systems Manager
 @_of("ssm", "SendCommand")
 def _send_command(asked: Asked) -> Iterator[Need]:
-    yield Need(asked.action, asked.place.arn("ssm", f"document/{asked.params['DocumentName']}"))
+    yield _on_document(asked, asked.params["DocumentName"])
     for instance_id in asked.params.get("InstanceIds", []):
         yield asked.tagged(instance_id)
+
+
+@_of("ssm", "DescribeDocument")
+def _describe_document(asked: Asked) -> Iterator[Need]:
+    yield _on_document(asked, asked.params["Name"])
+
+
+@_of("ssm", "ListTagsForResource")
+def _list_tags_for_resource(asked: Asked) -> Iterator[Need]:
+    yield _on_document(asked, asked.params["ResourceId"])
+
+
+def _on_document(asked: Asked, name: str) -> Need:
+    return Need(asked.action, asked.place.arn("ssm", f"document/{name}"), asked.tags_of(name))
 
 
 # -------------------------------------------------------------------------------------------------- DynamoDB

@@ -81,7 +81,8 @@ class Region(Seeding):
         self._fast_restores = fast_restores
         self._volumes = Volumes(core, tables, fast_restores, self._initializations, self.faults)
         self._attachments = Attachments(core, tables)
-        self._commands = Commands(core, tables, documents := Documents(core), self.faults, output)
+        documents = self._documents = Documents(core)
+        self._commands = Commands(core, tables, documents, self.faults, output)
         self._parameters = Parameters(core)
         self._metrics = Metrics(core, tables, fast_restores, publish)
         self._block_index, prices = BlockIndex(core, tables), Prices(core)

@@ -70,6 +70,7 @@ class Commands:
     def send_command(self, params: Json) -> Json:
         """Run a document on instances. There is no client token: sent twice means run twice."""
         document, version = self._documents.find(params["DocumentName"], params.get("DocumentVersion"))
+        self._documents.check_hash(document, version, params.get("DocumentHash"))
         data = document.parsed(version)
         values = scripts.read_parameters(data, params.get("Parameters") or {})
         self._check_size(document.versions[version - 1], params)

@@ -144,6 +144,32 @@ class Documents:
         document, version = self.find(params["Name"], params.get("DocumentVersion"))
         return {"Document": self._describe(document, version)}
 
+    @operation("ssm", "ListTagsForResource")
+    def list_tags_for_resource(self, params: Json) -> Json:
+        """The tags of a document; no other resource is modelled."""
+        document = self._known.get(params["ResourceId"])
+        if params["ResourceType"] != "Document" or document is None:
+            raise ApiError("InvalidResourceId", f"The resource {params['ResourceId']} does not exist.")
+        return {"TagList": document.tags}
+
+    @operation("ssm", "AddTagsToResource")
+    def add_tags_to_resource(self, params: Json) -> Json:
+        """Add tags to a document, or replace the values of tags that are there."""
+        document, _ = self.find(params["ResourceId"])
+        added = {tag["Key"] for tag in params["Tags"]}
+        document.tags = [tag for tag in document.tags if tag["Key"] not in added] + list(params["Tags"])
+        return {}
+
+    def tags(self, name: str) -> dict[str, str]:
+        """The tags of a document; none where there is no such document."""
+        document = self._known.get(name)
+        return {} if document is None else {tag["Key"]: tag["Value"] for tag in document.tags}
+
+    def check_hash(self, document: Document, version: int, wanted: str | None) -> None:
+        """UNVERIFIED: with which error SendCommand refuses a version that has another DocumentHash."""
+        if wanted is not None and wanted != _hash(document.versions[version - 1]):
+            raise ApiError("InvalidDocument", f"The hash of {document.name} is not {wanted}.")
+
     @operation("ssm", "DeleteDocument")
     def delete_document(self, params: Json) -> Json:
         """Delete a document with all its versions."""
@@ -173,7 +199,7 @@ class Documents:
 
     def _describe(self, document: Document, version: int) -> Json:
         data = document.parsed(version)
-        digest = hashlib.sha256(document.versions[version - 1].encode()).hexdigest()
+        digest = _hash(document.versions[version - 1])
         return {
             "Name": document.name,
             "Owner": document.owner,
@@ -195,6 +221,10 @@ class Documents:
                 _describe_parameter(name, one) for name, one in (data.get("parameters") or {}).items()
             ],
         }
+
+
+def _hash(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
 
 
 def parse(content: str, form: str) -> Json:

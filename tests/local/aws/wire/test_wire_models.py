@@ -210,6 +210,9 @@ def walk_ssm(made: Recorded, lab: Lab) -> None:
     made.ask("ssm", "update_document", Name="Warm", Content=newer, DocumentVersion="$LATEST")
     made.ask("ssm", "update_document_default_version", Name="Warm", DocumentVersion="2")
     made.ask("ssm", "describe_document", Name="Warm")
+    tagged = {"ResourceType": "Document", "ResourceId": "Warm"}
+    made.ask("ssm", "add_tags_to_resource", **tagged, Tags=[{"Key": "rewarm:hooks", "Value": "rewarm"}])
+    made.ask("ssm", "list_tags_for_resource", **tagged)
     made.ask("ssm", "get_document", Name="Warm", DocumentFormat="YAML")
     command = made.ask(
         "ssm", "send_command", DocumentName="Warm", InstanceIds=[INSTANCE], Parameters={"device": ["vol-1"]},

@@ -280,6 +280,22 @@ def test_documents_have_versions() -> None:
     )
 
 
+def test_documents_have_tags_and_are_sent_only_with_their_hash() -> None:
+    lab = Lab()
+    lab.instance()
+    tag = {"Key": "rewarm:hooks", "Value": "rewarm"}
+    lab.ssm("CreateDocument", Name="Warm", Content=document(step("run", "one")), Tags=[tag])
+    wanted = {"ResourceType": "Document", "ResourceId": "Warm"}
+    assert lab.ssm("ListTagsForResource", **wanted)["TagList"] == [tag]
+    lab.ssm("AddTagsToResource", **wanted, Tags=[{**tag, "Value": "other"}])
+    assert lab.ssm("ListTagsForResource", **wanted)["TagList"] == [{**tag, "Value": "other"}]
+    assert refused(lab, "ListTagsForResource", **{**wanted, "ResourceId": "None"}) == "InvalidResourceId"
+    sent = {"DocumentName": "Warm", "InstanceIds": [INSTANCE], "DocumentHashType": "Sha256"}
+    assert refused(lab, "SendCommand", **sent, DocumentHash="0" * 64) == "InvalidDocument"
+    digest = lab.ssm("DescribeDocument", Name="Warm")["Document"]["Hash"]
+    assert lab.ssm("SendCommand", **sent, DocumentHash=digest)["Command"]["DocumentVersion"] == "1"
+
+
 @pytest.mark.parametrize(
     ("content", "code"),
     [
