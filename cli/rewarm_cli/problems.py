@@ -11,10 +11,10 @@ from rewarm_cli.words import command, duration, visible
 
 Json = dict[str, Any]
 
-DONE, FAILED, USAGE, REFUSED, NOT_FOUND, NOT_READY, STILL_RUNNING, DECLINED = range(8)
+DONE, FAILED, USAGE, REFUSED, NOT_FOUND, NOT_READY, STILL_RUNNING, DECLINED, NOT_BACK = range(9)
 STOPPED = 130
 STATUSES = {
-    DONE: "done; with `--wait` or `--watch`: the restore is ready",
+    DONE: "done; with `--wait` or `--watch`: the restore is ready, and so is the application of `after`",
     FAILED: "the API, AWS or the network failed, or there are no credentials; `bench`: nothing was measured; "
     "`doctor`: there is a problem",
     USAGE: "an option or argument is wrong; nothing was sent",
@@ -24,6 +24,7 @@ STATUSES = {
     "objective",
     STILL_RUNNING: "the restore still runs after `--timeout`",
     DECLINED: "you answered no, so nothing was done",
+    NOT_BACK: "the restore is ready, but the application is not back",
     STOPPED: "stopped with Ctrl-C; a restore continues",
 }
 """Exit status -> what it means, for docs/commands.md."""

@@ -49,6 +49,9 @@ FIELDS = {
     "unmount": "target.unmount",
     "bring_online": "target.bringOnline",
     "mount_path": "target.mountPath",
+    "after": "after.when",
+    "document": "after.document.name",
+    "health_url": "after.healthCheck.url",
     "ready_within": "objective.readyWithinMinutes",
     "max_cost": "objective.maxCostUsd",
     "approve_above": "objective.approveAboveUsd",
@@ -65,7 +68,9 @@ def takes_request(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     def called(*positional: Any, **values: Any) -> Any:
         options = {name: values.pop(name) for name in FIELDS}
-        request = build(values.pop("file"), options, values.pop("tag"), values.pop("sets"))
+        request = build(
+            values.pop("file"), options, values.pop("tag"), values.pop("sets"), values.pop("mount")
+        )
         if not request and "alarm_name" not in values:
             raise click.UsageError(
                 "say what to restore and where to, with --volume and --instance, --alarm, or -f"
@@ -77,7 +82,13 @@ def takes_request(command: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def build(file: str | None, options: Json, tags: tuple[str, ...], sets: tuple[str, ...]) -> Json:
+def build(
+    file: str | None,
+    options: Json,
+    tags: tuple[str, ...],
+    sets: tuple[str, ...],
+    mounts: tuple[str, ...] = (),
+) -> Json:
     """A file's request, with the options above it; `--set` wins over both."""
     request = read(file) if file is not None else {}
     given = {name: value for name, value in options.items() if value is not None and value is not False}
@@ -96,6 +107,8 @@ def build(file: str | None, options: Json, tags: tuple[str, ...], sets: tuple[st
         put(request, FIELDS[name], float(value) if isinstance(value, Decimal) else value)
     if tags:
         put(request, "source.tags", dict(_pair(tag, "--tag") for tag in tags))
+    if mounts:
+        put(request, "after.mounts", [_mount(text) for text in mounts])
     for words in sets:
         path, text = _pair(words, "--set")
         put(request, path, parse(text, "--set"))
@@ -111,6 +124,12 @@ def put(request: Json, path: str, value: Any) -> None:
             place[folder] = {}
         place = place[folder]
     place[name] = value
+
+
+def _mount(text: str) -> Json:
+    """`/srv/data`, or with the device of one of several volumes `/dev/sdf=/srv/data`."""
+    device, equals, path = text.partition("=")
+    return {"device": device, "path": path} if equals else {"path": text}
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:
@@ -224,6 +243,16 @@ _OPTIONS = (
     click.option("--unmount", is_flag=True, help="With --replace, --rewind, --undo: unmount that volume."),
     click.option("--bring-online", is_flag=True, help="On Windows: bring the disk online (writable)."),
     click.option("--mount-path", metavar="E:", help="With --bring-online: its drive letter or empty folder."),
+    click.option(
+        "--mount", multiple=True, metavar="[DEVICE=]PATH",
+        help="Then mount the volume there; of several volumes, the one at DEVICE.",
+    ),
+    click.option("--document", metavar="NAME", help="Then run this document of yours (tag rewarm:hooks)."),
+    click.option("--health-url", metavar="URL", help="Then wait until this address on the instance answers."),
+    click.option(
+        "--after", type=OneOf(("ready", "attached")), metavar="WHEN",
+        help="When that is: once all volumes are ready (default) or attached.",
+    ),
     click.option("--ready-within", type=Minutes(), metavar="TIME", help="The deadline: minutes, or 2h, 1d."),
     click.option("--max-cost", type=Usd(), metavar="USD", help="The budget for all volumes together."),
     click.option(

@@ -38,6 +38,12 @@ def is_good(record: Json) -> bool:
     return status_of(record) in {READY, "planned"}
 
 
+def is_back(record: Json) -> bool:
+    """Whether the application is back, or nothing was to bring it back."""
+    wanted = (record.get("request") or {}).get("after") and status_of(record) == READY
+    return not wanted or (record.get("application") or {}).get("state") == "back"
+
+
 def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: bool = False) -> None:
     """One volume with all strategies, or the schedule of several volumes; then the summary."""
     for text in interruption_lines(answer["plans"]):
@@ -306,6 +312,9 @@ def show_restore(target: Console, record: Json, *, events: bool = True) -> None:
     if rows := [_volume_row(volume, lost=lost) for volume in record.get("volumes") or []]:
         target.print()
         print_table(target, ("", "volume", "place", "strategy", "progress"), rows)
+    if rows := _application_rows(record.get("application")):
+        target.print()
+        print_table(target, ("application", "state", "why"), rows)
     if events and record.get("events"):
         target.print()
         for event in record["events"]:
@@ -330,6 +339,12 @@ def left_lines(record: Json) -> Iterator[str]:
         usd = thing.get("usdPerMonth")
         price = f", {words.usd(usd)} a month" if usd is not None else ""
         yield f"Still costs money: {thing['thing']}{price}. To end it: {thing['remove']}"
+
+
+def _application_rows(application: Json | None) -> list[list[str]]:
+    """A row for each part of what brings the application back."""
+    parts = (application or {}).get("parts") or []
+    return [[part["title"], part["state"], part.get("reason") or "-"] for part in parts]
 
 
 def _facts(record: Json) -> Iterator[tuple[str, str]]:

@@ -11,9 +11,10 @@ from urllib.parse import quote, urlencode
 import click
 
 from rewarm_cli import words
-from rewarm_cli.problems import NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
+from rewarm_cli.problems import NOT_BACK, NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
 from rewarm_cli.views import (
     is_awaiting,
+    is_back,
     is_good,
     is_over,
     progress_of,
@@ -141,6 +142,8 @@ def end(settings: Settings, record: Json, *, good: bool | None = None, events: b
         settings.emit(record)
     if not (is_good(record) if good is None else good):
         raise click.exceptions.Exit(NOT_READY)
+    if good is None and not is_back(record):
+        raise click.exceptions.Exit(NOT_BACK)
 
 
 class _View:

@@ -78,6 +78,11 @@ class Settings:
         }
 
     @property
+    def hook_document(self) -> str:
+        """Name of the SSM document that mounts and checks; only Run Hook has it."""
+        return self._required("HOOK_DOCUMENT")
+
+    @property
     def restore_state_machine_arn(self) -> str:
         """The state machine `restore`; only functions that start restores, or check for them, have it."""
         return self._required("RESTORE_STATE_MACHINE_ARN")

@@ -30,7 +30,14 @@ if TYPE_CHECKING:
         Tasks,
         Waiters,
     )
-    from rewarm.ports.instances import Commands, Instances, InstanceStates, RootVolumes
+    from rewarm.ports.instances import (
+        CommandDocuments,
+        Commands,
+        Hooks,
+        Instances,
+        InstanceStates,
+        RootVolumes,
+    )
     from rewarm.ports.messages import Messages, PageLinks
     from rewarm.ports.prices import Prices, Quotas
     from rewarm.ports.restores import History, Holds, Pace, RestoreTable
@@ -216,6 +223,18 @@ def look_commands() -> Commands:
 
 def _commands(documents: dict[str, str], **sender: Any) -> adapters.instances.SsmCommands:
     return adapters.instances.SsmCommands(_client("ssm"), documents, **sender)
+
+
+def documents() -> CommandDocuments:
+    return adapters.hooks.SsmDocuments(later_client("ssm"))
+
+
+def hooks() -> Hooks:
+    return adapters.hooks.SsmHooks(_client("ssm"), _client_that_tries_once("ssm"))
+
+
+def hook_document() -> str:
+    return settings.hook_document
 
 
 def metrics() -> Metrics:

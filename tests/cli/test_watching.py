@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from rewarm_cli import watching
-from rewarm_cli.problems import DECLINED, DONE, FAILED, STOPPED
+from rewarm_cli.problems import DECLINED, DONE, FAILED, NOT_BACK, STOPPED
 from rewarm_cli.views import progress_text
 from tests.support.commands.stack_api import RefusedError, Served
 from tests.support.tree import ROOT
@@ -221,3 +221,27 @@ def test_no_is_the_answer_that_starts_nothing(stack):
         served.close()
     assert [call.path for call in stack.calls] == ["/plans"]
     assert terminal.seen.endswith("Nothing was started.\r\n")
+
+
+AFTER = {"after": {"document": {"name": "start-orders"}}}
+PART = {"title": "document start-orders", "state": "failed", "reason": "exit status 1"}
+
+
+@pytest.mark.parametrize(
+    ("application", "status"),
+    [
+        ({"state": "back", "parts": [{**PART, "state": "done"}]}, DONE),
+        ({"state": "failed", "parts": [PART]}, NOT_BACK),
+        (None, NOT_BACK),
+    ],
+)
+def test_an_application_that_is_not_back_has_a_separate_exit_status(rewarm, stack, application, status):
+    stack.put(record("ready", READY, done=1024, request=AFTER, application=application))
+    shown = rewarm("status", "restore-1", "--wait")
+    assert shown.status == status
+    assert ("document start-orders" in shown.out) == (application is not None)
+
+
+def test_to_look_at_a_restore_whose_application_is_not_back_is_no_failure(rewarm, stack):
+    stack.put(record("ready", READY, done=1024, request=AFTER))
+    assert rewarm("status", "restore-1").status == DONE

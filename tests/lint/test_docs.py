@@ -110,6 +110,8 @@ def test_the_picture_shows_states_that_exist(name):
         "Clean Up Attempt",
         "Clean Up Drill",
         "Announce Drill",
+        "Run Hook",
+        "Announce Application",
         "No Fallback",
         "Announce Fallback",
         "Announce Unreported",

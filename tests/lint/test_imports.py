@@ -75,7 +75,7 @@ ROOM_MAY_USE = {
         "request": {"record", "select", "warm"},
         "select": {"record"},
         "verify": {"record", "warm"},
-        "volume": {"record", "replace"},
+        "volume": {"record", "replace", "select", "warm"},
         "warm": {"record"},
     },
 }

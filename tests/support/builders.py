@@ -19,9 +19,11 @@ from tests.support.fakes import (
     FakeArtifacts,
     FakeBlocks,
     FakeCommands,
+    FakeDocuments,
     FakeExecutions,
     FakeFastRestores,
     FakeHistory,
+    FakeHooks,
     FakeInstances,
     FakeMessages,
     FakeMetrics,
@@ -62,6 +64,8 @@ class World:
     modifications: FakeModifications = field(init=False)
     instances: FakeInstances = field(default_factory=FakeInstances)
     commands: FakeCommands = field(default_factory=FakeCommands)
+    documents: FakeDocuments = field(default_factory=FakeDocuments)
+    hooks: FakeHooks = field(default_factory=FakeHooks)
     metrics: FakeMetrics = field(default_factory=FakeMetrics)
     blocks: FakeBlocks = field(default_factory=FakeBlocks)
     prices: FakePrices = field(default_factory=lambda: FakePrices(tokyo_prices(NOW - timedelta(days=30))))
@@ -74,6 +78,7 @@ class World:
     executions: FakeExecutions = field(default_factory=FakeExecutions)
     holds: FakeHolds = field(default_factory=FakeHolds)
     stack_name: str = "rewarm"
+    hook_document: str = "rewarm-HookDocument"
 
     def __post_init__(self) -> None:
         self.modifications = FakeModifications(self.volumes)

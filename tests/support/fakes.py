@@ -31,6 +31,7 @@ from rewarm.domain.model import (
     ArchiveRestore,
     Attachment,
     BinnedSnapshot,
+    CommandDocument,
     CommandStatus,
     CopyOrder,
     Extent,
@@ -54,6 +55,7 @@ from rewarm.domain.volume.leftovers import ExecutionEnd, FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG, PerformanceSettings, VolumeModification
 from rewarm.domain.volume.proof import evidence_description
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG
+from rewarm.ports.instances import HookCall
 from rewarm.ports.messages import LinkedPage
 from rewarm.ports.restores import OVER, RUNBOOK, VOLUME_COUNT, Listed, Standing
 
@@ -547,6 +549,88 @@ class FakeInstances:
     def ebs_limits(self, instance_type: str) -> InstanceEbsLimits:
         assert instance_type
         return self.limits
+
+
+@dataclass
+class FakeDocuments:
+    """Port CommandDocuments."""
+
+    known: dict[str, list[CommandDocument]] = field(default_factory=dict)
+    failure: Exception | None = None
+
+    def add(self, name: str, **changes: Any) -> CommandDocument:
+        """The next version, with the tag of the stack `rewarm`."""
+        versions = self.known.setdefault(name, [])
+        number = str(len(versions) + 1)
+        values = {"version": number, "sha256": f"sha-{name}-{number}", "platforms": frozenset({"Linux"})}
+        made = CommandDocument(**{**values, "tags": {"rewarm:hooks": "rewarm"}, **changes})
+        versions.append(made)
+        return made
+
+    def find(self, name: str, version: str) -> CommandDocument | None:
+        if self.failure is not None:
+            raise self.failure
+        versions = self.known.get(name, [])
+        if version == "$DEFAULT":
+            return versions[-1] if versions else None
+        return next((one for one in versions if one.version == version), None)
+
+
+@dataclass
+class FakeHooks:
+    """Port Hooks; tests say what becomes of each command."""
+
+    sent: list[tuple[str, HookCall]] = field(default_factory=list)
+    """Instance, and what it is asked."""
+    comments: list[str] = field(default_factory=list)
+    outcomes: dict[str, CommandStatus] = field(default_factory=dict)
+    cancelled: list[str] = field(default_factory=list)
+    failure: Exception | None = None
+    refusal: Exception | None = None
+    """Of CancelCommand."""
+    lost_answer: bool = False
+    """The next command is sent, and its answer is lost."""
+    is_hidden: bool = False
+    """Run Command does not list any."""
+    clock: datetime = datetime(2026, 11, 21, 3, tzinfo=UTC)
+
+    def send(self, instance_id: str, call: HookCall, *, comment: str, timeout_seconds: int) -> str:
+        assert len(comment) <= 100
+        assert 30 <= timeout_seconds <= 2_592_000
+        if self.failure is not None:
+            raise self.failure
+        self.sent.append((instance_id, call))
+        self.comments.append(comment)
+        if self.lost_answer:
+            self.lost_answer = False
+            raise ServiceUnavailableError("SendCommand: no answer")
+        return f"command-{len(self.sent)}"
+
+    def find(self, document: str, comment: str, *, since: datetime) -> list[SentCommand]:
+        assert since <= self.clock
+        found = [
+            SentCommand(f"command-{number}", "InProgress")
+            for number, ((_, call), said) in enumerate(zip(self.sent, self.comments, strict=True), start=1)
+            if (call.document, said) == (document, comment)
+        ]
+        return [] if self.is_hidden else found[::-1]
+
+    def time(self) -> datetime:
+        return self.clock
+
+    def outcome(self, command_id: str, instance_id: str) -> CommandStatus | None:
+        assert instance_id
+        return self.outcomes.get(command_id)
+
+    def finish(self, command_id: str, status: str = "Success", **changes: Any) -> None:
+        told = {"status_details": status, "exit_code": 0, "stdout": "", "stderr": "", **changes}
+        self.outcomes[command_id] = CommandStatus(status, **told)
+
+    def cancel(self, command_id: str, instance_id: str) -> None:
+        assert instance_id
+        if self.refusal is not None:
+            raise self.refusal
+        self.cancelled.append(command_id)
 
 
 @dataclass

@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rewarm.adapters import artifacts, executions, fast_restores, instances, performance, prices, quotas
-    from rewarm.adapters import snapshots, volumes
+    from rewarm.adapters import artifacts, executions, fast_restores, hooks, instances, performance, prices
+    from rewarm.adapters import quotas, snapshots, volumes
     from rewarm.adapters.blocks import block_reads, changed_blocks, packs, snapshot_blocks
     from rewarm.adapters.channels import messages, slack, slack_bot, slack_requests
     from rewarm.adapters.table import history, holds, page_links, restores

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -180,39 +180,40 @@ def _mib_s(megabytes_per_second: float | None) -> float | None:
     return None if megabytes_per_second is None else megabytes_per_second * _MEGABYTE / MIB
 
 
-class SsmCommands:
-    """The port Commands."""
+class SsmSender:
+    """What all commands have in common; `sender` is a client that tries once."""
 
-    def __init__(
-        self, ssm: SSMClient, documents: Mapping[str, str], *, sender: SSMClient | None = None
-    ) -> None:
-        """`documents` by the platform of the instance; `sender` is a client that tries once."""
+    def __init__(self, ssm: SSMClient, sender: SSMClient) -> None:
         self._ssm = ssm
-        self._sender = sender or ssm
-        self._documents = documents
+        self._sender = sender
         self._clock = time.time
 
-    def send(
-        self, instance_id: str, parameters: Parameters, *, platform: str, comment: str, timeout_seconds: int
+    def time(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), UTC)
+
+    def cancel(self, command_id: str, instance_id: str) -> None:
+        with naming_errors():
+            try:
+                self._ssm.cancel_command(CommandId=command_id, InstanceIds=[instance_id])
+            except ClientError as error:
+                if code_of(error) not in _NOTHING_TO_CANCEL_CODES:
+                    raise
+
+    def _send(
+        self, document: str, instance_id: str, comment: str, timeout_seconds: int, **parameters: Any
     ) -> str:
-        document = self._documents.get(platform)
-        if document is None:
-            raise AgentUnreachableError(f"there is no SSM document for {platform} instances")
         with naming_errors():
             answer = self._sender.send_command(
                 DocumentName=document,
                 InstanceIds=[instance_id],
-                Parameters={name: [value] for name, value in parameters.items()},
                 Comment=comment[:_COMMENT_LENGTH],
                 TimeoutSeconds=max(_SHORTEST_DELIVERY_SECONDS, timeout_seconds),
+                **parameters,
             )
         return answer["Command"]["CommandId"]
 
-    def find(self, comment: str, *, platform: str, since: datetime) -> list[SentCommand]:
+    def _find(self, document: str, comment: str, since: datetime) -> list[SentCommand]:
         """Not filtered by instance: SSM may list only commands that arrived there (botocore ListCommands)."""
-        document = self._documents.get(platform)
-        if document is None:
-            return []
         pages = self._ssm.get_paginator("list_commands").paginate(
             Filters=[
                 {"key": "DocumentName", "value": document},
@@ -227,8 +228,29 @@ class SsmCommands:
                 if command.get("Comment") == comment[:_COMMENT_LENGTH]
             ]
 
-    def time(self) -> datetime:
-        return datetime.fromtimestamp(self._clock(), UTC)
+
+class SsmCommands(SsmSender):
+    """The port Commands."""
+
+    def __init__(
+        self, ssm: SSMClient, documents: Mapping[str, str], *, sender: SSMClient | None = None
+    ) -> None:
+        """`documents` by the platform of the instance."""
+        super().__init__(ssm, sender or ssm)
+        self._documents = documents
+
+    def send(
+        self, instance_id: str, parameters: Parameters, *, platform: str, comment: str, timeout_seconds: int
+    ) -> str:
+        document = self._documents.get(platform)
+        if document is None:
+            raise AgentUnreachableError(f"there is no SSM document for {platform} instances")
+        values = {name: [value] for name, value in parameters.items()}
+        return self._send(document, instance_id, comment, timeout_seconds, Parameters=values)
+
+    def find(self, comment: str, *, platform: str, since: datetime) -> list[SentCommand]:
+        document = self._documents.get(platform)
+        return [] if document is None else self._find(document, comment, since)
 
     def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
         with naming_errors():
@@ -241,22 +263,14 @@ class SsmCommands:
         return CommandStatus(
             status=answer["Status"],
             status_details=answer.get("StatusDetails", ""),
-            exit_code=_exit_code(answer.get("ResponseCode")),
+            exit_code=exit_code_of(answer.get("ResponseCode")),
             stdout=answer.get("StandardOutputContent", ""),
             stderr=answer.get("StandardErrorContent", ""),
             ended_at=_instant(answer.get("ExecutionEndDateTime")),
         )
 
-    def cancel(self, command_id: str, instance_id: str) -> None:
-        with naming_errors():
-            try:
-                self._ssm.cancel_command(CommandId=command_id, InstanceIds=[instance_id])
-            except ClientError as error:
-                if code_of(error) not in _NOTHING_TO_CANCEL_CODES:
-                    raise
 
-
-def _exit_code(response_code: int | None) -> int | None:
+def exit_code_of(response_code: int | None) -> int | None:
     """-1 means that the command has not finished (botocore GetCommandInvocationResult.ResponseCode)."""
     return None if response_code is None or response_code < 0 else response_code
 

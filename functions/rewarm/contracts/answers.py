@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, ConfigDict, Field, StrictInt
 from pydantic_core import PydanticCustomError
 
+from rewarm.contracts.after import Application
 from rewarm.contracts.base import (
     CONTRACT,
     Contract,
@@ -145,6 +146,9 @@ class RestoreRecord(Contract):
     instance: JsonObject | None = Field(
         default=None,
         description="With target.start: the instance, its state (started, up or given-up) and its times.",
+    )
+    application: Application | None = Field(
+        default=None, description="With `after`: whether the application is back, part by part."
     )
     left: list[LeftThing] | None = Field(
         default=None, description="What it has left that costs money; null until it has ended."

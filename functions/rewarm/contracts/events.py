@@ -32,6 +32,7 @@ Announcement = Literal[
     "attached",
     "available",
     "ready",
+    "application",
     "confirmed",
     "drill",
     "unreported",

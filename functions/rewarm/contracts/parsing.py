@@ -1,14 +1,17 @@
 """From any JSON to a RestoreRequest, with what its fields may not be together."""
 
+import re
 from collections.abc import Iterator
 
 from pydantic.alias_generators import to_camel
 
+from rewarm.contracts.after import CHECK_ARGUMENT, CHECK_NAME, After
 from rewarm.contracts.base import parsed
 from rewarm.contracts.request import SELECTORS, ListedVolume, RestoreRequest, Source
 from rewarm.domain.blocks.rewind_facts import MOST_REWOUND
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import OnFailure, Strategy
+from rewarm.domain.units import shown
 from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
 
 NOT_IN_DRILLS = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.VOLUME_CLONE, Strategy.DIRECT_WRITE})
@@ -23,6 +26,8 @@ def parse_restore_request(value: object) -> RestoreRequest:
     _check_tags(request.volume.tags)
     _check_multi_attach(request)
     _check_drill(request)
+    if request.after is not None:
+        _check_after(request.after, request)
     if request.target.mode == "rewind":
         _check_rewind(request)
     else:
@@ -160,6 +165,41 @@ def _check_multi_attach(request: RestoreRequest) -> None:
         )
 
 
+def _check_after(after: After, request: RestoreRequest) -> None:
+    """Raises InvalidRequestError."""
+    target, check = request.target, after.health_check
+    if target.instance_id is None:
+        raise InvalidRequestError("only goes with target.instanceId", field="after")
+    if not after.limits:
+        raise InvalidRequestError("has no part; allowed are mounts, document and healthCheck", field="after")
+    if after.when == "attached" and (target.reboot or target.mode == "rewind"):
+        raise InvalidRequestError(
+            "found attached; with target.reboot and target.mode rewind allowed is ready, because the volume "
+            "has its place only when it is at full speed",
+            field="after.when",
+        )
+    devices = [mount.device for mount in after.mounts]
+    if len(set(devices)) < len(devices):
+        raise InvalidRequestError("two have one device; a volume has one folder", field="after.mounts")
+    if check is None:
+        return
+    if (check.url is None) == (check.command is None):
+        found = "found neither" if check.url is None else "found both"
+        raise InvalidRequestError(
+            f"{found}; exactly one of url, command is allowed", field="after.healthCheck"
+        )
+    for index, word in enumerate(check.command or []):
+        if not re.search(CHECK_ARGUMENT if index else CHECK_NAME, word):
+            allowed = (
+                "up to 100 letters, digits and . _ : / = @ , + -"
+                if index
+                else "the name of a program in /etc/rewarm/checks"
+            )
+            raise InvalidRequestError(
+                f"found {shown(word)}; allowed is {allowed}", field=f"after.healthCheck.command.{index}"
+            )
+
+
 def _check_drill(request: RestoreRequest) -> None:
     """A drill leaves alone what it is a drill of: the source's snapshot and volume, and any other volume."""
     if not request.is_drill:
@@ -179,6 +219,8 @@ def _check_drill(request: RestoreRequest) -> None:
             'volume. Send "objective": {"strategy": "auto"} with the drill',
             field="objective.strategy",
         )
+    if request.after is not None:
+        raise InvalidRequestError("a drill brings no application back", field="after")
 
 
 def _check_rewind(request: RestoreRequest) -> None:

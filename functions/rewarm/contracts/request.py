@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, StrictStr, WithJsonSchema
 
+from rewarm.contracts.after import After
 from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
 from rewarm.domain.benchmark.benchmarks import (
     LEAST_RUNTIME_SECONDS,
@@ -399,6 +400,11 @@ class RestoreRequest(Contract):
     verify: Verify = Field(default_factory=Verify)
     readiness: ReadinessRules = Field(default_factory=ReadinessRules)
     on_failure: OnFailure = OnFailure.CLEAN_UP
+    after: After | None = Field(
+        default=None,
+        description="With target.instanceId: what brings the application back. Whatever becomes of it, the "
+        "volumes stay. Drills leave it out.",
+    )
     notify: Notify = Field(default_factory=Notify)
     alarm_cooldown_minutes: Annotated[StrictInt, Field(ge=0, le=MAX_COOLDOWN_MINUTES)] | None = Field(
         default=None,

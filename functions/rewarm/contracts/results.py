@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rewarm.contracts.after import Application
 from rewarm.contracts.base import Contract, Instant, JsonObject, Usd, WaitSeconds
 from rewarm.contracts.benchmarks import BenchmarkRun, StartedBenchmark
 from rewarm.contracts.values import (
@@ -244,6 +245,12 @@ class ReportResult(Contract):
     billed_usd: Usd | None = None
     failure: Failure | None = None
     drill: Annotated[DrillResult | None, Field(description="Of a drill only.")] = None
+    application: Annotated[
+        Application | None, Field(description="With `after`: whether the application is back.")
+    ] = None
+    application_seconds: Annotated[
+        int | None, Field(description="From the request until it was back; null where it is not.")
+    ] = None
     report_key: str
     page_key: Annotated[
         str | None, Field(description="The same for people, as HTML; null where it could not be made.")

@@ -309,6 +309,16 @@ class CommandStatus(Value):
         return self.status in {"Success", "Cancelled", "TimedOut", "Failed"}
 
 
+class CommandDocument(Value):
+    """One version of a command document, as Systems Manager describes it."""
+
+    version: str
+    sha256: str
+    platforms: frozenset[str]
+    """Linux, MacOS, Windows."""
+    tags: Mapping[str, str]
+
+
 class PriceFigure(Value):
     """One price in US dollars, with where it comes from."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from rewarm.page import pictures, text
+from rewarm.page import application, pictures, text
 
 HERE = Path(__file__).parent
 STYLE = HERE / "style.css"
@@ -34,6 +34,7 @@ def render(account: Json) -> str:
         "more": max(0, len(account["plans"]) - MOST_VOLUMES),
         "schedule": pictures.schedule_view(account.get("summary")),
         "facts": _facts(account),
+        "application": application.view(account.get("application"), account.get("startedAt")),
         "news": [
             (text.clock_text(news.get("at")), news.get("title"), str(news.get("text") or "").splitlines())
             for news in reversed(account["events"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rewarm.page import pictures, text
+from rewarm.page import application, pictures, text
 from rewarm.page.live import STYLE, environment, name_of, started_by
 from rewarm.page.pictures import MOST_DRAWN, drills_picture
 from rewarm.page.volumes import Figure, view
@@ -25,12 +25,13 @@ def render(account: Json) -> str:
         "style": STYLE.read_text(encoding="utf-8"),
         "account": account,
         "verdict": verdict(account),
-        "good": account["verdict"] == "ready" and (account.get("drill") or {}).get("outcome") != "late",
+        "good": _is_good(account),
         "volumes": volumes,
         "cards": _cards(account),
         "facts": _facts(account),
         "decisions": decisions(account),
         "drill": _drill(account),
+        "application": application.view(account.get("application"), account["startedAt"]),
         "schedule": pictures.schedule_view(account.get("summary"))
         if account["volumeIndex"] is None
         else None,
@@ -40,8 +41,23 @@ def render(account: Json) -> str:
     return environment().get_template("page.html.j2").render(facts)
 
 
+def _is_good(account: Json) -> bool:
+    is_back = (account.get("application") or {}).get("state") in (None, "back")
+    return account["verdict"] == "ready" and (account.get("drill") or {}).get("outcome") != "late" and is_back
+
+
 def verdict(account: Json) -> str:
     """The verdict in one line."""
+    words = _of_volumes(account)
+    found = account.get("application")
+    if found is None or account["verdict"] != "ready":
+        return words
+    if found["state"] == "back":
+        return f"{words}; the application is back after {text.seconds_text(account['applicationSeconds'])}"
+    return f"{words}, but the application {application.words_of(found['state'], found['reason'])}"
+
+
+def _of_volumes(account: Json) -> str:
     count = len(account["volumes"])
     what = "the volume" if count == 1 else f"{count} volumes"
     if account["verdict"] == "ready":

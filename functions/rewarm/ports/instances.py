@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from rewarm.domain.model import CommandStatus, Instance, InstanceEbsLimits, StatusChecks
+from rewarm.domain.model import CommandDocument, CommandStatus, Instance, InstanceEbsLimits, StatusChecks
 from rewarm.domain.ready.agent_output import SentCommand
 
 
@@ -73,7 +74,17 @@ APPLY = "apply"
 """Stands for a platform: the document whose agent writes."""
 
 
-class Commands(Protocol):
+class SentCommands(Protocol):
+    """Commands that were sent, whatever their documents are."""
+
+    def time(self) -> datetime:
+        """Returns the present time, for the note of a command that is about to be sent."""
+
+    def cancel(self, command_id: str, instance_id: str) -> None:
+        """Cancels the command. Does nothing if it has finished."""
+
+
+class Commands(SentCommands, Protocol):
     """SSM Run Command with the documents of one purpose, one document a platform."""
 
     def send(
@@ -91,11 +102,43 @@ class Commands(Protocol):
         SSM may not list one of the last seconds yet.
         """
 
-    def time(self) -> datetime:
-        """Returns the present time, for the note of a command that is about to be sent."""
-
     def status(self, command_id: str, instance_id: str) -> CommandStatus | None:
         """Returns the invocation's status; None while SSM does not know it yet, as right after `send`."""
 
-    def cancel(self, command_id: str, instance_id: str) -> None:
-        """Cancels the command. Does nothing if it has finished."""
+
+class CommandDocuments(Protocol):
+    """Command documents of the account."""
+
+    def find(self, name: str, version: str) -> CommandDocument | None:
+        """Returns the version of the document; None if there is none. `version` may be $DEFAULT."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookCall:
+    """A document to send, with the values of its parameters."""
+
+    document: str
+    parameters: Mapping[str, Sequence[str]]
+    version: str | None = None
+    """None for the default version."""
+    sha256: str | None = None
+    """If the version has another one, Systems Manager refuses the command."""
+
+
+class Hooks(SentCommands, Protocol):
+    """SSM Run Command with any document that the role may send."""
+
+    def send(self, instance_id: str, call: HookCall, *, comment: str, timeout_seconds: int) -> str:
+        """Sends a command and returns its id; as Commands.send.
+
+        Raises AgentUnreachableError, and RequestRefusedError if the document is gone or has changed.
+        """
+
+    def find(self, document: str, comment: str, *, since: datetime) -> list[SentCommand]:
+        """As Commands.find."""
+
+    def outcome(self, command_id: str, instance_id: str) -> CommandStatus | None:
+        """Returns the status of the whole document, with the output of the step that failed, or of the last.
+
+        None while SSM does not know the command yet.
+        """

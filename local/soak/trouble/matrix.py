@@ -30,6 +30,7 @@ CLEANERS = frozenset(
         "Clean Up",
         "Clean Up Attempt",
         "Release",
+        "Run Hook",  # it cancels a command that hangs
         "Release Target",
         "Report",
         "Announce Failure",

@@ -16,6 +16,7 @@ from rewarm.adapters import clients
 from rewarm.adapters.blocks.changed_blocks import EbsSnapshotBlocks
 from rewarm.adapters.blocks.snapshot_blocks import THREADS
 from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
+from rewarm.adapters.hooks import SsmDocuments
 from rewarm.adapters.instances import Ec2Instances
 from rewarm.adapters.performance import CloudWatchMetrics
 from rewarm.adapters.prices import AwsPrices
@@ -62,6 +63,8 @@ def _plan(options: Options, now: datetime) -> PlanResult:
             metrics=CloudWatchMetrics(clients.client("cloudwatch")),
             history=cast("Any", NoHistory()),
             table=cast("Any", NoTable()),
+            documents=SsmDocuments(clients.client("ssm")),
+            stack_name="",
         ),
     )
 

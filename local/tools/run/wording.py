@@ -76,6 +76,7 @@ PHASES = {
         "Wait For Release",
         "Report Volume",
         "Announce Ready",
+        "Announce Application",
         "Keep Result",
         "Result Not Kept",
         "Report",
@@ -95,6 +96,8 @@ PHASES = {
         "Wait For Status Checks",
         "Replace Root",
         "Wait For Root",
+        "Run Hook",
+        "Wait For Hook",
     },
 }
 """Which states belong together in a picture, in the order of rewarm.charts.restore.PHASES."""

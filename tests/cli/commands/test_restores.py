@@ -367,6 +367,17 @@ class TestRestore:
             "compare": "device",
         }  # fmt: skip
 
+    def test_options_say_what_brings_the_application_back(self, rewarm, stack):
+        words = ("--mount", "/srv/a", "--mount", "/dev/sdg=/srv/b", "--document", "start-orders")
+        url = "http://127.0.0.1:8080/health"
+        rewarm("restore", *REQUEST, *words, "--health-url", url, "--after", "attached", "--yes")
+        assert stack.calls[-1].body["after"] == {
+            "when": "attached",
+            "mounts": [{"path": "/srv/a"}, {"device": "/dev/sdg", "path": "/srv/b"}],
+            "document": {"name": "start-orders"},
+            "healthCheck": {"url": url},
+        }
+
     def test_a_rewind_is_undone_by_the_name_of_its_restore(self, rewarm, stack):
         rewarm("restore", "--undo", "restore-1", "--instance", "i-1", "--yes")
         assert stack.calls[-1].body == {

@@ -150,6 +150,8 @@ def _of_services() -> Iterator[Thing]:
     for name in ("DrillsDeadLetterQueue", "AlarmEventsDeadLetterQueue"):
         yield Thing(name, HERE.arn("sqs", f"{STACK}-{name}"))
     for service, own, other in (
+        ("ssm", "", f"parameter/{OTHERS}"),
+        ("ssm", "", "managed-instance/mi-1"),
         ("events", "event-bus/default", f"event-bus/{OTHERS}"),
         ("events", "rule/StepFunctionsGetEventsForStepFunctionsExecutionRule", f"rule/{OTHERS}"),
         ("cloudformation", f"stack/{STACK}/1", f"stack/{OTHERS}/1"),
@@ -171,7 +173,8 @@ def _tagged(prefix: str, **tags: str) -> Context:
 _MADE = {"stack": STACK, "creation": "c"}
 _KINDS = ("drill", "copy_of", "calibration")
 _EVERY = {**_MADE, "drill": "true", "copy_of": "s", "calibration": "c", "managed": "true", "drills": "true",
-          "replaced_by_stack": STACK, "rewinding_by_stack": STACK, "started_by_stack": STACK}  # fmt: skip
+          "hooks": STACK, "replaced_by_stack": STACK, "rewinding_by_stack": STACK,
+          "started_by_stack": STACK}  # fmt: skip
 CARRIED: tuple[dict[str, str], ...] = (
     {}, {"stack": STACK}, {"creation": "c"}, _MADE, {**_MADE, "stack": OTHERS}, {**_MADE, "creation": ""},
     *({**_MADE, name: value} for name in _KINDS for value in ("true", "", "false", "truly")),
@@ -182,6 +185,7 @@ CARRIED: tuple[dict[str, str], ...] = (
     *({name: value} for name in ("managed", "drills") for value in ("true", "false", "truly")),
     *({f"{name}_by_stack": whose}
       for name in ("replaced", "rewinding", "started") for whose in (STACK, OTHERS)),
+    *({"hooks": whose} for whose in (STACK, OTHERS)),
     _EVERY,
 )  # fmt: skip
 """Tags that a thing may have: ours, somebody's imitation, another stack's, or all at once."""
@@ -234,7 +238,7 @@ def _circumstances(action: str, thing: Thing) -> Iterator[Context]:
         # Only a request that names no attribute of the instance names a volume.
         named = SINGLE_ATTRIBUTES if thing.kind.endswith("instance") else ()
         yield from ({}, *({"ec2:attribute": attribute} for attribute in named))
-    elif service == "ec2" or thing.kind.endswith("instance"):
+    elif service in ("ec2", "ssm"):
         yield from carried
     elif service in _OF_SERVICE:
         yield from _OF_SERVICE[service]

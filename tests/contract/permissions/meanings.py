@@ -71,6 +71,11 @@ def consents(name: str) -> Where:
     return lambda attempt: attempt.tag(name) == "true"
 
 
+def belongs_to(name: str) -> Where:
+    """Its owner has given it to this stack."""
+    return lambda attempt: attempt.tag(name) == STACK
+
+
 def only_keys(*keys: str) -> Where:
     """The request names tags, and no others than these."""
     return lambda attempt: bool(attempt.keys) and set(attempt.keys) <= set(keys)
@@ -133,6 +138,11 @@ def called_by(source: str) -> Where:
 def of_this_account(attempt: Attempt) -> bool:
     """The service acts for this account."""
     return attempt.context.get("aws:sourceaccount") == ACCOUNT
+
+
+def a_document(attempt: Attempt) -> bool:
+    """Any document of this account and Region, whoever wrote it."""
+    return attempt.thing.arn.startswith(f"arn:aws:ssm:{REGION}:{ACCOUNT}:document/")
 
 
 NOTHING, KEY, ANY_KEY = on("everything"), on("key"), on("key", "key elsewhere")

@@ -25,6 +25,8 @@ from tests.contract.permissions.meanings import (
     VOLUME,
     Rule,
     Where,
+    a_document,
+    belongs_to,
     called_by,
     carries,
     consents,
@@ -126,7 +128,7 @@ def _looks() -> Iterator[Rule]:
     planners = "Api ChooseStrategy PrepareFleet"
     finders = "Api PrepareFleet SelectSnapshot"
     at_instances = (f"{finders} {DRILLS} AttachVolume ChooseStrategy CleanUp DispatchWarmer "
-                    "PollInitialization Replace Rewind StartInstance Sweep VerifyVolume")  # fmt: skip
+                    "PollInitialization Replace Rewind RunHook StartInstance Sweep VerifyVolume")  # fmt: skip
     enders = "Release CleanUp Sweep"
     at_volumes = (f"{planners} {enders} AttachVolume CheckVolume CreateVolume DrillAttachVolume DrillCleanUp "
                   "DrillCreateVolume DrillRelease DrillVerifyVolume PollInitialization Replace Rewind "
@@ -235,7 +237,7 @@ def _records() -> Iterator[Rule]:
     """The table of restores is the proof of what is ours, so each role has only what its step keeps there."""
     steps = ("Announce AwaitSignal ChangePerformance CheckApproval CreateVolume DispatchWarmer DrillCleanUp "
              "DrillCreateVolume DrillDispatchWarmer DrillRelease DrillVerifyVolume PollInitialization "
-             "PrepareFleet PrepareSnapshot Replace Report Rewind SelectSnapshot StartInstance "
+             "PrepareFleet PrepareSnapshot Replace Report Rewind RunHook SelectSnapshot StartInstance "
              "VerifyVolume")  # fmt: skip
     yield rule(f"{steps} ParseRequest Release CleanUp Sweep Api", "dynamodb: GetItem UpdateItem", items())
     yield rule("AttachVolume DrillAttachVolume CheckVolume ReportFleet", "dynamodb: GetItem", items())
@@ -270,15 +272,20 @@ def _commands() -> Iterator[Rule]:
         "DeviceUseWindows": "AttachVolume DrillAttachVolume Replace CleanUp Sweep",
         "Warmer": "DispatchWarmer VerifyVolume DrillDispatchWarmer DrillVerifyVolume",
         "WarmerWindows": "DispatchWarmer VerifyVolume DrillDispatchWarmer DrillVerifyVolume",
-        "Benchmark": "Api VerifyVolume DrillVerifyVolume", "BenchmarkWindows": "Api",
+        "Benchmark": "Api VerifyVolume DrillVerifyVolume", "BenchmarkWindows": "Api", "Hook": "RunHook",
     }  # fmt: skip
     for document, who in documents.items():
         yield rule(who, "ssm: SendCommand", on(f"{document}Document"))
-    any_instance = "AttachVolume Api CleanUp DispatchWarmer Replace Rewind Sweep VerifyVolume"
+    # Or one whose owner has given it to this stack.
+    yield rule("RunHook", "ssm: SendCommand", a_document, belongs_to("hooks"))
+    yield rule("Api RunHook SelectSnapshot", "ssm: DescribeDocument ListTagsForResource", a_document)
+    yield rule("RunHook", "ssm: ListCommandInvocations", NOTHING)
+    any_instance = "AttachVolume Api CleanUp DispatchWarmer Replace Rewind RunHook Sweep VerifyVolume"
     yield rule(any_instance, "ssm: SendCommand", INSTANCE)
     yield rule(DRILLS, "ssm: SendCommand", INSTANCE, consents("drills"))
     follow = (
-        "CleanUp DispatchWarmer DrillCleanUp DrillDispatchWarmer DrillVerifyVolume Rewind Sweep VerifyVolume"
+        "CleanUp DispatchWarmer DrillCleanUp DrillDispatchWarmer DrillVerifyVolume Rewind RunHook Sweep "
+        "VerifyVolume"
     )
     yield rule(follow, "ssm: CancelCommand GetCommandInvocation ListCommands", NOTHING)
     yield rule(

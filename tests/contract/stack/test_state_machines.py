@@ -31,7 +31,8 @@ PLATFORM_PREFIXES = ("States.", "StepFunctions.")
 GOES_ON = {
     ("RestoreStateMachine", "Announce Plan"), ("RestoreVolumeStateMachine", "Announce Fallback"),
     ("RestoreVolumeStateMachine", "Announce Attached"), ("RestoreVolumeStateMachine", "Announce Ready"),
-    ("RestoreVolumeStateMachine", "Announce Available"),
+    ("RestoreVolumeStateMachine", "Announce Available"), ("RestoreVolumeStateMachine", "Run Hook"),
+    ("RestoreVolumeStateMachine", "Announce Application"),
     ("ChangePerformanceStateMachine", "Announce Change"),
     ("RestoreVolumeStateMachine", "Verify Volume Before"), ("RestoreStateMachine", "Restore Volume"),
     ("RestoreVolumeStateMachine", "Release"), ("RestoreVolumeStateMachine", "Report Volume"),

@@ -30,11 +30,12 @@ def assert_ready(user: RestoreUser, done: Restore, strategy: str, sent_events: S
     assert (done.main.status, volume.status) == ("SUCCEEDED", "SUCCEEDED"), done.why
     assert done.main.states[: len(MAIN_STATES)] == MAIN_STATES
     assert_released_and_confirmed(done)
-    assert volume.states[-6:] == [
+    assert volume.states[-7:] == [
         "Release",
         "Is Released?",
         "Report Volume",
         "Announce Ready",
+        "Is Application Due?",
         "Is It A Drill?",
         "Volume Ready",
     ]

@@ -55,6 +55,7 @@ from rewarm.steps.verify.confirm_readiness import ConfirmReadinessEvent
 from rewarm.steps.volume.check_volume import CheckVolumeEvent
 from rewarm.steps.volume.create_volume import CreateVolumeEvent
 from rewarm.steps.volume.release import ReleaseEvent
+from rewarm.steps.volume.run_hook import RunHookEvent
 from rewarm.steps.volume.start_instance import StartInstanceEvent
 from rewarm.steps.warm.await_signal import AwaitSignalEvent
 from rewarm.steps.warm.dispatch_warmer import DispatchWarmerEvent
@@ -187,6 +188,7 @@ def _volume_events(request: RestoreRequest) -> list[Contract]:
     one: dict[str, Any] = {**COMMON, "volume": volume, "volume_id": VOLUME_ID}
     fast = _plan(Strategy.FAST_SNAPSHOT_RESTORE)
     replaced = ReplacedVolume(volume_id="vol-0fedcba9876543210", size_gib=100)
+    rewound = volume.model_copy(update={"rewinds": VOLUME_ID})
     return [
         PrepareSnapshotEvent(**COMMON, volume=volume, plan=fast),
         CreateVolumeEvent(**COMMON, request=request, volume=volume, plan=plan, attempt=0),
@@ -198,11 +200,10 @@ def _volume_events(request: RestoreRequest) -> list[Contract]:
             volume_id=VOLUME_ID,
             phase="detach",
         ),
-        RewindEvent(
-            **COMMON, request=request, volume=volume.model_copy(update={"rewinds": VOLUME_ID}), plan=plan
-        ),
+        RewindEvent(**COMMON, request=request, volume=rewound, plan=plan),
         AttachVolumeEvent(**one, request=request),
         StartInstanceEvent(**COMMON, volume=volume, phase="start"),
+        RunHookEvent(**one, request=request),
         DispatchWarmerEvent(**one, request=request),
         VerifyVolumeEvent(**one, request=request, phase="after"),
         PollInitializationEvent(

@@ -26,6 +26,7 @@ ENVIRONMENT = {
     "WARMER_WINDOWS_DOCUMENT": "rewarm-WarmerWindowsDocument",
     "BENCHMARK_DOCUMENT": "rewarm-BenchmarkDocument",
     "BENCHMARK_WINDOWS_DOCUMENT": "rewarm-BenchmarkWindowsDocument",
+    "HOOK_DOCUMENT": "rewarm-HookDocument",
     "DEVICE_USE_DOCUMENT": "rewarm-DeviceUseDocument",
     "DEVICE_USE_WINDOWS_DOCUMENT": "rewarm-DeviceUseWindowsDocument",
     "RESTORE_STATE_MACHINE_ARN": "arn:aws:states:us-east-1:123456789012:stateMachine:restore",

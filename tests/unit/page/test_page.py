@@ -347,3 +347,40 @@ def test_a_first_drill_has_no_trend(account):
 
 def test_other_restores_have_no_drills(page):
     assert "Drills of" not in page
+
+
+APPLICATION = {
+    "state": "failed",
+    "index": 0,
+    "instanceId": "i-0123456789abcdef0",
+    "startedAt": "2026-11-21T03:10:00Z",
+    "finishedAt": "2026-11-21T03:12:00Z",
+    "reason": "it answered 503",
+    "parts": [
+        {
+            "title": "mount /srv/data", "limitSeconds": 120, "state": "done", "since": "2026-11-21T03:10:00Z",
+            "endedAt": "2026-11-21T03:10:02Z", "output": "<b>mounted</b>",
+        },
+        {"title": "health check", "limitSeconds": 60, "state": "failed", "reason": "it answered 503"},
+    ],
+}  # fmt: skip
+
+
+def test_an_application_that_is_not_back_is_said_first_and_part_by_part(account):
+    shown = outline(render({**account, "application": APPLICATION}))
+    assert "but the application is not back: it answered 503" in shown.text
+    for words in ("mount /srv/data", "2.0 s", "health check", "<b>mounted</b>"):
+        assert words in shown.text
+    assert "b" not in shown.tags
+
+
+def test_an_application_that_is_back_counts_until_then(account):
+    back = {**APPLICATION, "state": "back", "reason": ""}
+    page = render({**account, "application": back, "applicationSeconds": 720})
+    assert "the application is back after 12 min 00 s" in outline(page).text
+    assert 'class="good"' in page
+
+
+def test_an_application_whose_record_was_changed_is_left_out(account):
+    page = render({**account, "application": {**APPLICATION, "parts": 7}})
+    assert 'id="application"' not in page

@@ -45,6 +45,7 @@ COMPOSERS = MappingProxyType(
         "available": "usable.announce_available",
         "ready": "ready.announce_ready",
         "confirmed": "ready.announce_confirmation",
+        "application": "application.announce_application",
         "drill": "ended.announce_drill",
         "unreported": "ended.announce_unreported",
         "failed": "ended.announce_failure",
@@ -95,8 +96,9 @@ def _metrics(event: AnnounceEvent, result: AnnounceResult) -> Iterator[Metric]:
 
 @state(
     "Announce Plan", "Announce Approval", "Announce Fallback", "Announce Available", "Announce Attached",
-    "Announce Ready", "Announce Confirmation", "Announce Drill", "Announce Unreported", "Announce Failure",
-    "Announce Fleet Plan", "Announce Fleet End", "Announce Change", metrics=_metrics,
+    "Announce Ready", "Announce Application", "Announce Confirmation", "Announce Drill",
+    "Announce Unreported", "Announce Failure", "Announce Fleet Plan", "Announce Fleet End", "Announce Change",
+    metrics=_metrics,
 )  # fmt: skip
 def announce(
     event: AnnounceEvent,

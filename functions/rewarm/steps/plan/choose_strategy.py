@@ -10,7 +10,7 @@ from rewarm.contracts.base import Contract, Instant, StepEvent
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import Approval, ApprovalQuestion, FleetShare, PlanSummary, VolumePlan
 from rewarm.ports.restores import Pace
-from rewarm.steps.plan.plan_notes import few_notes
+from rewarm.steps.plan.plan_notes import after_notes, few_notes
 from rewarm.steps.plan.planning import (
     PlanningPorts,
     approval_rule,
@@ -86,7 +86,7 @@ def choose_strategy(
     plans = [
         plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(planned.plans, turns, strict=True)
     ]
-    notes = few_notes([*turn_notes(now, event.now), *planned.summary.notes])
+    notes = few_notes([*turn_notes(now, event.now), *after_notes(event.request), *planned.summary.notes])
     return ChooseStrategyResult(
         plans_key=write_plans(event.restore_id, plans, ports.artifacts),
         indexes=[plan.volume.index for plan in plans],

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 
+from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import Candidate, Plan, VolumePlan
 from rewarm.domain.model import MIB, PriceBook, Strategy
 from rewarm.domain.plan.cost import more_by_steps
@@ -79,6 +80,22 @@ def warm_up_notes(plans: Sequence[VolumePlan], scope: Scope, polite_latency_ms: 
             f"{polite_latency_ms:g} it takes longer where the application reads much."
         )
     return notes
+
+
+def after_notes(request: RestoreRequest) -> list[str]:
+    """What comes on top of the plan's times until the application is back."""
+    after = request.after
+    if after is None:
+        return []
+    parts = ", ".join(f"{title} (up to {duration_text(seconds)})" for title, seconds in after.limits)
+    most = duration_text(sum(seconds for _, seconds in after.limits))
+    if after.when == "ready":
+        return [f"Then {request.target.instance_id} gets its application back: {parts}. It comes on top."]
+    note = (
+        f"Once all volumes are attached, {request.target.instance_id} gets its application back: {parts}. "
+        f"The last volume is warmed up only afterwards, so full speed may come up to {most} later."
+    )
+    return [note]
 
 
 def _figures(plans: Sequence[VolumePlan]) -> dict[str, str]:

@@ -28,13 +28,15 @@ from rewarm.domain.plan.allocation import FrontierStep, frontier
 from rewarm.domain.plan.copying import frontier_with_copies
 from rewarm.domain.units import ceil_seconds
 from rewarm.ports import JsonObject
+from rewarm.ports.instances import CommandDocuments
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.plan import schedule
-from rewarm.steps.plan.plan_notes import BLOCK_FIGURES
+from rewarm.steps.plan.plan_notes import BLOCK_FIGURES, after_notes
 from rewarm.steps.plan.planning import Case, PlanningPorts, approval_rule, gather, plan_cases
 from rewarm.steps.plan.rewind_cases import RewindFactsPorts
 from rewarm.steps.plan.rewinds import REWIND_PRICES, check_asked, rewinds_of
 from rewarm.steps.request.runbooks import resolve_request
+from rewarm.steps.select.hooks import check_document
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
 
 REWIND_NOTE = "The strategies are for new volumes in place of a rewind."
@@ -45,6 +47,8 @@ class PlanRestorePorts(RewindFactsPorts, SelectionPorts, PlanningPorts):
     """The ports that plan_restore needs."""
 
     table: RestoreTable
+    documents: CommandDocuments
+    stack_name: str
 
 
 def plan_restore(
@@ -63,12 +67,13 @@ def plan_restore(
     request = resolve_request(body, table=ports.table)
     assigned = assign_volumes(request, restore_id=restore_id, ports=ports)
     volumes = [with_agent(assignment, ports.artifacts) for assignment in assigned]
+    check_document(request, assigned, stack_name=ports.stack_name, documents=ports.documents)
     answer = plan_answer(request, volumes, ports, now=now)
     if request.is_drill:
         return answer
     book = ports.prices.book(now=now)
     rewinds = rewinds_of(request, volumes, book, ports, now=now, has_time=has_time)
-    summary = answer.summary
+    summary = answer.summary.model_copy(update={"notes": [*after_notes(request), *answer.summary.notes]})
     if request.target.mode == "rewind":
         check_asked(rewinds, request.target.instance_id)
         summary = summary.model_copy(update={"notes": [REWIND_NOTE, *summary.notes]})

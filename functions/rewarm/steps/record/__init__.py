@@ -1,5 +1,6 @@
 """What a restore writes down and reads again: its items in the table and its objects in the bucket.
 
+- application: what brings the application back, and how that went
 - approvals: the approval that a restore waits for
 - bucket: every key of the bucket, and links to the page of a restore
 - calibrations: what `rewarm calibrate` has measured, and what it has made, by its own account

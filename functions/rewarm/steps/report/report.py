@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from decimal import Decimal
+from typing import Any
 
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.events import ReportEvent
@@ -21,6 +22,7 @@ from rewarm.domain.words.failures import explain
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import History, RestoreTable
 from rewarm.steps.record import loading
+from rewarm.steps.record.application import application_of
 from rewarm.steps.record.approvals import approval_json
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept, things_left
@@ -167,9 +169,23 @@ def _account(facts: _Facts, volumes: list[VolumeReport]) -> ReportResult:
         billed_usd=total([volume.billed_usd for volume in volumes]),
         failure=_failure(event) or next(iter(failures), None),
         drill=volume_reports.drill_result(event, facts.plans, volumes, ready=ready),
+        **_application(facts),
         report_key=report_key,
         page_key=page_key,
     )
+
+
+def _application(facts: _Facts) -> dict[str, Any]:
+    """What became of the application; in the report of one volume it may still be under way."""
+    found = application_of(facts.record)
+    if found is None or facts.event.volume_index is not None:
+        return {}
+    if not found.is_over:
+        reason = "the restore ended before it did"
+        found = found.model_copy(update={"state": "unknown", "reason": reason})
+    ended = found.finished_at if found.state == "back" else None
+    seconds = None if ended is None else seconds_between(facts.event.started_at, ended)
+    return {"application": found, "application_seconds": seconds}
 
 
 def _failure(event: ReportEvent) -> Failure | None:

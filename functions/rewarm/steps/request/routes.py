@@ -31,6 +31,7 @@ from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import Executions, RestoreExecutions, Tasks, Waiters
+from rewarm.ports.instances import CommandDocuments
 from rewarm.ports.messages import LinkedPage, PageLinks
 from rewarm.ports.restores import Holds, RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
@@ -40,6 +41,7 @@ from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status, aske
 from rewarm.steps.record.volume import KnownVolume
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.admission import HoldingPorts, Keeper, assign_and_hold, enter_stack
+from rewarm.steps.select.hooks import check_document
 from rewarm.steps.select.release_target import give_back
 from rewarm.steps.warm.wake_up import wake_waiting
 
@@ -49,6 +51,8 @@ class StartRestorePorts(HoldingPorts):
     """The ports that start_restore needs."""
 
     executions: Executions
+    documents: CommandDocuments
+    stack_name: str
 
 
 def start_restore(
@@ -75,7 +79,8 @@ def start_restore(
     request = resolve_request(body, table=record.table)
     enter_stack(request, restore_id=restore_id, now=now, keeper=ports.keeper)
     with _given_back_after_errors(restore_id, ports.keeper):
-        assign_and_hold(request, restore_id=restore_id, now=now, ports=ports)
+        assigned = assign_and_hold(request, restore_id=restore_id, now=now, ports=ports)
+        check_document(request, assigned, stack_name=ports.stack_name, documents=ports.documents)
     # If a service did not answer, the restore may have started, and then needs what it holds. If not, its
     # record says that it failed, so others can take its place.
     with _given_back_after_errors(restore_id, ports.keeper, but=ServiceUnavailableError):

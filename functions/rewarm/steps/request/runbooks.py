@@ -160,4 +160,4 @@ def _as_drill(runbook: JsonObject, request: JsonObject, name: str) -> JsonObject
             field="drill.target",
         )
     own = {"onFailure": "clean-up", "target": target, "drill": {**drill, "target": None, "runbook": name}}
-    return {**runbook, **own}
+    return {**runbook, **own, "after": None}

@@ -10,14 +10,17 @@ from pydantic import Field
 from rewarm.contracts.base import Contract, StepEvent
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import VolumeAssignment
-from rewarm.domain.errors import TargetBusyError
+from rewarm.domain.errors import TEMPORARY, RestoreError, TargetBusyError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.instances import CommandDocuments
 from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.steps.record.application import note_document
 from rewarm.steps.record.payloads import is_small, write_volumes
 from rewarm.steps.record.restore import RestoreNotes, stop_if_cancelled
 from rewarm.steps.registration import state
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
+from rewarm.steps.select.hooks import look
 from rewarm.steps.select.selection import with_agent
 
 
@@ -42,6 +45,8 @@ class SelectSnapshotPorts(HoldingPorts):
     """The ports that select_snapshot needs."""
 
     artifacts: Artifacts
+    documents: CommandDocuments
+    stack_name: str
 
 
 @state("Select Snapshot")
@@ -64,12 +69,32 @@ def select_snapshot(
     mapped = _with_maps(assignments, catalog, ports.artifacts)
     chosen = [with_agent(assignment, ports.artifacts) for assignment in mapped]
     RestoreNotes(ports.keeper.table, event.restore_id).note_volume_count(len(chosen))
+    _note_document(event, chosen, ports)
     stop_if_cancelled(ports.keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
     return SelectSnapshotResult(
         volumes_key=write_volumes(event.restore_id, chosen, ports.artifacts),
         volume_count=len(chosen),
         volumes=chosen if is_small(chosen) else [],
     )
+
+
+def _note_document(
+    event: SelectSnapshotEvent, volumes: Sequence[VolumeAssignment], ports: SelectSnapshotPorts
+) -> None:
+    """Notes which version is to bring the application back. What is wrong with it stops no restore."""
+    after = event.request.after
+    if after is None or after.document is None:
+        return
+    platform = volumes[0].platform
+    try:
+        found, problem = look(
+            after.document, platform=platform, stack_name=ports.stack_name, documents=ports.documents
+        )
+    except TEMPORARY:
+        raise
+    except RestoreError as error:
+        found, problem = None, str(error)
+    note_document(found, problem, RestoreNotes(ports.keeper.table, event.restore_id))
 
 
 def _with_maps(

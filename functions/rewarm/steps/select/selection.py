@@ -44,6 +44,7 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key
+from rewarm.steps.select.hooks import check_after
 from rewarm.steps.select.rewind_targets import AskedRewind, going_back, named_volume, sources_of_undo
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
 
@@ -219,6 +220,7 @@ def _check_assignments(
     _check_root(request, place, assignments)
     _check_swaps(place, assignments, ports.volumes)
     _check_online(request, place, assignments, ports.instances)
+    check_after(request, place.instance, assignments)
 
 
 def _check_root(request: RestoreRequest, place: _Place, assignments: list[VolumeAssignment]) -> None:

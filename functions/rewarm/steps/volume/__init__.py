@@ -1,4 +1,5 @@
-"""The volume itself: prepares, creates and attaches it, and gives back what costs extra.
+"""The volume itself: prepares, creates and attaches it, and gives back what costs extra; its application.
 
 - extras: a copied snapshot, a boost and fast snapshot restore: what costs extra, and gives it back
+- hook_calls: what Run Command is asked for each part of bringing the application back
 """

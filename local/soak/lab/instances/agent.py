@@ -45,6 +45,11 @@ _START = re.compile(r"^set -- '([^']*)' '([^']*)' ([a-z-]+) .*$", re.MULTILINE)
 _FLAG = re.compile(r"--(\S+) (\S+)")
 
 
+def starts_agent(script: str) -> bool:
+    """Whether it is the script of a document that starts the agent."""
+    return _START.search(script) is not None
+
+
 def given(script: str) -> dict[str, str]:
     """What a document's script starts: the agent's command, its options and addresses, by plain names."""
     found = _START.search(script)

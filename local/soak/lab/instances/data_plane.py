@@ -21,10 +21,11 @@ from local.aws.machines.dataplane import (
 )
 from local.aws.region.snapshots.block_lists import block_count
 from local.soak.lab.instances import device_use
-from local.soak.lab.instances.agent import AgentRun, Trouble, given
+from local.soak.lab.instances.agent import AgentRun, Trouble, given, starts_agent
 from local.soak.lab.instances.applying import APPLY, apply, is_apply
 from local.soak.lab.instances.benchmark import BENCHMARK, COMMAND, benchmark
 from local.soak.lab.instances.calibration import FirstTouchModel, calibrate, is_calibration
+from local.soak.lab.instances.hook import DOCUMENT, HOOK, Applications, is_hook, run_document, run_hook
 from local.soak.lab.scheduler import Process, Scheduler
 
 
@@ -187,6 +188,7 @@ class MemoryDataPlane:
         """Until when something is read, or was a short while ago."""
         self.scheduler, self.store, self.chance = scheduler, store, chance
         self.first_touch = FirstTouchModel()
+        self.applications = Applications()
         self._changed = changed
 
     def region_may_look(self) -> None:
@@ -269,6 +271,14 @@ class MemoryDataPlane:
         self.commands.setdefault(instance_id, []).append(command)
         if is_calibration(script):
             command.process = self.scheduler.start(calibrate(self, instance_id, script, command.end))
+            return command
+        if is_hook(script):
+            steps = run_hook(self, instance_id, script, command.end, self.trouble_of(HOOK))
+            command.process = self.scheduler.start(steps)
+            return command
+        if not starts_agent(script):
+            steps = run_document(self, instance_id, command.end, self.trouble_of(DOCUMENT))
+            command.process = self.scheduler.start(steps)
             return command
         started = given(script)
         if is_apply(script):

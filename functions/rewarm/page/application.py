@@ -1,0 +1,47 @@
+"""Whether the application is back on its instance, as the page shows it, part by part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from rewarm.contracts.after import Application, HookPart
+from rewarm.page import text
+
+Json = dict[str, Any]
+
+
+def view(found: Any, started_at: Any) -> Json | None:
+    """None where nothing was to bring it back yet, and where somebody has changed the record."""
+    try:
+        known = Application.model_validate(found)
+    except ValidationError:
+        return None
+    return {
+        "words": words_of(known.state, known.reason),
+        "instance": known.instance_id,
+        "parts": [_part(part, started_at) for part in known.parts],
+    }
+
+
+def words_of(state: str, reason: str) -> str:
+    """What becomes of it, after `the application`."""
+    why = f": {reason}" if reason else ""
+    words = {"running": "is being brought back", "back": "is back", "failed": f"is not back{why}"}
+    return words.get(state, f"may not be back{why}")
+
+
+def _part(part: HookPart, started_at: Any) -> Json:
+    began = text.parsed(started_at)
+    after = (part.since - began).total_seconds() if began and part.since else None
+    took = (part.ended_at - part.since).total_seconds() if part.ended_at and part.since else None
+    return {
+        "title": part.title,
+        "state": part.state,
+        "after": text.seconds_text(after),
+        "took": text.seconds_text(took),
+        "limit": text.estimate_text(part.limit_seconds),
+        "reason": part.reason,
+        "output": part.output,
+    }

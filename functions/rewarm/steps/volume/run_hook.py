@@ -1,0 +1,295 @@
+"""State `Run Hook`: brings the application back on the instance, one part after the other.
+
+The execution of each volume asks for it. Nothing runs before all volumes of the restore are there, so the
+last one runs the parts; a conditional write lets only one of them begin.
+
+SendCommand has no client token. So a part is noted before it is sent, and looked for by its comment if the
+answer was lost. Where Run Command does not show it, nobody can know whether it was sent: a mount and a health
+check are sent again, and a user's document only if its owner says that it may run twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic import Field
+
+from rewarm.contracts.after import Application, ApplicationState, HookPart
+from rewarm.contracts.base import Contract, StepEvent, WaitSeconds
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import VolumeAssignment
+from rewarm.domain.errors import (
+    TEMPORARY,
+    AccessDeniedError,
+    AgentUnreachableError,
+    RestoreError,
+    ThrottledError,
+)
+from rewarm.domain.model import CommandStatus
+from rewarm.domain.units import duration_text
+from rewarm.ports.instances import Hooks
+from rewarm.ports.restores import RestoreTable
+from rewarm.steps.record.application import application_of, document_of, end, keep
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes
+from rewarm.steps.registration import Metric, state
+from rewarm.steps.volume.hook_calls import CallPorts, HookPlace, call_of, document_name, may_repeat, parts_of
+from rewarm.steps.warm.agent_command import ANSWER_AFTER, PATIENCE, SHOWN_AFTER, check_not_terminated
+
+DELIVERY_SECONDS = 120
+"""In so long a command must reach the instance."""
+WAIT_SECONDS = (2, 30)
+MOST_OUTPUT = 4_096
+"""Characters of a part's output that are kept; those of the last ones."""
+OUTPUT_OF_MOUNT = 1_024
+AGENTS_OWN = "failed to run commands: "
+"""How the SSM agent begins the line that it adds to the errors of a script (amazon-ssm-agent, runScript)."""
+MOST_REASON = 300
+GRACE = timedelta(hours=1)
+"""After all time limits together and this, it is given up. The record may have been changed by hand."""
+
+
+class RunHookEvent(StepEvent):
+    """Asks to bring the application back."""
+
+    request: RestoreRequest
+    volume: VolumeAssignment
+    volume_id: str
+
+
+class RunHookResult(Contract):
+    """How far it is."""
+
+    finished: bool
+    wait_seconds: WaitSeconds
+    state: ApplicationState | None = Field(
+        default=None, description="null: not all volumes are there yet, or another one's execution does it."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunHookPorts(CallPorts):
+    """The ports that run_hook needs."""
+
+    table: RestoreTable
+    hooks: Hooks
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    event: RunHookEvent
+    ports: RunHookPorts
+    restore: RestoreNotes
+    known: KnownRestore
+
+    @property
+    def instance_id(self) -> str:
+        return self.event.volume.instance_id or ""
+
+    def comment(self, position: int) -> str:
+        return f"rewarm hook {position} for {self.event.restore_id}"[:100]
+
+
+def _metrics(_event: RunHookEvent, result: RunHookResult) -> Iterator[Metric]:
+    if result.finished and result.state is not None:
+        yield Metric("ApplicationsEnded", dimensions={"state": result.state})
+
+
+@state("Run Hook", metrics=_metrics)
+def run_hook(event: RunHookEvent, ports: RunHookPorts) -> RunHookResult:
+    """Sends the next part or looks at the one that runs. Raises ThrottledError, ServiceUnavailableError."""
+    restore = RestoreNotes(ports.table, event.restore_id)
+    run = _Run(event, ports, restore, restore.read())
+    application = application_of(run.known) or _begun(run)
+    if application is None or application.index != event.volume.index:
+        return RunHookResult(finished=True, wait_seconds=1)
+    if not application.is_over:
+        application = _stopped(run, application) or _continued(run, application)
+    low, high = WAIT_SECONDS
+    since = max([part.since for part in application.parts if part.since], default=application.started_at)
+    return RunHookResult(
+        finished=application.is_over,
+        wait_seconds=max(low, min(high, round((event.now - since).total_seconds() / 10))),
+        state=application.state,
+    )
+
+
+def _begun(run: _Run) -> Application | None:
+    """None if not all volumes are there, or the execution of another one was faster."""
+    event, known, after = run.event, run.known, run.event.request.after
+    if after is None or not known.indexes or known.cancel_requested:
+        return None
+    for index in known.indexes:
+        is_there = known.attached(index).volume_id if after.when == "attached" else known.settled(index)
+        if not is_there:
+            return None
+    application = Application(
+        state="running",
+        index=event.volume.index,
+        instance_id=run.instance_id,
+        started_at=event.now,
+        parts=parts_of(after),
+    )
+    return application if keep(application, run.restore, None) else None
+
+
+def _stopped(run: _Run, application: Application) -> Application | None:
+    """Ends it after a cancellation, or if it was not over after all its time."""
+    whole = timedelta(seconds=sum(part.limit_seconds for part in application.parts)) + GRACE
+    if run.known.cancel_requested:
+        state: ApplicationState = "failed"
+        reason = "the restore was cancelled"
+    elif run.event.now - application.started_at > whole:
+        state = "unknown"
+        reason = f"it was not over after {duration_text(whole.total_seconds())}"
+    else:
+        return None
+    for part in application.parts:
+        if part.state == "running" and part.command_id is not None:
+            _cancelled(run, part.command_id)
+    ended = application.model_copy(
+        update={"state": state, "reason": reason, "finished_at": run.event.now},
+    )
+    end(ended, run.restore)
+    return ended
+
+
+def _continued(run: _Run, application: Application) -> Application:
+    """The next thing that there is to do for the first part that is not done."""
+    position = next(place for place, part in enumerate(application.parts) if part.state != "done")
+    part = application.parts[position]
+    if part.state == "waiting":
+        return _send(run, application, position)
+    changed = _found(run, part, position) if part.state == "sending" else _followed(run, part)
+    return _kept(run, application, position, changed)
+
+
+def _send(run: _Run, application: Application, position: int) -> Application:
+    event, ports, part = run.event, run.ports, application.parts[position]
+    try:
+        if not ports.instances.is_online(run.instance_id):
+            return _kept(run, application, position, _unreached(event.now, application, part))
+        place = HookPlace(event.volume, event.volume_id, len(run.known.indexes), document_of(run.known))
+        call = call_of(event.request, position, place, ports)
+    except TEMPORARY:
+        raise
+    except RestoreError as error:
+        return _kept(run, application, position, _failed(part, str(error), event.now))
+    clock = ports.hooks.time()
+    times = {"since": clock, "until": clock + ANSWER_AFTER}
+    sending = part.model_copy(update={"state": "sending", **times})
+    noted = _kept(run, application, position, sending)
+    if noted is application:
+        return noted
+    try:
+        command_id = ports.hooks.send(
+            run.instance_id, call, comment=run.comment(position), timeout_seconds=DELIVERY_SECONDS
+        )
+    except ThrottledError:
+        _kept(run, noted, position, part)
+        raise
+    except AgentUnreachableError:
+        return _kept(run, noted, position, _unreached(event.now, application, part))
+    except AccessDeniedError as error:
+        reason = f"Rewarm may not send the document {call.document}: {error}"
+        return _kept(run, noted, position, _failed(sending, reason, event.now))
+    except RestoreError as error:
+        if isinstance(error, TEMPORARY):
+            raise
+        return _kept(run, noted, position, _failed(sending, str(error), event.now))
+    running = {"state": "running", "command_id": command_id}
+    return _kept(run, noted, position, sending.model_copy(update=running))
+
+
+def _unreached(now: datetime, application: Application, part: HookPart) -> HookPart:
+    """The part as it is, until the instance was out of reach for too long."""
+    ends = [earlier.ended_at for earlier in application.parts if earlier.ended_at]
+    away = now - max([*ends, application.started_at])
+    if away <= max(PATIENCE, timedelta(seconds=part.limit_seconds)):
+        return part
+    waited = duration_text(away.total_seconds())
+    reason = f"{application.instance_id} was not online in Systems Manager for {waited}"
+    return _failed(part, reason, now)
+
+
+def _found(run: _Run, part: HookPart, position: int) -> HookPart:
+    """The part whose answer was lost."""
+    request, hooks, since = run.event.request, run.ports.hooks, part.since or run.event.now
+    document = document_name(request, position, run.ports.hook_document)
+    sent = [
+        command
+        for command in hooks.find(document, run.comment(position), since=since)
+        if not command.is_cancelled
+    ]
+    if sent:
+        return part.model_copy(update={"state": "running", "command_id": sent[0].command_id})
+    if hooks.time() - (part.until or since) < SHOWN_AFTER:
+        return part
+    if may_repeat(request, position):
+        return part.model_copy(update={"state": "waiting", "since": None, "until": None})
+    reason = "nobody can know whether it was sent, and without mayRunTwice it is not sent again"
+    return part.model_copy(update={"state": "unknown", "reason": reason})
+
+
+def _followed(run: _Run, part: HookPart) -> HookPart:
+    now, command_id, since = run.event.now, part.command_id or "", part.since or run.event.now
+    outcome = run.ports.hooks.outcome(command_id, run.instance_id)
+    if outcome is not None and outcome.finished:
+        return _judged(part, outcome, now)
+    if now - since > timedelta(seconds=part.limit_seconds + 2 * DELIVERY_SECONDS):
+        how = "and was cancelled" if _cancelled(run, command_id) else "and could not be cancelled"
+        return _failed(part, f"it did not end within {duration_text(part.limit_seconds)}, {how}", now)
+    try:
+        check_not_terminated(run.instance_id, run.ports.instances, silence=now - since)
+    except AgentUnreachableError as error:
+        return _failed(part, str(error).removeprefix("the agent was interrupted: "), now)
+    except TEMPORARY:
+        raise
+    except RestoreError:
+        return part  # what EC2 does not say leaves the command its time
+    return part
+
+
+def _cancelled(run: _Run, command_id: str) -> bool:
+    """Whether Run Command has taken the cancellation, or knows the command no more."""
+    try:
+        run.ports.hooks.cancel(command_id, run.instance_id)
+    except TEMPORARY:
+        raise
+    except RestoreError:
+        return False
+    return True
+
+
+def _judged(part: HookPart, outcome: CommandStatus, now: datetime) -> HookPart:
+    most = OUTPUT_OF_MOUNT if part.title.startswith("mount ") else MOST_OUTPUT
+    texts = [text.strip() for text in (outcome.stdout, outcome.stderr)]
+    printed = part.model_copy(update={"output": "\n".join(filter(None, texts))[-most:]})
+    if outcome.status == "Success":
+        return printed.model_copy(update={"state": "done", "ended_at": now})
+    complaints = [line for line in texts[1].splitlines() if not line.startswith(AGENTS_OWN)]
+    last = complaints[-1].removeprefix("rewarm: ")[:MOST_REASON] if complaints else ""
+    status = f"exit status {outcome.exit_code}" if outcome.exit_code else ""
+    return _failed(printed, last or status or outcome.status_details or outcome.status, now)
+
+
+def _failed(part: HookPart, reason: str, now: datetime) -> HookPart:
+    return part.model_copy(update={"state": "failed", "reason": reason, "ended_at": now})
+
+
+def _kept(run: _Run, application: Application, position: int, part: HookPart) -> Application:
+    """Writes the part, and what it means for the whole; as it was if somebody else wrote meanwhile."""
+    if part == application.parts[position]:
+        return application
+    parts = [*application.parts[:position], part, *application.parts[position + 1 :]]
+    state: ApplicationState = "running"
+    if part.state in {"failed", "unknown"}:
+        state = "failed" if part.state == "failed" else "unknown"
+    elif all(one.state == "done" for one in parts):
+        state = "back"
+    over = {} if state == "running" else {"finished_at": run.event.now, "reason": part.reason}
+    written = application.model_copy(update={"parts": parts, "state": state, **over}).to_json()
+    # As it will be read: the next write names what it replaces.
+    changed = Application.model_validate(written)
+    return changed if keep(changed, run.restore, application) else application

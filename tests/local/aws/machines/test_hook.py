@@ -1,0 +1,209 @@
+"""The SSM document that mounts a volume and asks the application, at work on the machine's volumes."""
+
+from __future__ import annotations
+
+import struct
+import threading
+import zlib
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.aws.machines.dataplane import SnapshotImage, VolumeLimits
+from local.aws.machines.first_touch_process import FirstTouchSettings
+from local.aws.machines.instances import BY_ID
+from local.aws.machines.machine import Machine
+from tests.contract.stack import documents
+
+VOLUME, OTHER = "vol-0123456789abcdef0", "vol-0fedcba9876543210"
+INSTANCE, UUID = "i-0123456789abcdef0", "11111111-2222-3333-4444-555555555555"
+LINK = f"/dev/disk/by-id/{BY_ID}vol0123456789abcdef0"
+IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 8),), None)
+CHECKS = "/etc/rewarm/checks"
+LUKS = b"LUKS\xba\xbe\x00\x01".ljust(592, b"\0")
+_LABEL = struct.pack("<I8s", 32, b"LVM2 001").ljust(492, b"\0")
+LVM = struct.pack("<8sQI", b"LABELONE", 1, zlib.crc32(_LABEL, 0xF597A6CF ^ 0xFFFFFFFF) ^ 0xFFFFFFFF) + _LABEL
+"""What LUKS and LVM write at the beginning of a device, as far as blkid reads it."""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """An instance with its own /mnt and /etc, and a volume."""
+    made = Machine(tmp_path, FirstTouchSettings(mean_latency_ms=1))
+    made.start_instance(INSTANCE)
+    made.create_volume(VOLUME, 1, IMAGE, VolumeLimits(16_000, 1_000), warm=False)
+    made.attach_volume(VOLUME, INSTANCE, "/dev/sdf")
+    over = "lowerdir=/etc,upperdir=/mnt/etc/upper,workdir=/mnt/etc/work"
+    shell(
+        made,
+        "mount -t tmpfs none /mnt && mkdir -p /mnt/etc/upper /mnt/etc/work"
+        f" && mount -t overlay -o {over} none /etc && echo '# none' >/etc/fstab",
+    )
+    yield made
+    made.close()
+
+
+def run(machine: Machine, script: str) -> tuple[int, str, str]:
+    command: Any = machine.run_command(INSTANCE, script, environment={})
+    status = command.wait(300)
+    assert status is not None
+    return (status, *command.output())
+
+
+def shell(machine: Machine, script: str) -> str:
+    status, output, errors = run(machine, script)
+    assert status == 0, errors
+    return output
+
+
+def hook(machine: Machine, **values: str) -> tuple[int, str, str]:
+    whole = {"action": "mount", "volumeId": VOLUME, "path": "", "options": "", "url": "", "check": ""}
+    return run(machine, documents.filled("HookDocument", {**whole, "limitSeconds": "1", **values}))
+
+
+def mounted(machine: Machine, path: str = "/mnt/data", **values: str) -> str:
+    """Mounts, and returns the options that the kernel shows."""
+    status, _, errors = hook(machine, path=path, **values)
+    assert status == 0, errors
+    return shell(machine, f"findmnt -nro OPTIONS --mountpoint {path}").strip()
+
+
+def refused(machine: Machine, **values: str) -> str:
+    """What it says, and nothing is mounted."""
+    status, _, errors = hook(machine, **values)
+    assert status == 75, errors
+    device = shell(machine, f"readlink -f {LINK}").strip()
+    assert shell(machine, f"grep -c '^{device} ' /proc/mounts || true").strip() == "0"
+    return errors.strip()
+
+
+class TestMounting:
+    def test_a_folder_without_a_line_in_fstab_is_made_and_mounted_without_devices(
+        self, machine: Machine
+    ) -> None:
+        shell(machine, f"mkfs.ext4 -q -U {UUID} {LINK}")
+        options = mounted(machine, options="noatime").split(",")
+        assert {"nosuid", "nodev", "noatime"} <= set(options)
+        assert "was mounted at /mnt/data already" in hook(machine, path="/mnt/data")[1]
+
+    def test_what_fstab_says_of_the_uuid_counts(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q -U {UUID} {LINK}")
+        shell(machine, f"echo 'UUID={UUID} /mnt/orders ext4 noatime,nofail 0 2' >>/etc/fstab")
+        status, output, errors = hook(machine)
+        assert status == 0, errors
+        assert "is mounted at /mnt/orders with noatime,nofail" in output
+        assert "nosuid" not in shell(machine, "findmnt -nro OPTIONS --mountpoint /mnt/orders")
+
+    def test_xfs_is_mounted_as_well(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.xfs -q -f -m uuid={UUID} {LINK}")
+        assert "nodev" in mounted(machine)
+
+    def test_data_that_was_there_is_there(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK} && mkdir /mnt/a && mount {LINK} /mnt/a && echo 7 >/mnt/a/orders")
+        shell(machine, "umount /mnt/a")
+        mounted(machine)
+        assert shell(machine, "cat /mnt/data/orders") == "7\n"
+
+    def test_a_clone_of_a_file_system_that_is_mounted_is_mounted_without_its_uuid(
+        self, machine: Machine
+    ) -> None:
+        machine.create_volume(OTHER, 1, IMAGE, VolumeLimits(16_000, 1_000), warm=False)
+        machine.attach_volume(OTHER, INSTANCE, "/dev/sdg")
+        other = LINK.replace("0123456789abcdef0", "0fedcba9876543210")
+        for link in (LINK, other):
+            shell(machine, f"mkfs.xfs -q -f -m uuid={UUID} {link}")
+        shell(machine, f"mkdir /mnt/own && mount {other} /mnt/own")
+        status, output, errors = hook(machine, path="/mnt/data")
+        assert status == 0, errors
+        assert "has the same UUID and is mounted, so nouuid is added" in output
+
+
+class TestRefusing:
+    def test_what_is_no_file_system_is_said_and_never_formatted(self, machine: Machine) -> None:
+        assert "has no file system that blkid knows" in refused(machine, path="/mnt/data")
+
+    @pytest.mark.parametrize(
+        ("header", "offset", "words"), [(LUKS, 0, "is encrypted with LUKS"), (LVM, 512, "belongs to LVM")]
+    )
+    def test_encryption_and_lvm_are_said_clearly(
+        self, machine: Machine, tmp_path: Path, header: bytes, offset: int, words: str
+    ) -> None:
+        (tmp_path / "header").write_bytes(header)
+        place = f"bs=512 seek={offset // 512} conv=notrunc status=none"
+        shell(machine, f"dd if={tmp_path}/header of={LINK} {place}")
+        assert words in refused(machine, path="/mnt/data")
+
+    def test_a_folder_with_something_in_it_stays_as_it_is(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK} && mkdir /mnt/data && touch /mnt/data/file")
+        assert "/mnt/data is not empty" in refused(machine, path="/mnt/data")
+
+    def test_a_folder_of_the_system_needs_a_line_in_fstab(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK}")
+        assert "/usr/local/sbin is not in fstab" in refused(machine, path="/usr/local/sbin")
+        assert "is no plain path" in refused(machine, path="/mnt/../etc")
+
+    def test_a_link_to_another_folder_is_not_followed(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK} && ln -s /usr /mnt/link")
+        assert "symbolic link" in refused(machine, path="/mnt/link/new")
+
+    def test_without_a_folder_fstab_must_name_one(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q -U {UUID} {LINK}")
+        assert f"fstab has no line for UUID={UUID}" in refused(machine)
+
+    def test_the_folder_of_another_file_system_is_not_taken(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK}; echo 'UUID={UUID} /mnt/data ext4 defaults 0 2' >>/etc/fstab")
+        assert f"fstab has UUID={UUID} at /mnt/data" in refused(machine, path="/mnt/data")
+
+    def test_a_folder_at_which_something_else_is_mounted_is_not_taken(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK} && mkdir /mnt/data && mount -t tmpfs none /mnt/data")
+        assert "/mnt/data has none mounted" in refused(machine, path="/mnt/data")
+
+
+class Answers(BaseHTTPRequestHandler):
+    """200 at /health, and 503 elsewhere."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/health" else 503)
+        self.end_headers()
+
+    def log_message(self, *_words: object) -> None:
+        """Nothing is logged."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def checked(machine: Machine, **values: str) -> tuple[int, str, str]:
+    return hook(machine, action="check", volumeId="", **values)
+
+
+class TestChecking:
+    def test_an_address_that_answers_is_good(self, machine: Machine, address: str) -> None:
+        assert checked(machine, url=f"{address}/health")[:2] == (0, f"{address}/health answered 200\n")
+
+    def test_one_that_answers_with_an_error_is_not_good(self, machine: Machine, address: str) -> None:
+        status, _, errors = checked(machine, url=f"{address}/other")
+        assert (status, errors) == (1, f"rewarm: {address}/other answered 503, for 1 s\n")
+
+    def test_one_that_does_not_answer_is_not_good(self, machine: Machine) -> None:
+        assert "did not answer" in checked(machine, url="http://127.0.0.1:1/health")[2]
+
+    def test_a_program_that_only_root_can_write_is_run_with_its_arguments(self, machine: Machine) -> None:
+        lines = f'mkdir -p {CHECKS} && printf \'#!/bin/sh\\necho "$1"; exit "$2"\\n\' >{CHECKS}/orders'
+        shell(machine, f"{lines} && chmod 755 {CHECKS}/orders")
+        status, output, _ = checked(machine, check="orders well 0")
+        assert (status, output) == (0, f"well\n{CHECKS}/orders ended with the status 0\n")
+        assert "ended with the status 3, for 1 s" in checked(machine, check="orders ill 3")[2]
+        shell(machine, f"chmod 777 {CHECKS}/orders")
+        assert "not a file that only root can write" in checked(machine, check="orders well 0")[2]
+
+    def test_one_that_is_not_there_is_refused(self, machine: Machine) -> None:
+        assert checked(machine, check="nothing")[0] == 75
