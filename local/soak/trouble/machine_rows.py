@@ -10,6 +10,7 @@ from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import Ending
 from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.applying import APPLY, EXITS
+from local.soak.lab.instances.hook import DOCUMENT, HOOK
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.matrix import SEED, SETTLED_SECONDS, SWEPT_SECONDS, Result
 from local.soak.trouble.paths.fleet_paths import PATHS
@@ -22,6 +23,10 @@ COMMANDS = (
     ("measurement after", "verify", "warm-up-agent"),
 )
 """What it does, its action, and the path on which it is the first of its action."""
+HOOKS = (("document", DOCUMENT, "application"), ("mount", HOOK, "application"))
+HOOK_KINDS = ("killed", "hangs", "long-output")
+RESTARTS = frozenset({"instance rebooted", "instance stopped"})
+"""After these the SSM agent itself runs a document again (amazon-ssm-agent, processor.go)."""
 WRITING = ("writing", APPLY, "rewind")
 UNHEARD = "unheard"
 """The agent has read everything and says so in the bucket; Run Command never shows that it has ended."""
@@ -108,6 +113,9 @@ def machine_rows() -> list[MachineRow]:
     found = [MachineRow(kind, *command) for kind in AGENT_KINDS for command in COMMANDS]
     found += [MachineRow(kind, *WRITING, share) for kind in (*EXITS, "hangs") for share in (0.1, 0.9)]
     found.append(MachineRow(UNHEARD, *COMMANDS[0]))
+    # The volumes are announced by then, so they are their owner's to delete.
+    gone = [name for name in ACTS if name.startswith("instance")]
+    found += [MachineRow(name, *hook) for name in (*HOOK_KINDS, *gone) for hook in HOOKS]
     return found + [MachineRow(name, *COMMANDS[0], share) for name in ACTS for share in (0.1, 0.9)]
 
 
@@ -126,6 +134,9 @@ def play_machine(row: MachineRow) -> Result:
         if result.left:
             lab.pass_time(SWEPT_SECONDS)
             result.left_after_sweeps = Auditor(lab).findings(ending)
+        began = lab.data_plane.applications.documents
+        if row.name not in RESTARTS and max(began.values(), default=0) > 1:
+            result.left_after_sweeps.append(f"the user's document began {dict(began)} times")
         return result
 
 

@@ -1,0 +1,135 @@
+"""The application back in the fast lab: whatever befalls it, the volume stays and nothing runs twice."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from local.soak.lab.endings import RESTORE
+from local.soak.lab.instances.agent import Trouble
+from local.soak.lab.instances.hook import DOCUMENT, HOOK
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.paths.hook_paths import CONTENT, NAME, whole
+from local.soak.trouble.paths.paths import in_state, request, restored
+
+
+def bring_back(lab, *, during=None, target=None, **parts):
+    """What became of the application, after a restore that must be ready."""
+    asked = request(lab, "provisioned-rate", after=whole(lab, **parts), verify={"samples": 0})
+    ending = restored(lab, {**asked, **({"target": target} if target else {})}, during)
+    assert ending.kind == "ready", ending
+    _, record = lab.api("GET", f"/restores/{ending.restore_ids[0]}")
+    assert max(lab.data_plane.applications.documents.values(), default=0) <= 1
+    return record["application"]
+
+
+def troubled(kind, action=DOCUMENT, **more):
+    with FastLab(1) as lab:
+        lab.data_plane.troubles.append(Trouble(kind, action))
+        return bring_back(lab, **more)
+
+
+def reason(application):
+    return next(part["reason"] for part in application["parts"] if part["state"] == "failed")
+
+
+def test_megabytes_of_output_are_cut_to_the_last_four_kib():
+    application = troubled("long-output")
+    assert application["state"] == "back"
+    assert 4_000 < max(len(part["output"]) for part in application["parts"]) <= 4_096
+
+
+@pytest.mark.parametrize("action", [DOCUMENT, HOOK])
+def test_a_part_that_is_killed_fails(action):
+    application = troubled("killed", action)
+    assert (application["state"], reason(application)) == ("failed", "it failed")
+
+
+@pytest.mark.parametrize("action", [DOCUMENT, HOOK])
+def test_a_part_that_hangs_is_ended(action):
+    application = troubled("hangs", action)
+    assert application["state"] == "failed"
+    assert "it did not end within" in reason(application) or "ExecutionTimedOut" in reason(application)
+
+
+def test_an_application_that_does_not_answer_is_not_back():
+    with FastLab(1) as lab:
+        lab.data_plane.applications.answers = False
+        application = bring_back(lab)
+        assert reason(application) == "http://127.0.0.1:8080/health answered 503, for 60 s"
+        assert any("but the application is not back" in str(one) for one in lab.slack)
+
+
+def test_an_instance_that_is_terminated_fails_the_part():
+    with FastLab(1) as lab:
+
+        def terminate(instance_id, _volume_id):
+            lab.region.call("ec2", "TerminateInstances", {"InstanceIds": [instance_id]})
+
+        lab.data_plane.troubles.append(Trouble("call", DOCUMENT, call=terminate))
+        assert "terminated" in reason(bring_back(lab))
+
+
+def meanwhile(lab, act):
+    """Does it once the volume is being loaded, long after the restore has begun."""
+
+    def during(restore_id):
+        assert in_state(lab, restore_id, "Poll Initialization")
+        act()
+
+    return during
+
+
+def test_a_document_that_is_deleted_meanwhile_is_not_sent():
+    with FastLab(1) as lab:
+        application = bring_back(
+            lab, during=meanwhile(lab, lambda: lab.region.call("ssm", "DeleteDocument", {"Name": NAME}))
+        )
+        assert "was deleted after the restore began" in reason(application)
+        assert not lab.data_plane.applications.documents
+
+
+def test_a_document_that_is_replaced_meanwhile_is_not_sent():
+    with FastLab(1) as lab:
+
+        def replace():
+            lab.region.call("ssm", "DeleteDocument", {"Name": NAME})
+            content = json.dumps({**CONTENT, "description": "another"})
+            tags = [{"Key": "rewarm:hooks", "Value": "rewarm"}]
+            lab.region.call("ssm", "CreateDocument", {"Name": NAME, "Content": content, "Tags": tags})
+
+        assert "was replaced after the restore began" in reason(
+            bring_back(lab, during=meanwhile(lab, replace))
+        )
+        assert not lab.data_plane.applications.documents
+
+
+def test_of_a_document_with_a_new_version_the_earlier_one_is_sent():
+    with FastLab(1) as lab:
+
+        def update():
+            content = json.dumps({**CONTENT, "description": "another"})
+            lab.region.call("ssm", "UpdateDocument", {"Name": NAME, "Content": content})
+            lab.region.call("ssm", "UpdateDocumentDefaultVersion", {"Name": NAME, "DocumentVersion": "2"})
+
+        assert bring_back(lab, during=meanwhile(lab, update))["state"] == "back"
+        sent = [one for one in lab.region._commands.known.values() if one.document == NAME]
+        assert [one.version for one in sent] == ["1"]
+
+
+def test_a_restore_that_is_stopped_while_its_application_comes_back_says_that_nobody_knows():
+    with FastLab(1) as lab:
+        lab.data_plane.troubles.append(Trouble("hangs", DOCUMENT))
+
+        def stop(restore_id):
+            assert in_state(lab, restore_id, "Run Hook")
+            lab.states.stop(lab.execution(RESTORE, restore_id).arn)
+
+        asked = request(lab, "provisioned-rate", after=whole(lab, mounts=[]), verify={"samples": 0})
+        ending = restored(lab, asked, stop)
+        lab.pass_time(7_200)
+        _, record = lab.api("GET", f"/restores/{ending.restore_ids[0]}")
+        assert record["status"] in {"ready", "failed", "cancelled"}
+        volume_id = ending.ready[0] if ending.ready else record["volumes"][0]["attached"]["volumeId"]
+        assert volume_id in lab.data_plane.volumes
