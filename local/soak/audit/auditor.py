@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from local import Json
+from local.soak.audit import applications
 from local.soak.audit.collateral_damage import CollateralDamage
 from local.soak.audit.messages import SentMessages
 from local.soak.audit.outside import OutsideHandsAudit
@@ -35,6 +36,7 @@ class Auditor:
             *self._started(),
             *self._fast_restores(),
             *self._commands(),
+            *applications.findings(self._lab),
             *TableItems(self._lab).findings(),
             *self._objects(ending),
             *self._cold(ending),

@@ -11,6 +11,7 @@ from local.aws.region import FaultRule, ImageDevice, RegionSettings
 from local.soak.lab.functions import Mishap
 from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.lab import FastLab
+from local.soak.trouble import applications
 from local.soak.trouble.further_trouble import Further
 from local.soak.trouble.machine_rows import ACTS, AGENT_KINDS
 from local.soak.trouble.random_faults import (
@@ -129,6 +130,9 @@ class Writer:
         Further(self.plan, random.Random(self.plan.seed + 4)).write(lab)
         self._fleet(random.Random(self.plan.seed + 5))
         WrittenBlocks(self.plan, random.Random(self.plan.seed + 6)).write(lab)
+        if self.plan.fleet is None:
+            chance = random.Random(self.plan.seed + 7)
+            applications.write(self.plan.requests, self.plan.troubles, chance, lab)
         return self.plan
 
     def write_rewind(self, lab: FastLab) -> Plan:

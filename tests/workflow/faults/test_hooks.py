@@ -6,12 +6,15 @@ import json
 
 import pytest
 
+from local.soak.audit import applications
 from local.soak.lab.endings import RESTORE
 from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.hook import DOCUMENT, HOOK
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths.hook_paths import CONTENT, NAME, whole
+from local.soak.trouble.paths.hook_paths import CONTENT, NAME, PATHS, whole
 from local.soak.trouble.paths.paths import in_state, request, restored
+from rewarm.adapters.hooks import SsmHooks
+from rewarm.steps.volume import run_hook
 
 
 def bring_back(lab, *, during=None, target=None, **parts):
@@ -133,3 +136,13 @@ def test_a_restore_that_is_stopped_while_its_application_comes_back_says_that_no
         assert record["status"] in {"ready", "failed", "cancelled"}
         volume_id = ending.ready[0] if ending.ready else record["volumes"][0]["attached"]["volumeId"]
         assert volume_id in lab.data_plane.volumes
+
+
+def test_a_document_that_is_sent_twice_is_seen(monkeypatch):
+    """With a control plane that sends again what it does not find."""
+    monkeypatch.setattr(run_hook, "may_repeat", lambda *_part: True)
+    monkeypatch.setattr(SsmHooks, "find", lambda *_names, **_since: [])
+    with FastLab(1) as lab:
+        PATHS["application-answer-lost"].play(lab)
+        (finding,) = applications.findings(lab)
+        assert finding.startswith(f"the document {NAME} was sent 2 times")
