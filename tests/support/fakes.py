@@ -562,8 +562,9 @@ class FakeDocuments:
         """The next version, with the tag of the stack `rewarm`."""
         versions = self.known.setdefault(name, [])
         number = str(len(versions) + 1)
-        values = {"version": number, "sha256": f"sha-{name}-{number}", "platforms": frozenset({"Linux"})}
-        made = CommandDocument(**{**values, "tags": {"rewarm:hooks": "rewarm"}, **changes})
+        values = {"kind": "Command", "version": number, "sha256": f"sha-{name}-{number}"}
+        values |= {"platforms": frozenset({"Linux"}), "tags": {"rewarm:hooks": "rewarm"}}
+        made = CommandDocument(**{**values, **changes})
         versions.append(made)
         return made
 

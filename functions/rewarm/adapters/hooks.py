@@ -36,6 +36,7 @@ class SsmDocuments:
                     return None
                 raise
         return CommandDocument(
+            kind=found.get("DocumentType", ""),
             version=found.get("DocumentVersion", version),
             sha256=found.get("Hash", ""),
             platforms=frozenset(found.get("PlatformTypes", ())),

@@ -310,8 +310,10 @@ class CommandStatus(Value):
 
 
 class CommandDocument(Value):
-    """One version of a command document, as Systems Manager describes it."""
+    """One version of a document, as Systems Manager describes it."""
 
+    kind: str
+    """Only a document of the kind Command can be sent to instances."""
     version: str
     sha256: str
     platforms: frozenset[str]

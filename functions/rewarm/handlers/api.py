@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from rewarm.steps.plan.plan_restore import PlanRestorePorts
     from rewarm.steps.request.approval import ApproveRestorePorts
     from rewarm.steps.request.routes import GetRestorePorts, StartRestorePorts
+    from rewarm.steps.request.runbooks import PutRunbookPorts
 
 IDEMPOTENCY_SECONDS = 86_400
 STATUS_CODES: dict[type[errors.RestoreError], int] = {
@@ -118,6 +119,13 @@ def _approval_ports() -> ApproveRestorePorts:
     from rewarm.steps.request.approval import ApproveRestorePorts
 
     return filled(ApproveRestorePorts)
+
+
+@cache
+def _runbook_ports() -> PutRunbookPorts:
+    from rewarm.steps.request.runbooks import PutRunbookPorts
+
+    return filled(PutRunbookPorts)
 
 
 @cache
@@ -362,7 +370,7 @@ def _put_runbook(alarm_name: str) -> JsonObject:
 
     prefix = wiring.settings.alarm_name_prefix
     by = caller(app.current_event)
-    return put_runbook(unquote(alarm_name), _body(), by=by, prefix=prefix, table=_table())
+    return put_runbook(unquote(alarm_name), _body(), by=by, prefix=prefix, ports=_runbook_ports())
 
 
 @app.get("/runbooks/<alarm_name>")

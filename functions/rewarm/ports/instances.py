@@ -107,7 +107,7 @@ class Commands(SentCommands, Protocol):
 
 
 class CommandDocuments(Protocol):
-    """Command documents of the account."""
+    """Documents of the account."""
 
     def find(self, name: str, version: str) -> CommandDocument | None:
         """Returns the version of the document; None if there is none. `version` may be $DEFAULT."""

@@ -67,7 +67,8 @@ def plan_restore(
     request = resolve_request(body, table=ports.table)
     assigned = assign_volumes(request, restore_id=restore_id, ports=ports)
     volumes = [with_agent(assignment, ports.artifacts) for assignment in assigned]
-    check_document(request, assigned, stack_name=ports.stack_name, documents=ports.documents)
+    platform = assigned[0].platform
+    check_document(request, platform, stack_name=ports.stack_name, documents=ports.documents)
     answer = plan_answer(request, volumes, ports, now=now)
     if request.is_drill:
         return answer

@@ -80,7 +80,8 @@ def start_restore(
     enter_stack(request, restore_id=restore_id, now=now, keeper=ports.keeper)
     with _given_back_after_errors(restore_id, ports.keeper):
         assigned = assign_and_hold(request, restore_id=restore_id, now=now, ports=ports)
-        check_document(request, assigned, stack_name=ports.stack_name, documents=ports.documents)
+        platform = assigned[0].platform
+        check_document(request, platform, stack_name=ports.stack_name, documents=ports.documents)
     # If a service did not answer, the restore may have started, and then needs what it holds. If not, its
     # record says that it failed, so others can take its place.
     with _given_back_after_errors(restore_id, ports.keeper, but=ServiceUnavailableError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import RestoreRequest
@@ -13,18 +13,31 @@ from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
 from rewarm.domain.model import Caller
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
+from rewarm.ports.instances import CommandDocuments
 from rewarm.ports.restores import History, RestoreTable
 from rewarm.steps.record.restore import asked_through_api
+from rewarm.steps.select.hooks import check_document
 
 MAX_ALARM_NAME = 255
 """botocore: cloudwatch PutMetricAlarm AlarmName, at most 255 characters, and no ASCII control characters."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
+@dataclass(frozen=True, kw_only=True)
+class PutRunbookPorts:
+    """The ports that put_runbook needs."""
+
+    table: RestoreTable
+    documents: CommandDocuments
+    stack_name: str
+
+
 def put_runbook(
-    alarm_name: str, body: JsonObject, *, by: Caller, prefix: str, table: RestoreTable
+    alarm_name: str, body: JsonObject, *, by: Caller, prefix: str, ports: PutRunbookPorts
 ) -> JsonObject:
-    """Checks the fields now, not when the alarm goes off; `POST /plans` checks whether what they name exists.
+    """Checks the fields now, not when the alarm goes off, and the document of `after`.
+
+    Snapshots come and go, and so may an instance; `POST /plans` checks whether what the others name exists.
 
     Raises InvalidRequestError.
     """
@@ -42,7 +55,8 @@ def put_runbook(
         )
     if request.is_drill:
         raise InvalidRequestError("is filled in when a drill starts; leave it out", field="drill.runbook")
-    table.put_runbook(alarm_name, request.to_json(), trigger=asked_through_api(by))
+    check_document(request, None, stack_name=ports.stack_name, documents=ports.documents)
+    ports.table.put_runbook(alarm_name, request.to_json(), trigger=asked_through_api(by))
     return {"alarmName": alarm_name, "request": request.to_json(), "writtenBy": asdict(by)}
 
 

@@ -43,16 +43,18 @@ def check_after(
 
 
 def problem_of(
-    wanted: HookDocument, found: CommandDocument | None, *, platform: str, stack_name: str
+    wanted: HookDocument, found: CommandDocument | None, *, platform: str | None, stack_name: str
 ) -> str | None:
-    """Why the document cannot be sent; None if it can."""
+    """Why the document cannot be sent; None if it can. Without a platform it may be for any."""
     if found is None:
         version = "" if wanted.version == "$DEFAULT" else f" with the version {wanted.version}"
         return f"Systems Manager has no document {wanted.name}{version} here"
+    if found.kind != "Command":
+        return f"the document {wanted.name} is of the kind {found.kind}; only Command is allowed"
     if found.tags.get(HOOKS_TAG) != stack_name:
         return f"the document {wanted.name} lacks the tag {HOOKS_TAG} with the value {stack_name}"
     platforms = {name.lower() for name in found.platforms}
-    if platforms and platform not in platforms:
+    if platform and platforms and platform not in platforms:
         return f"the document {wanted.name} is for {', '.join(sorted(found.platforms))}, not for {platform}"
     return None
 
@@ -67,20 +69,15 @@ def look(
 ) -> tuple[CommandDocument | None, str | None]:
     """The document, and why it cannot be sent. `version` is one that was found earlier."""
     found = documents.find(wanted.name, version or wanted.version)
-    return found, problem_of(wanted, found, platform=platform or "linux", stack_name=stack_name)
+    return found, problem_of(wanted, found, platform=platform, stack_name=stack_name)
 
 
 def check_document(
-    request: RestoreRequest,
-    assignments: Sequence[VolumeAssignment],
-    *,
-    stack_name: str,
-    documents: CommandDocuments,
+    request: RestoreRequest, platform: str | None, *, stack_name: str, documents: CommandDocuments
 ) -> None:
-    """Raises InvalidRequestError if the document cannot be sent."""
+    """Raises InvalidRequestError if the document cannot be sent. A runbook knows no platform yet."""
     if request.after is None or request.after.document is None:
         return
-    platform = assignments[0].platform
     _, problem = look(request.after.document, platform=platform, stack_name=stack_name, documents=documents)
     if problem is not None:
         raise InvalidRequestError(problem, field="after.document.name")

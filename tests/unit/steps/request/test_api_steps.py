@@ -31,7 +31,7 @@ from rewarm.steps.request.routes import (
     get_restore,
     start_restore,
 )
-from rewarm.steps.request.runbooks import delete_runbook, get_runbook, put_runbook
+from rewarm.steps.request.runbooks import delete_runbook, get_runbook
 from tests.support.builders import (
     ALICE,
     BOB,
@@ -48,6 +48,7 @@ from tests.support.builders import (
 from tests.support.fakes import FakeHistory, FakePrices
 from tests.support.wired import wired
 from tests.support.worlds.performance import FakeRestoreExecutions
+from tests.support.worlds.runbooks import put_runbook
 from tests.support.worlds.signals import FakeTasks, FakeWaiters
 
 
@@ -109,7 +110,7 @@ class TestStartRestore:
 
     def test_resolves_an_alarm_to_its_runbook(self):
         world = World()
-        put_runbook("rewarm-a", TO_INSTANCE, by=ALICE, prefix="rewarm-", table=world.table)
+        put_runbook("rewarm-a", TO_INSTANCE, table=world.table)
         start(world, {"source": {"alarm": "rewarm-a"}})
         request = world.executions.started[RESTORE_ID]["request"]
         assert request["source"]["snapshotId"] == TO_INSTANCE["source"]["snapshotId"]
@@ -265,13 +266,7 @@ class TestPlanRestore:
 
     def test_plans_what_the_runbook_of_an_alarm_says(self):
         world = World()
-        put_runbook(
-            "rewarm-a",
-            {**TO_INSTANCE, "objective": {"readyWithinMinutes": 30}},
-            by=ALICE,
-            prefix="rewarm-",
-            table=world.table,
-        )
+        put_runbook("rewarm-a", {**TO_INSTANCE, "objective": {"readyWithinMinutes": 30}}, table=world.table)
         answer = dry_run(world, {"source": {"alarm": "rewarm-a"}})
         assert answer["request"]["source"]["snapshotId"] == SNAPSHOT_ID
         assert answer["request"]["objective"]["readyWithinMinutes"] == 30
@@ -514,57 +509,54 @@ class TestCancelRestore:
 class TestRunbooks:
     def test_keeps_the_complete_request(self):
         table = World().table
-        put_runbook("rewarm-db down", TO_INSTANCE, by=ALICE, prefix="rewarm-", table=table)
+        put_runbook("rewarm-db down", TO_INSTANCE, table=table)
         found = get_runbook("rewarm-db down", table=table, history=FakeHistory())
         assert found["request"]["verify"]["samples"] == 256
 
     def test_shows_what_its_drills_have_shown(self):
         table, drills = World().table, [{"restoreId": RESTORE_ID}]
-        put_runbook("rewarm-a", TO_INSTANCE, by=ALICE, prefix="rewarm-", table=table)
+        put_runbook("rewarm-a", TO_INSTANCE, table=table)
         history = FakeHistory(drilled={"rewarm-a": drills})
         assert get_runbook("rewarm-a", table=table, history=history)["drills"] == drills
 
     def test_refuses_a_bad_request_on_a_good_day(self):
         with pytest.raises(InvalidRequestError, match=r"^target"):
-            put_runbook(
-                "rewarm-db down",
-                {"source": TO_ZONE["source"], "target": {}},
-                by=ALICE,
-                prefix="rewarm-",
-                table=World().table,
-            )
+            put_runbook("rewarm-db down", {"source": TO_ZONE["source"], "target": {}}, table=World().table)
 
     def test_refuses_a_runbook_that_names_an_alarm(self):
         with pytest.raises(InvalidRequestError, match=r"^source.alarm"):
-            put_runbook(
-                "rewarm-db down",
-                {**TO_INSTANCE, "source": {"alarm": "x"}},
-                by=ALICE,
-                prefix="rewarm-",
-                table=World().table,
-            )
+            put_runbook("rewarm-db down", {**TO_INSTANCE, "source": {"alarm": "x"}}, table=World().table)
 
     def test_refuses_a_name_that_no_alarm_can_have(self):
         with pytest.raises(InvalidRequestError, match=r"^alarmName"):
-            put_runbook("x" * 256, TO_INSTANCE, by=ALICE, prefix="rewarm-", table=World().table)
+            put_runbook("x" * 256, TO_INSTANCE, table=World().table)
 
     @pytest.mark.parametrize("name", ["other-name", "Rewarm-a", "operations-of-rewarm-a"])
     def test_refuses_a_name_whose_alarm_would_start_nothing(self, name):
         table = World().table
         told = f'^alarmName: found "{name}"; allowed are names that begin with "rewarm-" .* start restores$'
         with pytest.raises(InvalidRequestError, match=told):
-            put_runbook(name, TO_INSTANCE, by=ALICE, prefix="rewarm-", table=table)
+            put_runbook(name, TO_INSTANCE, table=table)
         assert table.runbook(name) is None
 
     def test_refuses_a_runbook_that_would_only_plan(self):
         with pytest.raises(InvalidRequestError, match=r'^dryRun: found true; .*\{"alarm": "rewarm-a"\}'):
-            put_runbook(
-                "rewarm-a", {**TO_INSTANCE, "dryRun": True}, by=ALICE, prefix="rewarm-", table=World().table
-            )
+            put_runbook("rewarm-a", {**TO_INSTANCE, "dryRun": True}, table=World().table)
+
+    def test_refuses_a_document_that_could_not_be_sent(self):
+        world = World()
+        body = {**TO_INSTANCE, "after": {"document": {"name": "start-orders"}}}
+        told = "^after.document.name: Systems Manager has no document start-orders here$"
+        with pytest.raises(InvalidRequestError, match=told):
+            put_runbook("rewarm-a", body, table=world.table, documents=world.documents)
+        assert world.table.runbook("rewarm-a") is None
+        world.documents.add("start-orders", platforms=frozenset({"Windows"}))
+        stored = put_runbook("rewarm-a", body, table=world.table, documents=world.documents)
+        assert stored["request"]["after"]["document"]["name"] == "start-orders"
 
     def test_forgets_a_runbook(self):
         table = World().table
-        put_runbook("rewarm-db down", TO_INSTANCE, by=ALICE, prefix="rewarm-", table=table)
+        put_runbook("rewarm-db down", TO_INSTANCE, table=table)
         assert delete_runbook("rewarm-db down", table=table) == {
             "alarmName": "rewarm-db down",
             "deleted": True,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.steps.request.runbooks import put_runbook, request_of_runbook, resolve_request
-from tests.support.builders import ALICE, TO_INSTANCE, World
+from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
+from tests.support.builders import TO_INSTANCE, World
+from tests.support.worlds.runbooks import put_runbook
 
 NAME = "rewarm-orders"
 ZONE_ONLY = {"availabilityZone": "us-east-1a"}
@@ -21,7 +22,7 @@ RUNBOOK = {
 @pytest.fixture
 def table():
     world = World()
-    put_runbook(NAME, RUNBOOK, by=ALICE, prefix="rewarm-", table=world.table)
+    put_runbook(NAME, RUNBOOK, table=world.table)
     return world.table
 
 
@@ -64,7 +65,7 @@ def test_the_resolved_request_is_read_again_as_it_is(table):
 
 def test_a_drill_never_goes_to_the_runbooks_own_target():
     table = World().table
-    put_runbook(NAME, TO_INSTANCE, by=ALICE, prefix="rewarm-", table=table)
+    put_runbook(NAME, TO_INSTANCE, table=table)
     with pytest.raises(InvalidRequestError, match="not to the runbook's own target") as refusal:
         drilled(table, {})
     assert refusal.value.field == "drill.target"
@@ -89,7 +90,7 @@ def test_what_a_drill_may_not_do_is_refused(table, parts, field):
 def test_a_drill_copies_no_snapshot_of_another_region():
     table = World().table
     elsewhere = {"snapshotId": "snap-0aaaaaaaaaaaaaaaa", "region": "eu-west-1"}
-    put_runbook(NAME, {**TO_INSTANCE, "source": elsewhere}, by=ALICE, prefix="rewarm-", table=table)
+    put_runbook(NAME, {**TO_INSTANCE, "source": elsewhere}, table=table)
     with pytest.raises(InvalidRequestError, match="a drill copies no snapshot") as refusal:
         drilled(table, {"target": {"availabilityZone": "us-east-1a"}})
     assert refusal.value.field == "source.region"
@@ -102,7 +103,5 @@ def test_a_drill_is_one_of_a_runbook(table):
 
 def test_a_runbook_is_no_drill_itself(table):
     with pytest.raises(InvalidRequestError) as refusal:
-        put_runbook(
-            NAME, {**TO_INSTANCE, "drill": {"runbook": NAME}}, by=ALICE, prefix="rewarm-", table=table
-        )
+        put_runbook(NAME, {**TO_INSTANCE, "drill": {"runbook": NAME}}, table=table)
     assert refusal.value.field == "drill.runbook"

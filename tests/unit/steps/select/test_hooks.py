@@ -52,6 +52,7 @@ class TestDocument:
             ({"tags": {}}, "lacks the tag rewarm:hooks with the value rewarm"),
             ({"tags": {"rewarm:hooks": "another"}}, "lacks the tag rewarm:hooks with the value rewarm"),
             ({"platforms": frozenset({"Windows"})}, "is for Windows, not for linux"),
+            ({"kind": "Automation"}, "is of the kind Automation; only Command is allowed"),
         ],
     )
     def test_one_that_cannot_be_sent_is_refused_with_the_reason(self, changes, words):
@@ -62,7 +63,7 @@ class TestDocument:
 
     def check(self, world, **more):
         asked = request(TO_INSTANCE, after={"document": {**DOCUMENT, **more}})
-        check_document(asked, [assignment()], stack_name="rewarm", documents=world.documents)
+        check_document(asked, "linux", stack_name="rewarm", documents=world.documents)
 
     def test_one_that_is_missing_is_refused(self):
         with pytest.raises(
