@@ -121,6 +121,37 @@ class TestMounting:
         assert "has the same UUID and is mounted, so nouuid is added" in output
 
 
+@pytest.fixture
+def disk(machine: Machine) -> Iterator[str]:
+    """The volume as a disk with two partitions of 64 MiB, and so the instance finds it."""
+    device = shell(machine, f"losetup --find --show --partscan $(readlink -f {LINK})").strip()
+    sizes = "size=64M\\nsize=64M\\n"
+    # Not every kernel reads the table by itself.
+    shell(machine, f"printf '{sizes}' | sfdisk -q --label gpt {device} && partx -u {device}")
+    shell(machine, f"ln -sfn {device} {LINK}")
+    yield device
+    shell(machine, f"umount /mnt/data; losetup --detach {device}")
+
+
+class TestPartitions:
+    def test_the_only_one_with_a_file_system_is_mounted(self, machine: Machine, disk: str) -> None:
+        shell(machine, f"mkfs.ext4 -q -U {UUID} {disk}p2")
+        shell(machine, f"echo 'UUID={UUID} /mnt/data ext4 noatime,nofail 0 2' >>/etc/fstab")
+        status, output, errors = hook(machine)
+        assert status == 0, errors
+        assert f"{disk}p2 (ext4, UUID={UUID}) is mounted at /mnt/data with noatime,nofail" in output
+
+    def test_of_two_with_a_file_system_none_is_chosen(self, machine: Machine, disk: str) -> None:
+        shell(machine, f"mkfs.ext4 -q {disk}p1 && mkfs.ext4 -q {disk}p2")
+        words = f"{VOLUME} has several partitions ({disk}p1 {disk}p2); mount them with a document of yours"
+        assert words in refused(machine, path="/mnt/data")
+
+    def test_one_that_is_encrypted_is_said_clearly(self, machine: Machine, disk: str, tmp_path: Path) -> None:
+        (tmp_path / "header").write_bytes(LUKS)
+        shell(machine, f"dd if={tmp_path}/header of={disk}p2 conv=notrunc status=none")
+        assert "is encrypted with LUKS" in refused(machine, path="/mnt/data")
+
+
 class TestRefusing:
     def test_what_is_no_file_system_is_said_and_never_formatted(self, machine: Machine) -> None:
         assert "has no file system that blkid knows" in refused(machine, path="/mnt/data")
