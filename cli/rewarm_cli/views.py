@@ -323,6 +323,8 @@ def show_restore(target: Console, record: Json, *, events: bool = True) -> None:
                 soft_wrap=True,
             )
     target.print()
+    if not is_back(record):
+        target.print(_not_back(record.get("application") or {}), soft_wrap=True)
     for line in left_lines(record):
         target.print(line, soft_wrap=True)
     for line in _next(record):
@@ -339,6 +341,15 @@ def left_lines(record: Json) -> Iterator[str]:
         usd = thing.get("usdPerMonth")
         price = f", {words.usd(usd)} a month" if usd is not None else ""
         yield f"Still costs money: {thing['thing']}{price}. To end it: {thing['remove']}"
+
+
+def _not_back(application: Json) -> str:
+    """Why the application is not back although the restore is ready."""
+    known = "is not back" if application.get("state") == "failed" else "may not be back"
+    parts = application.get("parts") or []
+    ended = [part["title"] for part in parts if part["state"] in {"failed", "unknown"}]
+    why = [*ended, application.get("reason") or "nobody knows why"]
+    return f"The restore is ready, but the application {known}: {': '.join(why)}"
 
 
 def _application_rows(application: Json | None) -> list[list[str]]:

@@ -227,19 +227,31 @@ AFTER = {"after": {"document": {"name": "start-orders"}}}
 PART = {"title": "document start-orders", "state": "failed", "reason": "exit status 1"}
 
 
+WHY = "document start-orders: exit status 1"
+
+
 @pytest.mark.parametrize(
-    ("application", "status"),
+    ("application", "status", "words"),
     [
-        ({"state": "back", "parts": [{**PART, "state": "done"}]}, DONE),
-        ({"state": "failed", "parts": [PART]}, NOT_BACK),
-        (None, NOT_BACK),
+        ({"state": "back", "parts": [{**PART, "state": "done"}]}, DONE, None),
+        ({"state": "failed", "parts": [PART], "reason": PART["reason"]}, NOT_BACK, f"is not back: {WHY}"),
+        ({"state": "failed", "parts": [], "reason": "so it is"}, NOT_BACK, "is not back: so it is"),
+        (
+            {"state": "unknown", "parts": [{**PART, "state": "unknown"}], "reason": PART["reason"]},
+            NOT_BACK,
+            f"may not be back: {WHY}",
+        ),
+        (None, NOT_BACK, "may not be back: nobody knows why"),
     ],
 )
-def test_an_application_that_is_not_back_has_a_separate_exit_status(rewarm, stack, application, status):
+def test_an_application_that_is_not_back_is_said_and_has_a_separate_exit_status(
+    rewarm, stack, application, status, words
+):
     stack.put(record("ready", READY, done=1024, request=AFTER, application=application))
     shown = rewarm("status", "restore-1", "--wait")
     assert shown.status == status
-    assert ("document start-orders" in shown.out) == (application is not None)
+    said = [line for line in shown.out.splitlines() if line.startswith("The restore is ready, but")]
+    assert said == ([f"The restore is ready, but the application {words}"] if words else [])
 
 
 def test_to_look_at_a_restore_whose_application_is_not_back_is_no_failure(rewarm, stack):

@@ -369,7 +369,12 @@ APPLICATION = {
 def test_an_application_that_is_not_back_is_said_first_and_part_by_part(account):
     shown = outline(render({**account, "application": APPLICATION}))
     assert "but the application is not back: it answered 503" in shown.text
-    for words in ("mount /srv/data", "2.0 s", "health check", "<b>mounted</b>"):
+    for words in (
+        "mount /srv/data done 10 min 00 s 2.0 s 2 min",
+        "health check failed",
+        "60 s it answered 503",
+        "What the mount /srv/data printed <b>mounted</b>",
+    ):
         assert words in shown.text
     assert "b" not in shown.tags
 
