@@ -20,7 +20,7 @@ MOST_SHOWN = 10
 MEASURE_AGAIN = (
     "If nothing of yours reads the volume, measure it again with `POST /benchmarks` before you rely on it."
 )
-MOUNT = "Mount it: Rewarm mounts nothing. Delete what undoes the rewind once you no longer need it."
+MOUNT = "Mount it, unless `after` does. Delete what undoes the rewind once you no longer need it."
 RELEASED = "Fast snapshot restore is disabled again, if it was enabled for this volume alone."
 
 
