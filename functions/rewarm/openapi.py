@@ -14,7 +14,6 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -45,6 +44,7 @@ from rewarm.contracts.fleets import (
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.rewinding import DeletedUndoLog, UndoLogList
+from rewarm.domain.value import Value
 from rewarm.schemas import WithoutFieldTitles, request_examples
 
 JSON, PROBLEM = "application/json", "application/problem+json"
@@ -67,8 +67,7 @@ _PLACE = {"apiId": {"default": "API_ID"}, "region": {"default": "us-east-1"}}
 INSTANCE = "$context.extendedRequestId"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
+class Operation(Value, kw_only=True):
     """One method of a route."""
 
     method: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 
+from rewarm.domain.value import Value
 from rewarm.domain.volume.holds import ConcurrencyLimits
 from rewarm.domain.volume.performance import ModificationRule
 from rewarm.ports.instances import APPLY
@@ -20,8 +21,7 @@ def _environment() -> Mapping[str, str]:
     return os.environ
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Value):
     """The environment by name, read only when asked for: a function may lack what it never uses."""
 
     environment: Mapping[str, str] = field(default_factory=_environment)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -40,10 +39,10 @@ from rewarm.domain.errors import (
     VolumeCopyUnavailableError,
     VolumeNotFoundError,
 )
+from rewarm.domain.value import Value
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Value):
     """`codes` mean `error`; only in `operations` if any are named, only if the message says `saying`."""
 
     error: type[RestoreError]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rewarm.adapters.aws_errors import naming_errors
 from rewarm.domain.errors import InvalidRequestError, RestoreError
 from rewarm.domain.model import PriceBook, PriceFigure
+from rewarm.domain.value import Value
 
 if TYPE_CHECKING:
     from mypy_boto3_pricing.client import PricingClient
@@ -33,8 +33,7 @@ _PLAUSIBLE_FACTOR = 10
 Figures = dict[str, PriceFigure]
 
 
-@dataclass(frozen=True, slots=True)
-class _Usage:
+class _Usage(Value):
     """The figure that a usage type of the Price List stands for, and what turns AWS's unit into ours."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from matplotlib.axes import Axes
@@ -13,12 +12,12 @@ from matplotlib.transforms import Bbox
 from rewarm.charts.marks import MARKS, Label, Obstacles, place, price_axis, time_axis
 from rewarm.charts.svg import COLOURS, style, to_document
 from rewarm.domain.units import duration_text
+from rewarm.domain.value import Value
 
 WIDTH_INCHES, HEIGHT_INCHES = 9.6, 4.6
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Value):
     """The least price of every deadline from this one on, until the next offer's."""
 
     deadline_seconds: float
@@ -29,8 +28,7 @@ class Offer:
     """As it is written beside the curve; offers of one strategy one after the other are one curve."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frontier:
+class Frontier(Value):
     """Offers by deadline, the shortest first; `deadline_seconds` is the request's own."""
 
     title: str

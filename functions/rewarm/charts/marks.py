@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from matplotlib.transforms import Bbox
 
 from rewarm.charts.svg import COLOURS
+from rewarm.domain.value import Value
 
 LEAST_USD = 0.001
 """Below this the price axis is linear, so that "nothing" has a place on it."""
@@ -66,8 +66,7 @@ Place = tuple[float, float, str]
 Pixel = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Value):
     """Of one strategy. `dash` is matplotlib's line style."""
 
     colour: str
@@ -135,8 +134,7 @@ def dollars_tick(usd: float, _position: int) -> str:
     return f"${usd:.2f}" if usd >= 0.01 else f"${usd:g}"
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Value):
     """Words for the mark at `x`, `y`, in the axes' own units."""
 
     x: float
@@ -146,8 +144,7 @@ class Label:
     bold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacles:
+class Obstacles(Value):
     """What a label must not cover (boxes), and what it should not (lines, places of others); in pixels."""
 
     boxes: Sequence[Bbox] = ()
@@ -176,8 +173,7 @@ class _Box(NamedTuple):
         return _Box(self.x0 + across, self.y0 + up, self.x1 + across, self.y1 + up)
 
 
-@dataclass(frozen=True, slots=True)
-class _Surroundings:
+class _Surroundings(Value):
     """What the places of a label are compared with."""
 
     frame: _Box

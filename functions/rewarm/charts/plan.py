@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,13 +11,13 @@ from matplotlib.transforms import Bbox
 from rewarm.charts.marks import MARKS, Label, Obstacles, place, price_axis, time_axis
 from rewarm.charts.svg import COLOURS, style, to_document
 from rewarm.domain.units import duration_text
+from rewarm.domain.value import Value
 
 WIDTH_INCHES, PANEL_INCHES = 9.6, 4.6
 TIME_LABEL = "time to full speed (logarithmic): mark at P50, bar to P90, which the deadline is held against"
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(Value):
     """A strategy that is possible."""
 
     strategy: str
@@ -31,8 +30,7 @@ class Point:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Panel:
+class Panel(Value):
     """One volume, or several that are alike in everything that is drawn."""
 
     title: str

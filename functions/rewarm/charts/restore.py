@@ -7,7 +7,7 @@ day.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -17,6 +17,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, Multiple
 
 from rewarm.charts.marks import time_axis
 from rewarm.charts.svg import COLOURS, style, to_svg
+from rewarm.domain.value import Value
 
 SIZES = {"wide": 9.6, "narrow": 4.4}
 """Width in inches: text keeps its size, so a phone gets its own picture."""
@@ -29,8 +30,7 @@ Pictures = dict[str, str]
 """By width of the page: `wide` and `narrow`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Value):
     """A part of the restore, from and until (seconds after the start)."""
 
     name: str
@@ -38,8 +38,7 @@ class Band:
     end: float
 
 
-@dataclass(frozen=True, slots=True)
-class Going:
+class Going(Value):
     """How the initialization of a volume went on; times are seconds after the start."""
 
     percents: Sequence[tuple[float, float]]
@@ -47,8 +46,7 @@ class Going:
     bands: Sequence[Band] = field(default_factory=tuple)
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseBar:
+class PhaseBar(Value):
     """A part of the restore: estimated and as it was; None where one of them is missing."""
 
     name: str
@@ -205,8 +203,7 @@ MOST_SHOWN = {"wide": 30, "narrow": 10}
 HEIGHT_INCHES = 3.2
 
 
-@dataclass(frozen=True, slots=True)
-class DrillMark:
+class DrillMark(Value):
     """One drill. A drill that failed has no time."""
 
     day: str

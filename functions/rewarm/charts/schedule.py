@@ -7,13 +7,13 @@ load: the page of a running restore has this picture too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from types import MappingProxyType
 
 from rewarm.charts.svg import on_paper
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import count_text, duration_text, size_text, usd_text
+from rewarm.domain.value import Value
 from rewarm.domain.words.schedule import ScheduleLine, strategy_text
 
 Pictures = dict[str, str]
@@ -47,8 +47,7 @@ _TICKS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Size:
+class _Size(Value):
     """Of a picture, in pixels; text keeps its size, so a phone gets its own picture."""
 
     width: int
@@ -72,8 +71,7 @@ _HALO = 'paint-order="stroke" stroke="var(--card)" stroke-width="3"'
 """Keeps words readable where a line is behind them."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Bar:
+class _Bar(Value):
     label: str
     short_label: str
     size: str

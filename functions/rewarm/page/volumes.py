@@ -7,11 +7,11 @@ source, so that programs (and tests) can read them from the page.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from rewarm.domain.time.measured import Sample, rates_mib_s
+from rewarm.domain.value import Value
 from rewarm.page import text
 from rewarm.page.pictures import NO_PICTURES, PHASES, Json, pictures_of
 
@@ -36,8 +36,7 @@ MOST_ROWS = 24
 LATENCIES = (("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("slowest", "max"), ("mean", "mean"))
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(Value):
     """A figure of the account: in words, as a value, and where it is in the account."""
 
     words: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs
 from rewarm.ports import JsonObject
 
@@ -48,8 +48,7 @@ class Artifacts(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class LogObject:
+class LogObject(Value):
     """A pack of a log, or its head."""
 
     key: str

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeVar
+
+from rewarm.domain.value import Value
 
 StepFunction = TypeVar("StepFunction", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Value):
     """One fact for the dashboard and the alarms of template.yaml."""
 
     name: str
@@ -23,8 +24,7 @@ Metrics = Callable[[Any, Any], Iterator[Metric]]
 """From the event and the result of a step to what is counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Registration:
+class Registration(Value):
     """The Task states that a step serves, and what is counted when it has returned."""
 
     states: tuple[str, ...]

@@ -24,6 +24,7 @@ from rewarm.adapters.blocks.side_by_side import in_order
 from rewarm.domain.blocks.packs import PackedBlock, block_length
 from rewarm.domain.blocks.shards import ChangedBlock, ReadRates
 from rewarm.domain.errors import BlockDamagedError, ServiceUnavailableError, ThrottledError
+from rewarm.domain.value import Value
 
 if TYPE_CHECKING:
     from mypy_boto3_ebs.client import EBSClient
@@ -81,8 +82,7 @@ class EbsBlockReader:
         return in_order(reading.packed, blocks, threads=THREADS, look_ahead=2 * THREADS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Value):
     """One snapshot that is read."""
 
     ebs: EBSClient

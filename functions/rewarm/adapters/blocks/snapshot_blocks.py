@@ -20,7 +20,6 @@ import time
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rewarm.adapters.aws_errors import naming_errors
@@ -32,6 +31,7 @@ from rewarm.domain.errors import (
     ThrottledError,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Extent
+from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs, joined, runs_of
 
 if TYPE_CHECKING:
@@ -98,8 +98,7 @@ class Pacer:
             self._next = max(self._next, now + 0.5)
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Value):
     """One answer."""
 
     indices: array[int]

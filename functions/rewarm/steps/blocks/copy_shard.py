@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 
 from rewarm.contracts.base import Contract, StepEvent
@@ -27,6 +26,7 @@ from rewarm.domain.blocks.packs import (
 from rewarm.domain.blocks.shards import ChangedBlock
 from rewarm.domain.errors import BlockDamagedError, BlockTokenError, RestoreError, ServiceUnavailableError
 from rewarm.domain.model import BLOCK_BYTES
+from rewarm.domain.value import Value
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.snapshots import BlockLists, BlockReader, PackStore
 from rewarm.steps.blocks.undo_log import with_undo
@@ -54,8 +54,7 @@ class CopyShardResult(Contract):
     part: Count
 
 
-@dataclass(frozen=True, kw_only=True)
-class CopyShardPorts:
+class CopyShardPorts(Value, kw_only=True):
     """The ports that copy_shard needs."""
 
     lists: BlockLists

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from rewarm.contracts.base import Instant, StepEvent
 from rewarm.contracts.copying import Delta, JoinPartsResult, ListBlocksResult, ShardFailure
 from rewarm.contracts.values import Failure
 from rewarm.domain.errors import TEMPORARY, PartMissingError, ShardFailedError
 from rewarm.domain.units import count_text
+from rewarm.domain.value import Value
 from rewarm.domain.words.failures import explain
 from rewarm.ports import JsonObject
 from rewarm.ports.snapshots import PackStore
@@ -36,8 +36,7 @@ class JoinPartsEvent(StepEvent):
     """Whether the execution was redriven after the Map had ended."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class JoinPartsPorts:
+class JoinPartsPorts(Value, kw_only=True):
     """The ports that join_parts needs."""
 
     packs: PackStore

@@ -41,6 +41,7 @@ from rewarm.domain.blocks.shards import (
     without,
 )
 from rewarm.domain.model import BLOCK_BYTES
+from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs, runs_of
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
@@ -56,8 +57,7 @@ from rewarm.steps.record.loading import note_listed
 from rewarm.steps.registration import state
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListBlocksPorts:
+class ListBlocksPorts(Value, kw_only=True):
     """The ports that list_blocks needs."""
 
     lists: BlockLists

@@ -8,7 +8,7 @@ calls the same functions for a restore that was stopped.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal
 
@@ -27,6 +27,7 @@ from rewarm.domain.errors import (
     VolumeNotFoundError,
 )
 from rewarm.domain.model import OnFailure, Volume
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import (
     DELETED,
     FAILED_TAG,
@@ -85,8 +86,7 @@ class CleanUpResult(Contract):
     kept: list[str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class CleanUpPorts:
+class CleanUpPorts(Value, kw_only=True):
     """The ports that clean-up needs."""
 
     volumes: VolumeStore

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rewarm.domain.model import Attachment, OnFailure, Volume
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import REPLACED_TAG
 from rewarm.ports import JsonObject
 
@@ -12,8 +13,7 @@ UNPROVEN = "it has this restore's tags, but the restore's record does not say th
 """Why a volume stays that only its tags name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stays:
+class Stays(Value):
     """A volume that is kept, and why."""
 
     volume: Volume
@@ -82,8 +82,7 @@ class CleanUpAccount:
         return [kept.to_json(moved=self.moved) for kept in self.stays if kept.marked]
 
 
-@dataclass(frozen=True, slots=True)
-class Remains:
+class Remains(Value):
     """One volume of a restore, and what there may be to remove; None for what nobody knows."""
 
     restore_id: str

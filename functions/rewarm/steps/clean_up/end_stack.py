@@ -7,9 +7,9 @@ again until nothing is found that costs money.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from rewarm.domain.errors import IncompleteCleanUpError, RestoreError
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import SweptResource
 from rewarm.ports.executions import StackExecutions
 from rewarm.steps.clean_up.missing_reports import LATE_REPORTS
@@ -25,8 +25,7 @@ LATE_SECONDS = 65
 """A function may still run for so long after its execution was stopped (template.yaml, Globals)."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndOfStack:
+class EndOfStack(Value):
     """What end_stack needs in addition to the sweeper's ports."""
 
     work: StackExecutions

@@ -11,7 +11,6 @@ asked for. One that has just ended but is still listed is left to the next sweep
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
@@ -20,6 +19,7 @@ from typing import Literal
 from rewarm.domain.errors import TEMPORARY, RestoreError
 from rewarm.domain.model import RunningFastRestore, Volume
 from rewarm.domain.plan.cost import fast_snapshot_restore
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import FAILED_TAG, ExecutionEnd, ExecutionStart, volume_execution
 from rewarm.domain.volume.performance import BOOST_TAG
 from rewarm.ports.executions import Inventory, RestoreExecutions, StackExecutions
@@ -30,8 +30,7 @@ RESTORE_TAG, INDEX_TAG = "rewarm:restore-id", "rewarm:volume-index"
 Unit = Literal["Count", "None"]
 
 
-@dataclass(frozen=True, slots=True)
-class GaugePorts:
+class GaugePorts(Value):
     """The ports that the gauges need."""
 
     stack_name: str
@@ -42,8 +41,7 @@ class GaugePorts:
     prices: Prices
 
 
-@dataclass(frozen=True, slots=True)
-class Gauge:
+class Gauge(Value):
     """One metric's value at this moment."""
 
     name: str
@@ -51,8 +49,7 @@ class Gauge:
     unit: Unit = "Count"
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Value):
     """What could be read, and why the rest could not: `gauge: reason`.
 
     `later` has errors that may pass by the next sweep; somebody must see to those in `problems`.

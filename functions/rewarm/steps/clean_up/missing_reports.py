@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -45,8 +44,7 @@ DETAILS = (
 """What the message takes from the volume's result; if that is lost, the message says less."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PagePorts(ReportPorts):
+class PagePorts(ReportPorts, kw_only=True):
     """The ports that a restore's report and page need."""
 
     executions: RestoreExecutions

@@ -7,7 +7,7 @@ ready. Volumes that were announced before that are known and kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from rewarm.contracts.events import AnnounceEvent
@@ -51,8 +51,7 @@ CLAIM_SECONDS = 600
 OTHER_SENDS = "another sweep sends the message"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SweepPorts(CleanUpPorts):
+class SweepPorts(CleanUpPorts, kw_only=True):
     """The ports that the sweeper needs."""
 
     now: datetime

@@ -6,7 +6,6 @@ One call to EC2 asks about up to 200 volumes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -39,6 +38,7 @@ from rewarm.domain.fleets import (
 from rewarm.domain.model import ImageVolume, Snapshot, Volume
 from rewarm.domain.snapshots import Refusal, SetSelection, newest_set, newest_usable
 from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.replacing import living
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.fleet.requests import Origin, places_of
@@ -57,8 +57,7 @@ _Places = Mapping[str, tuple[str, str]]
 """Volume -> the instance that it is attached to, and its device name there."""
 
 
-@dataclass(frozen=True, slots=True)
-class FleetItem:
+class FleetItem(Value):
     """One volume of a fleet, as `source`, `target` and `volume` of a request of POST /restores."""
 
     snapshot: JsonObject
@@ -72,8 +71,7 @@ class FleetItem:
     """Whether the snapshots of its instance were taken together; None if there is only this volume."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FleetSourcePorts(SelectionPorts):
+class FleetSourcePorts(SelectionPorts, kw_only=True):
     """The ports that resolve_fleet needs, and the Region's name."""
 
     region: str
@@ -231,8 +229,7 @@ class _Choice:
         return named_snapshots(self._snapshots, fields, self._refusal)
 
 
-@dataclass(frozen=True, slots=True)
-class _Newest:
+class _Newest(Value):
     """The newest usable snapshot of each volume, not later than `at`."""
 
     snapshots: SnapshotCatalog

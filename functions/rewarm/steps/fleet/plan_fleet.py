@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 
@@ -30,6 +30,7 @@ from rewarm.domain.plan.approval import ApprovalRule
 from rewarm.domain.plan.estimates import ENDLESS, SearchTime
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import MICRO_DOLLAR
+from rewarm.domain.value import Value
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import Pace
 from rewarm.steps.fleet.fleet_sources import FleetSourcePorts, resolve_fleet
@@ -53,8 +54,7 @@ _Urgency = tuple[bool, float, float]
 """(needs no Region's rate, seconds until its turn, its duration as a negative): the least begins first."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanFleetPorts(FleetSourcePorts, PlanningPorts):
+class PlanFleetPorts(FleetSourcePorts, PlanningPorts, kw_only=True):
     """The ports that the plan of a fleet needs."""
 
     artifacts: Artifacts
@@ -63,8 +63,7 @@ class PlanFleetPorts(FleetSourcePorts, PlanningPorts):
     """How many restores of the stack may run at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRestore:
+class PlannedRestore(Value):
     """A restore with its part of the plan; `problem` says why a restore has none and plans on its own."""
 
     restore: FleetRestore
@@ -84,8 +83,7 @@ class PlannedRestore:
         return self.restore.to_item(trigger, budget_usd=budget, shares=shares)
 
 
-@dataclass(frozen=True, slots=True)
-class FleetPlan:
+class FleetPlan(Value):
     """The restores of a run in the order in which they begin, and the plan of all together."""
 
     restores: Sequence[PlannedRestore]
@@ -153,8 +151,7 @@ def planned(
     return _planned(request, restores, ports, _Terms(now, deadline_at, approved_usd))
 
 
-@dataclass(frozen=True, slots=True)
-class _Terms:
+class _Terms(Value):
     now: datetime
     deadline_at: datetime | None
     approved_usd: Decimal | None = None
@@ -224,8 +221,7 @@ def _unplanned(left_out: Iterable[PlannedRestore]) -> list[UnplannedVolumes]:
     return [UnplannedVolumes(volume_count=count, reason=reason) for reason, count in counts.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class _Course:
+class _Course(Value):
     """The plan of all volumes, and when each restore is at full speed if only so many run at once."""
 
     restores: Sequence[tuple[FleetRestore, Sequence[VolumePlan]]]

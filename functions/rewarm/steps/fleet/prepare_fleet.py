@@ -7,7 +7,7 @@ the same restores. After a long wait for an approval, it plans the same restores
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from pydantic import Field
@@ -18,6 +18,7 @@ from rewarm.contracts.values import Approval, PlanSummary
 from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
 from rewarm.domain.fleets import MOST_VOLUMES, READY, FleetStatus, FleetVolume
 from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
@@ -53,8 +54,7 @@ class PrepareFleetEvent(StepEvent):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class PrepareFleetPorts:
+class PrepareFleetPorts(Value, kw_only=True):
     """The ports that prepare_fleet needs."""
 
     planning: PlanFleetPorts

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from rewarm.contracts.fleets import FleetVerdict, ReportFleetEvent, ReportFleetResult
 from rewarm.contracts.values import PlanSummary
 from rewarm.domain.fleets import FleetProgress, FleetVolume
 from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.domain.words.failures import explain
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
@@ -29,8 +29,7 @@ MOST_IN_ANSWER = 100
 """Failed volumes in the answer, which travels through the state machine; the report has all."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportFleetPorts:
+class ReportFleetPorts(Value, kw_only=True):
     """The ports that report_fleet needs."""
 
     artifacts: Artifacts

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -26,6 +25,7 @@ from rewarm.contracts.values import Trigger
 from rewarm.domain.errors import InvalidRequestError, RestoreError
 from rewarm.domain.fleets import FleetVolume, check_devices
 from rewarm.domain.model import Caller, ImageVolume, Instance
+from rewarm.domain.value import Value
 from rewarm.domain.volume.replacing import device_to_replace
 from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
 from rewarm.domain.volume.volume_types import VOLUME_TYPES
@@ -40,16 +40,14 @@ ALONE = frozenset({"tags"})
 """Selectors of an item that a restore's list of volumes does not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Value):
     """Where a volume's data comes from: its device name, and what an AMI says of the volume."""
 
     device: str | None
     image: ImageVolume | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FleetPlace:
+class FleetPlace(Value):
     """The `target` and the `volume` of a request for one volume."""
 
     target: JsonObject
@@ -145,8 +143,7 @@ def _json(part: Target | VolumeRequest | None) -> JsonObject:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FleetRestore:
+class FleetRestore(Value):
     """One restore of a fleet, and its volumes in the order of their indexes."""
 
     restore_id: str

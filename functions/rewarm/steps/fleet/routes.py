@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 
 from rewarm.domain.errors import (
@@ -29,6 +29,7 @@ from rewarm.domain.fleets import (
 )
 from rewarm.domain.model import Caller
 from rewarm.domain.units import count_text, iso
+from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import FleetExecutions
@@ -41,8 +42,7 @@ from rewarm.steps.record.restore import RestoreNotes, asked_through_api, cancell
 STOPPED = "The fleet was cancelled."
 
 
-@dataclass(frozen=True, kw_only=True)
-class FleetPorts:
+class FleetPorts(Value, kw_only=True):
     """The ports that the routes of fleets need."""
 
     table: RestoreTable

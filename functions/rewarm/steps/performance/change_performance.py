@@ -6,12 +6,12 @@ under way already: however often this is asked, one modification is started.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from rewarm.contracts.base import Contract, Instant, StepEvent, WaitSeconds
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import PerformanceLog, VolumeModifications
@@ -39,8 +39,7 @@ class ChangePerformanceResult(Contract):
     wait_seconds: WaitSeconds
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChangePerformancePorts:
+class ChangePerformancePorts(Value, kw_only=True):
     """The ports that change_performance needs."""
 
     modifications: VolumeModifications

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Volume
+from rewarm.domain.value import Value
 from rewarm.domain.volume.performance import DAY, ModificationRule, Slots, VolumeModification, slots
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import CallTrail, PerformanceLog, VolumeModifications, VolumeStore
@@ -25,8 +25,7 @@ class ChangeStatus(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PerformancePorts:
+class PerformancePorts(Value, kw_only=True):
     """The ports that a look at a volume's performance needs."""
 
     rule: ModificationRule

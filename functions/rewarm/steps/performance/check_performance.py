@@ -7,13 +7,13 @@ the new speed of a busy volume within a minute or two. So we wait a while for it
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.base import Instant, StepEvent
 from rewarm.contracts.results import CheckPerformanceResult
 from rewarm.domain.errors import ModificationFailedError, RestoreError
 from rewarm.domain.units import clock_text, duration_text, iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.performance import (
     SAME,
     Activity,
@@ -40,8 +40,7 @@ BEFORE = timedelta(minutes=5)
 """Metrics are read from so long before the change: a lower limit shows only in a comparison."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
+class _Look(Value):
     """What EC2 and CloudWatch say now."""
 
     state: str
@@ -62,8 +61,7 @@ class CheckPerformanceEvent(StepEvent):
     previous: CheckPerformanceResult | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckPerformancePorts:
+class CheckPerformancePorts(Value, kw_only=True):
     """The ports that check_performance needs."""
 
     modifications: VolumeModifications

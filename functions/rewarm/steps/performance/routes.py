@@ -7,7 +7,6 @@ its latest change, and when the next one is possible.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 
 from rewarm.contracts.answers import (
@@ -45,8 +44,7 @@ from rewarm.steps.record.restore import asked_through_api, parsed_time
 VOLUME_ID = re.compile(r"vol-([0-9a-f]{8}|[0-9a-f]{17})")
 
 
-@dataclass(frozen=True, kw_only=True)
-class StartPerformanceChangePorts(PerformancePorts):
+class StartPerformanceChangePorts(PerformancePorts, kw_only=True):
     """The ports that start_performance_change needs."""
 
     stack_name: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pydantic import Field
 
 from rewarm.contracts.base import Contract, Instant, StepEvent
@@ -57,8 +55,7 @@ class ChooseStrategyResult(Contract):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChooseStrategyPorts(RewindFactsPorts, PlanningPorts):
+class ChooseStrategyPorts(RewindFactsPorts, PlanningPorts, kw_only=True):
     """The ports that choose_strategy needs."""
 
     pace: Pace

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.plans import (
@@ -42,8 +41,7 @@ from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_a
 REWIND_NOTE = "The strategies are for new volumes in place of a rewind."
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanRestorePorts(RewindFactsPorts, SelectionPorts, PlanningPorts):
+class PlanRestorePorts(RewindFactsPorts, SelectionPorts, PlanningPorts, kw_only=True):
     """The ports that plan_restore needs."""
 
     table: RestoreTable

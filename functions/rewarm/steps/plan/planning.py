@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -40,6 +40,7 @@ from rewarm.domain.plan.strategy import (
 from rewarm.domain.time.measured import Likeness, Phase
 from rewarm.domain.time.timings import Timings
 from rewarm.domain.units import ceil_seconds, duration_text
+from rewarm.domain.value import Value
 from rewarm.domain.volume.volume_types import speed
 from rewarm.domain.words.message import could_save
 from rewarm.ports.instances import Instances
@@ -53,8 +54,7 @@ from rewarm.steps.record.learned_times import known_priors, known_records, liken
 _Place = tuple[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanningPorts:
+class PlanningPorts(Value, kw_only=True):
     """The ports for facts of a plan that are not in the request."""
 
     fast_restores: FastSnapshotRestores
@@ -64,8 +64,7 @@ class PlanningPorts:
     history: History
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Value):
     """One volume with everything that its plan follows from."""
 
     volume: VolumeAssignment

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from rewarm.contracts.plans import RewindWay
@@ -29,6 +29,7 @@ from rewarm.domain.errors import TEMPORARY, RestoreError
 from rewarm.domain.model import BLOCK_BYTES, GIB, Snapshot, Volume
 from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import clock_text, count_text, duration_text, usd_text
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import EVIDENCE_TAG
 from rewarm.domain.volume.volume_types import speed
 from rewarm.ports import JsonObject
@@ -43,8 +44,7 @@ MOST_BLOCKS_OF_A_PACK = 512
 """The most blocks of a pack of an undo log, because a line of the manifest has no more."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RewindFactsPorts:
+class RewindFactsPorts(Value, kw_only=True):
     """The ports that rewinds_of needs."""
 
     snapshots: SnapshotCatalog
@@ -55,8 +55,7 @@ class RewindFactsPorts:
     metrics: Metrics
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Value):
     """How long the caller waits for what is looked up."""
 
     requests: int
@@ -66,8 +65,7 @@ class Patience:
     """Whether the caller asked for a rewind."""
 
 
-@dataclass(frozen=True, slots=True)
-class RewindCase:
+class RewindCase(Value):
     """A volume that can be rewound, and between which snapshots its blocks are compared."""
 
     volume: Volume

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType
@@ -23,6 +22,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import BLOCK_BYTES, PriceBook, PriceFigure, Strategy
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, count_text, duration_text, price_text, usd_text
+from rewarm.domain.value import Value
 from rewarm.steps.plan import schedule
 from rewarm.steps.plan.planning import keeping
 from rewarm.steps.plan.rewind_cases import (
@@ -51,8 +51,7 @@ PARTS_OF_PHASES = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(Value):
     """What is known of a volume, and its estimates; empty if a rewind is not possible."""
 
     plan: RewindPlan

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -23,6 +23,7 @@ from rewarm.domain.errors import RestoreCancelledError
 from rewarm.domain.fleets import RestoreStanding
 from rewarm.domain.model import Caller, OnFailure
 from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
 from rewarm.steps.record.volume import (
@@ -327,8 +328,7 @@ class KnownRestore(Item):
         return {**general, "plans": self.plans, "events": self.all_events, "volumes": volumes}
 
 
-@dataclass(frozen=True, slots=True)
-class RestoreNotes:
+class RestoreNotes(Value):
     """The items of one restore."""
 
     table: RestoreTable

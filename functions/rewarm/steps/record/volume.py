@@ -7,7 +7,6 @@ restore's item, where a cancel meets them (restore.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +16,7 @@ from pydantic.alias_generators import to_camel
 from rewarm.contracts.values import DispatchWarmerResult, Plan, VolumeAssignment
 from rewarm.domain.model import Strategy, Volume
 from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.proof import Creation, proven
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
@@ -337,8 +337,7 @@ def fast_restore_user(restore_id: str, index: int) -> str:
     return f"{restore_id}/{index}"
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeNotes:
+class VolumeNotes(Value):
     """The item of one volume."""
 
     table: RestoreTable

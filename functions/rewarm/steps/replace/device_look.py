@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
 from rewarm.domain.errors import AgentUnreachableError
+from rewarm.domain.value import Value
 from rewarm.domain.volume.replacing import DeviceUse, device_use
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
@@ -19,8 +20,7 @@ PATIENCE = timedelta(seconds=DELIVERY_SECONDS + EXECUTION_SECONDS + 120)
 WAIT_SECONDS = 3
 
 
-@dataclass(frozen=True)
-class LookPorts:
+class LookPorts(Value):
     """The ports that a look at a device needs; `commands` sends the documents for that."""
 
     instances: Instances
@@ -28,8 +28,7 @@ class LookPorts:
     artifacts: Artifacts
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Value):
     """A question that was sent."""
 
     command_id: str

@@ -7,7 +7,6 @@ detached by force, or while it is mounted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -20,6 +19,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, Instance, OnFailure, Volume
 from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import STACK_TAG
 from rewarm.domain.volume.replacing import (
     LEAVING,
@@ -41,8 +41,7 @@ State = Literal["back", "stays-out", "pending", "left"]
 RETRIED = (ThrottledError, ServiceUnavailableError, DeviceInUseError)
 
 
-@dataclass(frozen=True)
-class PutBackPorts:
+class PutBackPorts(Value):
     """The ports that putting a volume back needs."""
 
     volumes: VolumeStore
@@ -50,8 +49,7 @@ class PutBackPorts:
     table: RestoreTable
 
 
-@dataclass(frozen=True, slots=True)
-class PutBack:
+class PutBack(Value):
     """What became of a volume: `back`, `stays-out` for good, `pending` (call again) or `left` to a person."""
 
     volume_id: str
@@ -113,8 +111,7 @@ def _next_step(restore_id: str, old: Volume, place: Place, ports: PutBackPorts, 
     return done
 
 
-@dataclass(frozen=True, slots=True)
-class _Wishes:
+class _Wishes(Value):
     """What the record says of the new volume; defaults if the record is gone."""
 
     settled: bool
@@ -136,8 +133,7 @@ class _Wishes:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
+class _Case(Value):
     """One volume on its way back."""
 
     restore_id: str

@@ -6,7 +6,6 @@ first. Before `up`, any failure stops the instance and puts its old volumes back
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from rewarm.domain.errors import (
@@ -16,14 +15,14 @@ from rewarm.domain.errors import (
     ThrottledError,
 )
 from rewarm.domain.model import Instance
+from rewarm.domain.value import Value
 from rewarm.domain.volume.replacing import STARTED_TAG
 from rewarm.ports.instances import Instances, InstanceStates
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.restore import RestoreNotes
 
 
-@dataclass(frozen=True)
-class StartedPorts:
+class StartedPorts(Value):
     """The ports for starting an instance and stopping it again."""
 
     instances: Instances
@@ -31,8 +30,7 @@ class StartedPorts:
     table: RestoreTable
 
 
-@dataclass(frozen=True, slots=True)
-class Undone:
+class Undone(Value):
     """`up` (its volumes stay), `pending` (call again) or `down` (its volumes may be exchanged)."""
 
     state: Literal["up", "pending", "down"]

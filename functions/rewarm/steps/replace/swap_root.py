@@ -7,7 +7,6 @@ in the place of the old one, which is kept. Until EC2 is asked, the instance not
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.events import ReplaceEvent, ReplaceResult
@@ -21,6 +20,7 @@ from rewarm.domain.errors import (
     VolumeInUseError,
 )
 from rewarm.domain.units import duration_text, iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.replacing import (
     LEAVING,
     REPLACED_FROM_TAG,
@@ -48,8 +48,7 @@ UNDER_WAY = frozenset({"pending", "in-progress", "failing", "failing-detached"})
 """botocore: ec2 ReplaceRootVolumeTask.TaskState."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReplacePorts:
+class ReplacePorts(Value, kw_only=True):
     """The ports for replacing any volume."""
 
     volumes: VolumeStore

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.base import Contract, Instant, JsonObject
@@ -14,6 +13,7 @@ from rewarm.domain.plan.estimators import fsr_credits_per_hour
 from rewarm.domain.ready import agent_output
 from rewarm.domain.time.measured import Measured, Phase
 from rewarm.domain.time.timings import PRIORS
+from rewarm.domain.value import Value
 from rewarm.steps.record.learned_times import likeness
 
 MOST_POINTS = 12
@@ -39,8 +39,7 @@ class ReadyResult(Contract):
         return verified_at(self.ready_at, self.after)
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeTimes:
+class VolumeTimes(Value):
     """The times of a ready volume: what was estimated, and what it took. All in seconds."""
 
     plan: Plan

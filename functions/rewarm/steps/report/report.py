@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
@@ -18,6 +18,7 @@ from rewarm.contracts.events import ReportEvent
 from rewarm.contracts.results import ReportResult, VolumeReport
 from rewarm.contracts.values import Failure, VolumePlan
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.value import Value
 from rewarm.domain.words.failures import explain
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import History, RestoreTable
@@ -36,8 +37,7 @@ Draw = Callable[[JsonObject], str | None]
 """Makes the page from the report; None if that failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
+class _Facts(Value):
     """The event, with the objects whose keys it names."""
 
     event: ReportEvent
@@ -46,8 +46,7 @@ class _Facts:
     record: KnownRestore
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportPorts:
+class ReportPorts(Value, kw_only=True):
     """The ports that report needs."""
 
     artifacts: Artifacts

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from rewarm.domain.fleets import FLEETS_RUNNING, is_fleet, status_of_fleet
 from rewarm.domain.model import Caller
 from rewarm.domain.ready.waits import approval_signal
 from rewarm.domain.units import iso, price_text
+from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
 from rewarm.steps.record.approvals import answer, approval_of
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, parsed_time
@@ -30,8 +30,7 @@ APPROVE, CANCEL = "rewarm-approve", "rewarm-cancel"
 _MOST_NAME = 80
 
 
-@dataclass(frozen=True, kw_only=True)
-class ApproveRestorePorts(CancelRestorePorts):
+class ApproveRestorePorts(CancelRestorePorts, kw_only=True):
     """The ports that approve_restore needs."""
 
 
@@ -106,8 +105,7 @@ def _news(approval: Approval, by: str, now: datetime) -> JsonObject:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Clickers:
+class Clickers(Value):
     """Whose clicks count."""
 
     team_id: str | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -22,6 +21,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Caller
 from rewarm.domain.units import elapsed_text, shown
+from rewarm.domain.value import Value
 from rewarm.domain.volume.holds import AlarmStart, Running
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import MOST_ROUNDS, Pace, RestoreTable
@@ -62,8 +62,7 @@ class ParseRequestResult(Contract):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ParseRequestPorts:
+class ParseRequestPorts(Value, kw_only=True):
     """The ports that parse_request needs."""
 
     keeper: Keeper
@@ -273,8 +272,7 @@ def _deadline(request: RestoreRequest, started_at: datetime) -> datetime | None:
     return None if minutes is None else started_at + timedelta(minutes=minutes)
 
 
-@dataclass(frozen=True, slots=True)
-class Earlier:
+class Earlier(Value):
     """The restore that already handles an event; without id for an alarm about Rewarm and for a replay."""
 
     outcome: Literal["duplicate", "suppressed"]

@@ -16,7 +16,6 @@ import itertools
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.domain.errors import (
@@ -28,6 +27,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.fleets import is_fleet
 from rewarm.domain.model import Caller
 from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import Executions, RestoreExecutions, Tasks, Waiters
@@ -46,8 +46,7 @@ from rewarm.steps.select.release_target import give_back
 from rewarm.steps.warm.wake_up import wake_waiting
 
 
-@dataclass(frozen=True, kw_only=True)
-class StartRestorePorts(HoldingPorts):
+class StartRestorePorts(HoldingPorts, kw_only=True):
     """The ports that start_restore needs."""
 
     executions: Executions
@@ -144,8 +143,7 @@ def _is_used_up(record: KnownRestore, since: datetime) -> bool:
     return came_to_nothing or (record.started_at is not None and record.started_at < since)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GetRestorePorts:
+class GetRestorePorts(Value, kw_only=True):
     """The ports that get_restore needs."""
 
     table: RestoreTable
@@ -219,8 +217,7 @@ def _agent(volume: KnownVolume, artifacts: Artifacts) -> JsonObject | None:
     return artifacts.get_json(sent.progress_key) if sent is not None and sent.progress_key else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CancelRestorePorts:
+class CancelRestorePorts(Value, kw_only=True):
     """The ports that cancel_restore needs."""
 
     table: RestoreTable
@@ -264,8 +261,7 @@ def _stop_if_ended(restore_id: str, record: KnownRestore) -> None:
         raise RestoreEndedError(f"{restore_id} was a dry run: there is nothing to cancel")
 
 
-@dataclass(frozen=True, slots=True)
-class ShownPage:
+class ShownPage(Value):
     """Where the page is, or what it is drawn from."""
 
     url: str | None

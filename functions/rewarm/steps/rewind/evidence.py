@@ -8,11 +8,11 @@ that it is ours. Only if none appears for two minutes a second one is made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError, SnapshotNotUsableError
 from rewarm.domain.model import Snapshot
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import ATTEMPT_TAG, EVIDENCE_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG
 from rewarm.domain.volume.proof import evidence_description
 from rewarm.ports.restores import RestoreTable
@@ -23,8 +23,7 @@ APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeSnapshots may not show what CreateSnapshot has just made."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Value):
     """The snapshot that an attempt of a rewind needs of its volume."""
 
     restore_id: str

@@ -8,7 +8,6 @@ Anybody may delete the way back later, so it is looked at again at the end.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 
 from rewarm.contracts.rewinding import RewindEvent, RewindResult
@@ -40,8 +39,7 @@ MOST_PARTS = 1_000_000
 """More than any manifest has."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RewindPorts(AgentPorts, UndoLogPorts):
+class RewindPorts(AgentPorts, UndoLogPorts, kw_only=True):
     """The ports that rewind needs."""
 
     volumes: VolumeStore

@@ -6,7 +6,6 @@ GET /undo-logs, DELETE /undo-logs/{restoreId}, and what a rewind says of its own
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from itertools import groupby
@@ -16,6 +15,7 @@ from rewarm.domain.blocks.packs import UNDO_FORMAT, expires_at
 from rewarm.domain.errors import TEMPORARY, RestoreError, UndoLogInUseError, UndoLogNotFoundError
 from rewarm.domain.model import GIB, Caller
 from rewarm.domain.units import clock_text, gib, iso, round_usd, size_text, usd_text
+from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts, LogObject, UndoLogs
 from rewarm.ports.restores import FIRST, LAST, Listed, RestoreTable
@@ -37,8 +37,7 @@ BUCKET_USD_PER_GIB_MONTH = Decimal("0.023")
 """Of us-east-1, as in prices.json: a list of logs asks for no prices."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class UndoLogPorts:
+class UndoLogPorts(Value, kw_only=True):
     """The ports that undo logs need."""
 
     logs: UndoLogs
@@ -47,8 +46,7 @@ class UndoLogPorts:
     """Days until S3 deletes a log."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeleteUndoLogPorts(UndoLogPorts):
+class DeleteUndoLogPorts(UndoLogPorts, kw_only=True):
     """The ports that delete_undo_log needs."""
 
     table: RestoreTable

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.rewinding import BlocksWritten, RewindEvent, RewindResult
@@ -26,6 +25,7 @@ from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.agent_output import IN_USE, WROTE_NOTHING, AgentExit, is_one_of
 from rewarm.domain.snapshots import unusable
 from rewarm.domain.units import count_text, iso
+from rewarm.domain.value import Value
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import APPLY
 from rewarm.ports.snapshots import SnapshotCatalog
@@ -49,8 +49,7 @@ RUNS_NAMED = 5
 _BOOT_ID = re.compile(r"[0-9a-f-]{8,64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
+class Writer(Value):
     """What is known of the agent: its last account, and how its command ended; None while it runs."""
 
     account: JsonObject | None

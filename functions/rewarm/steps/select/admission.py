@@ -8,7 +8,6 @@ restore held that was stopped or lost goes to the next one that needs it.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -21,6 +20,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     TooManyRestoresError,
 )
+from rewarm.domain.value import Value
 from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits, Running, TargetHolds, check_stack
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.restores import MOST_ROUNDS, Holds, RestoreTable
@@ -34,8 +34,7 @@ ROOT = -1
 """Stands for a volume's index at the root device to be swapped: the volume has another device, too."""
 
 
-@dataclass(frozen=True)
-class Keeper:
+class Keeper(Value):
     """What is needed to hold something, and to see which restores have ended.
 
     `executions` is None for steps of the state machine: only the sweeper and the API check whether a restore
@@ -86,8 +85,7 @@ def _check_room_in_stack(restore_id: str, now: datetime, keeper: Keeper) -> None
     check_stack([other.restore_id for other in others], limit)
 
 
-@dataclass(frozen=True, kw_only=True)
-class HoldingPorts(SelectionPorts):
+class HoldingPorts(SelectionPorts, kw_only=True):
     """The ports that assign_and_hold needs."""
 
     keeper: Keeper

@@ -6,13 +6,13 @@ Both are asked before a restore begins.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from rewarm.contracts.request import RestoreRequest
 from rewarm.domain.blocks.rewind_facts import MOST_REWOUND, instance_refusal, lineage_refusal, volume_refusal
 from rewarm.domain.errors import InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Instance, InstanceEbsLimits, Volume
+from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
@@ -42,8 +42,7 @@ def named_volume(request: RestoreRequest, choice: Chosen) -> str | None:
     return choice.volume_id or request.target.volume_id
 
 
-@dataclass(frozen=True, slots=True)
-class AskedRewind:
+class AskedRewind(Value):
     """The rewind of one volume; `others` are the request's volumes that are chosen already."""
 
     request: RestoreRequest

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -40,8 +39,7 @@ class SelectSnapshotResult(Contract):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class SelectSnapshotPorts(HoldingPorts):
+class SelectSnapshotPorts(HoldingPorts, kw_only=True):
     """The ports that select_snapshot needs."""
 
     artifacts: Artifacts

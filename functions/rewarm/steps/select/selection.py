@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from types import MappingProxyType
 
 from rewarm.contracts.request import LEAST_PRIORITY, RestoreRequest
@@ -19,6 +19,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshots import PassedOverSnapshot
+from rewarm.domain.value import Value
 from rewarm.domain.volume.replacing import (
     boots_from,
     check_replaceable,
@@ -54,16 +55,14 @@ MAX_PASSED_OVER = 10
 """How many are named, because a payload of Step Functions holds 256 KiB."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Value):
     """Where the volumes go; without an instance if the target is only a zone."""
 
     zone: str
     instance: Instance | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class SelectionPorts:
+class SelectionPorts(Value, kw_only=True):
     """The ports that assign_volumes needs."""
 
     snapshots: SnapshotCatalog

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from rewarm.contracts.request import ListedVolume, Source
@@ -21,6 +21,7 @@ from rewarm.domain.snapshots import (
     unusable,
 )
 from rewarm.domain.units import clock_text
+from rewarm.domain.value import Value
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 
@@ -28,8 +29,7 @@ NAMED = "the request names it"
 """Why this snapshot was chosen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Value):
     """A snapshot to restore, why it was chosen, and the device name that its data had."""
 
     snapshot: Snapshot

@@ -6,7 +6,6 @@ minutes later, so it can only confirm or contradict them. Report and messages sa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from rewarm.contracts.base import Contract, JsonObject, StepEvent, WaitSeconds
@@ -14,6 +13,7 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import Confirmation
 from rewarm.domain.ready.reads import first_minute_over, judge_reads, p99_limit_ms
 from rewarm.domain.ready.waits import metric_wait_seconds
+from rewarm.domain.value import Value
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.volumes import Metrics
 from rewarm.steps.record.payloads import read_plan, whole_result
@@ -40,8 +40,7 @@ class ConfirmReadinessEvent(StepEvent):
     pending: ConfirmReadinessResult | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConfirmReadinessPorts:
+class ConfirmReadinessPorts(Value, kw_only=True):
     """The ports that confirm_readiness needs."""
 
     metrics: Metrics

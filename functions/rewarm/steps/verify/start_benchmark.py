@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from rewarm.contracts.base import JsonObject, parsed
@@ -10,6 +9,7 @@ from rewarm.contracts.benchmarks import BenchmarkRequest, StartedBenchmark
 from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS, Pattern
 from rewarm.domain.errors import AgentUnreachableError, InvalidRequestError, TargetNotUsableError
 from rewarm.domain.model import Caller, Instance
+from rewarm.domain.value import Value
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.volumes import VolumeStore
@@ -20,8 +20,7 @@ INSTALL_SECONDS = 600
 COPY_SECONDS = 4 * 3_600
 
 
-@dataclass(frozen=True)
-class BenchmarkPorts:
+class BenchmarkPorts(Value):
     """The ports that benchmarks need; `commands` sends the documents for benchmarks."""
 
     commands: Commands

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -31,6 +30,7 @@ from rewarm.domain.ready.reads import (
     p99_limit_ms,
 )
 from rewarm.domain.units import duration_text
+from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Scope
 from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
@@ -57,8 +57,7 @@ INVOCATION_PATIENCE = timedelta(minutes=10)
 """SSM does not know an invocation right after it was sent; after this time it is lost."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class VerifyVolumePorts(agent_command.AgentPorts):
+class VerifyVolumePorts(agent_command.AgentPorts, kw_only=True):
     """The ports that verify_volume needs."""
 
     benchmarks: BenchmarkPorts | None = None
@@ -242,8 +241,7 @@ def _stop_if_lost(
     raise AgentUnreachableError(f"{known}how fast it is read could not be measured: {shown}")
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
+class _Measured(Value):
     """What the agent measured, and whether that is within its limit."""
 
     verdict: Literal["fast", "slow"]

@@ -6,7 +6,6 @@ volume is attached, and the message says why it is not online.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.events import AttachVolumeEvent
@@ -21,6 +20,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Attachment, Instance, Volume
 from rewarm.domain.units import duration_text
+from rewarm.domain.value import Value
 from rewarm.domain.volume.replacing import DeviceUse, holder_of, living
 from rewarm.domain.volume.targets import check_instance, check_stopped, choose_device
 from rewarm.ports.instances import Instances
@@ -37,8 +37,7 @@ PATIENCE = timedelta(minutes=15)
 """Attaching takes seconds, or hangs for ever (EC2 user guide, "Troubleshoot volumes stuck attaching")."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AttachVolumePorts:
+class AttachVolumePorts(Value, kw_only=True):
     """The ports that attach_volume needs."""
 
     volumes: VolumeStore

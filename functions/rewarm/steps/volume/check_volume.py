@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from rewarm.contracts.base import Contract, StepEvent, WaitSeconds
 from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import VolumeFailedError, VolumeNotFoundError
 from rewarm.domain.units import elapsed_text
+from rewarm.domain.value import Value
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.restore import stop_if_cancelled
@@ -41,8 +41,7 @@ class CheckVolumeResult(Contract):
     fast_restored: bool | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckVolumePorts:
+class CheckVolumePorts(Value, kw_only=True):
     """The ports that check_volume needs."""
 
     volumes: VolumeStore

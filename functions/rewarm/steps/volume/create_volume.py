@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pydantic import Field
 
@@ -20,6 +20,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Boost, Strategy, VolumeSettings
 from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import ATTEMPT_TAG, DRILL_TAG, STRATEGY_TAG
 from rewarm.domain.volume.performance import BOOST_TAG, performance_of
 from rewarm.domain.volume.proof import CREATION_TAG
@@ -50,8 +51,7 @@ class CreateVolumeResult(Contract):
     client_token: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class CreateVolumePorts:
+class CreateVolumePorts(Value, kw_only=True):
     """The ports that create_volume needs."""
 
     volumes: VolumeStore

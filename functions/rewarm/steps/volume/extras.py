@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -32,6 +31,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import CopyOrder, Snapshot, Volume
 from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import COPY_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG, FastRestoreClaim
 from rewarm.domain.volume.performance import (
     BOOST_TAG,
@@ -54,8 +54,7 @@ UNDER_WAY = "the modification is under way"
 LATER = (ThrottledError, ServiceUnavailableError, ModificationPostponedError)
 
 
-@dataclass(frozen=True, slots=True)
-class Copying:
+class Copying(Value):
     """How far it is; `snapshot_id` is there once the copy is complete."""
 
     snapshot_id: str | None
@@ -145,8 +144,7 @@ def _order(event: PrepareSnapshotEvent, source: CopiedSnapshot, minutes: int, st
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Lowering:
+class Lowering(Value):
     """What became of the boost: `lowered`, `lowering` (call again) or `not-lowered` (for good)."""
 
     state: Literal["lowering", "lowered", "not-lowered"]
@@ -205,8 +203,7 @@ def _without_tag(volume: Volume, volumes: VolumeStore) -> Lowering:
     return Lowering("lowered")
 
 
-@dataclass(frozen=True, slots=True)
-class ReturnedFastRestore:
+class ReturnedFastRestore(Value):
     """What became of a fast snapshot restore that a volume relied on, in words for people."""
 
     released: tuple[str, ...] = ()

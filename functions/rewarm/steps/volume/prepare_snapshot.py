@@ -7,7 +7,6 @@ volume made with less than one credit is cold, and EC2 does not say so; so the c
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.events import PrepareSnapshotEvent
@@ -17,6 +16,7 @@ from rewarm.domain.model import FastSnapshotRestore, Strategy
 from rewarm.domain.plan.estimators import fsr_credits_per_hour
 from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import duration_text, iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import came_of
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
@@ -39,8 +39,7 @@ OVERRUN = timedelta(hours=1)
 """After three times as long as AWS says and an hour more, another plan takes over."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PrepareSnapshotPorts:
+class PrepareSnapshotPorts(Value, kw_only=True):
     """The ports that prepare_snapshot needs."""
 
     fast_restores: FastSnapshotRestores

@@ -7,7 +7,6 @@ that somebody has deleted since its measurement fails here: nobody shall hear th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pydantic import Field
@@ -22,6 +21,7 @@ from rewarm.domain.errors import (
     VolumeNotFoundError,
 )
 from rewarm.domain.units import duration_text, iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import DELETED
 from rewarm.domain.volume.performance import performance_of
 from rewarm.ports.restores import RestoreTable
@@ -47,8 +47,7 @@ class ReleaseEvent(StepEvent):
     previous: ReleaseResult | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReleasePorts:
+class ReleasePorts(Value, kw_only=True):
     """The ports that release needs."""
 
     fast_restores: FastSnapshotRestores

@@ -7,7 +7,6 @@ status checks are waited for after the measurement.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 
@@ -63,8 +62,7 @@ class StartInstanceEvent(StepEvent):
     pending: StartInstanceResult | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class StartInstancePorts(StartedPorts):
+class StartInstancePorts(StartedPorts, kw_only=True):
     """The ports that start_instance needs."""
 
     volumes: VolumeStore

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.request import RestoreRequest
@@ -29,6 +28,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Instance, Volume
 from rewarm.domain.ready.readiness import misplaced
 from rewarm.domain.units import duration_text, iso
+from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import most_bytes
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
@@ -60,8 +60,7 @@ LOOK_AFTER = timedelta(minutes=2)
 """If the agent, which reports every two seconds, is silent for so long, its instance is checked."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentCommand:
+class AgentCommand(Value):
     """What the agent has to do. Without `progress_key` it reports only its end.
 
     `first_key` is a list of extents that it reads first.
@@ -77,8 +76,7 @@ class AgentCommand:
     """Flags of the measurement before a warm-up; empty for none."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AgentPorts:
+class AgentPorts(Value, kw_only=True):
     """The ports that a command of the agent needs."""
 
     commands: Commands
@@ -87,8 +85,7 @@ class AgentPorts:
     table: RestoreTable
 
 
-@dataclass(frozen=True, slots=True)
-class AgentTarget:
+class AgentTarget(Value):
     """The agent's volume and restore. `turn` distinguishes commands of one action."""
 
     volume: VolumeAssignment

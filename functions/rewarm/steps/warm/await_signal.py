@@ -6,8 +6,6 @@ repeated and early events change only its time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pydantic import Field
 
 from rewarm.contracts.base import Contract, StepEvent, WaitSeconds
@@ -20,6 +18,7 @@ from rewarm.domain.ready.waits import (
     fast_restore_signal,
     volume_signal,
 )
+from rewarm.domain.value import Value
 from rewarm.ports.executions import Waiters
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.approvals import approval_of
@@ -49,8 +48,7 @@ class AwaitSignalResult(Contract):
     signal: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class AwaitSignalPorts:
+class AwaitSignalPorts(Value, kw_only=True):
     """The ports that await_signal needs."""
 
     waiters: Waiters

@@ -7,7 +7,6 @@ agent itself runs the document again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from pydantic import Field
@@ -19,6 +18,7 @@ from rewarm.domain.errors import AgentFailedError
 from rewarm.domain.model import MIB, CommandStatus, Extent
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.reads import SAMPLES_BEFORE, p99_limit_ms, read_ops_level
+from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs, Scope
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
@@ -50,8 +50,7 @@ class DispatchWarmerEvent(StepEvent):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class DispatchWarmerPorts(agent_command.AgentPorts):
+class DispatchWarmerPorts(agent_command.AgentPorts, kw_only=True):
     """The ports that dispatch_warmer needs."""
 
     metrics: Metrics
@@ -158,8 +157,7 @@ def _execution_seconds(event: DispatchWarmerEvent) -> int:
     return round(mib / slowest) + agent_command.MIN_EXECUTION_SECONDS
 
 
-@dataclass(frozen=True, slots=True)
-class Restart:
+class Restart(Value):
     """Whether to send the command again; `restarts` counts this time, too."""
 
     is_due: bool = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rewarm.contracts.base import JsonObject
@@ -29,6 +28,7 @@ from rewarm.domain.ready.reads import (
 )
 from rewarm.domain.time.measured import Point, with_point
 from rewarm.domain.units import duration_text, size_text
+from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Scope, reported
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
@@ -57,8 +57,7 @@ LATE_WAIT_FRACTION = 0.05
 """After the estimate, waits grow with the time already spent, so that days fit the event history."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PollInitializationPorts:
+class PollInitializationPorts(Value, kw_only=True):
     """The ports that poll_initialization needs."""
 
     volumes: VolumeStore

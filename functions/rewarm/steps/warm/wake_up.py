@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from rewarm.domain.ready.waits import approval_signal, cancel_signal, signal_of
+from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import Tasks, Waiters
 
 
-@dataclass(frozen=True, kw_only=True)
-class WakeUpPorts:
+class WakeUpPorts(Value, kw_only=True):
     """The ports that wake_up needs."""
 
     waiters: Waiters
