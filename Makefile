@@ -28,7 +28,7 @@ SEED := $(or $(SEED),$(shell date +%s))
 # of processor time before its first test.
 WORKERS ?= $(if $(PYTEST_ARGS),2,3)
 
-.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs demo-docs permissions-docs messages-docs commands-docs schemas version terraform release build deploy undeploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs demo-docs permissions-docs messages-docs commands-docs schemas models version terraform release build deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ commands-docs: ## write docs/commands.md from the commands' help
 schemas: ## write the schemas of events/, docs/openapi.json and api.json from the code
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/
 	@PYTHONPATH=functions $(PYTHON) -m rewarm.openapi .
+
+models: ## write functions/rewarm/adapters/models from botocore's: the operations that the functions call
+	@$(PYTHON) -m local.tools.models
 
 version: ## put VERSION="0.2.0" wherever a version stands
 	@$(PYTHON) -m local.tools.release.versions "$(VERSION)"

@@ -29,7 +29,7 @@ def aws(monkeypatch):
 
 
 def client(service):
-    return boto3.client(service, region_name=REGION)
+    return boto3.Session().client(service, region_name=REGION)
 
 
 def stack(name, *outputs):

@@ -23,7 +23,7 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     table = repository.resources("AWS::DynamoDB::Table")["RestoresTable"]
     with mock_aws():
-        client = boto3.client("dynamodb")
+        client = boto3.Session().client("dynamodb")
         client.create_table(
             TableName=TABLE,
             BillingMode="PAY_PER_REQUEST",

@@ -42,9 +42,8 @@ class TestArtifacts:
     @pytest.fixture
     def artifacts(self) -> Iterator[S3Artifacts]:
         with mock_aws():
-            s3 = clients.s3_client()
-            s3.create_bucket(Bucket=BUCKET)
-            yield S3Artifacts(s3, BUCKET)
+            boto3.Session().client("s3").create_bucket(Bucket=BUCKET)
+            yield S3Artifacts(clients.s3_client(), BUCKET)
 
     def test_json_comes_back(self, artifacts: S3Artifacts) -> None:
         artifacts.put_json("a.json", {"usd": Decimal("0.1"), "n": [1, None]})

@@ -22,6 +22,9 @@ from rewarm import __version__, adapters
 ATTEMPTS = 3
 CONNECT_SECONDS = 4
 READ_SECONDS = 15
+MODELS = Path(__file__).with_name("models")
+"""Where botocore looks first: its models of the services that most cold starts call, with just the operations
+that an adapter calls. `make models` writes them."""
 
 _PRICE_LIST_REGION = "us-east-1"
 """The Price List Query API has few endpoints, and each answers for every Region (botocore endpoints)."""
@@ -65,7 +68,7 @@ def _made(service: str, **options: Any) -> Any:
     """All clients share a session, which reads what they have in common once."""
     if boto3.DEFAULT_SESSION is None:
         own = session.get_session()
-        own.register_component("data_loader", _Models(file_loader=_ModelFiles()))
+        own.register_component("data_loader", _Models([str(MODELS)], _ModelFiles()))
         boto3.setup_default_session(botocore_session=own)
     return boto3.client(service, **options)  # type: ignore[call-overload]
 

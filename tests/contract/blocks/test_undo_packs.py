@@ -31,7 +31,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     with mock_aws():
-        clients.s3_client().create_bucket(Bucket=BUCKET)
+        boto3.Session().client("s3").create_bucket(Bucket=BUCKET)
         yield
 
 

@@ -56,7 +56,7 @@ def restore(dynamodb: Any) -> Restore:
 
 def sizes() -> dict[str, int]:
     """Of each item, in JSON with DynamoDB's types: a little more than it counts."""
-    pages = boto3.client("dynamodb").get_paginator("scan").paginate(TableName=TABLE)
+    pages = boto3.Session().client("dynamodb").get_paginator("scan").paginate(TableName=TABLE)
     rows = [row for page in pages for row in page["Items"]]
     return {row["pk"]["S"]: len(json.dumps(row)) for row in rows}
 

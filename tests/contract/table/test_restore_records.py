@@ -29,7 +29,7 @@ def table(dynamodb: Any) -> DynamoRestoreTable:
 
 
 def rows() -> dict[str, Json]:
-    found = boto3.client("dynamodb").scan(TableName=TABLE)["Items"]
+    found = boto3.Session().client("dynamodb").scan(TableName=TABLE)["Items"]
     return {row["pk"]["S"]: row for row in found}
 
 

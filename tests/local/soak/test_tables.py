@@ -40,7 +40,9 @@ def client(service: str, answer: Callable[..., tuple[int, dict[str, str], bytes]
         raw: Any = Raw(body)
         return AWSResponse(request.url, status, told, raw)
 
-    made = boto3.client(service, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+    made = boto3.Session().client(
+        service, region_name="us-east-1", aws_access_key_id="a", aws_secret_access_key="b"
+    )
     made.meta.events.register_first("before-send", respond)
     return made
 
@@ -55,7 +57,7 @@ def with_moto_s_tables(play: Callable[[Any], list[Any]]) -> list[Any]:
     """What comes of it on moto's DynamoDB."""
     properties = stack().tables[TABLE]
     with mock_aws():
-        theirs = boto3.client("dynamodb", region_name="us-east-1")
+        theirs = boto3.Session().client("dynamodb", region_name="us-east-1")
         wanted = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
         theirs.create_table(TableName=TABLE, **{name: properties[name] for name in wanted})
         return play(theirs)
@@ -214,6 +216,6 @@ def test_both_buckets_answer_alike() -> None:
 
     ours = story(client("s3", Buckets((BUCKET,), lambda: 0.0).answer))
     with mock_aws():
-        theirs = boto3.client("s3", region_name="us-east-1")
+        theirs = boto3.Session().client("s3", region_name="us-east-1")
         theirs.create_bucket(Bucket=BUCKET)
         assert ours == story(theirs)

@@ -66,7 +66,7 @@ def context() -> Context:
 @cache
 def _client(service: str) -> Any:
     """Made once: moto answers clients that are older than a test as well."""
-    return boto3.client(service)
+    return boto3.Session().client(service)
 
 
 @pytest.fixture(autouse=True)
