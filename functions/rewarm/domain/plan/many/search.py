@@ -204,7 +204,7 @@ class Search:
             yield Switch({**change.fast, other: ()})
 
     def _servings(self, state: State, place: Place) -> Iterator[Sequence[int]]:
-        """Those that cost most otherwise: none, as many as is best by the dual's prices, and near it."""
+        """Those that cost most otherwise and are in time: none, as many as the dual suggests, and near it."""
         opened = state.open
         worth = {index: self._worth([index], opened) for index in self._model.places[place]}
         served, prices = state.fast.get(place, ()), self._model.fast_usd[place]
@@ -217,11 +217,11 @@ class Search:
             promises = promises or saved >= PROMISING * price
         if not served and not promises:
             return
-        now = len(served)
-        counts = {0, 1, best[1] - 1, best[1], best[1] + 1, now - 1, now + 1, most}
+        counts = {0, 1, best[1] - 1, best[1], best[1] + 1, len(served) - 1, len(served) + 1, most}
         for count in sorted(counts):
-            if 0 <= count <= most:
-                yield ordered[:count]
+            in_time = [index for index in ordered if self._model.most_fast[index] >= count]
+            if 0 <= count <= len(in_time):
+                yield in_time[:count]
         yield from self._swapped(served, ordered)
 
     def _swapped(self, served: Sequence[int], members: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -25,7 +25,7 @@ from tests.support.values.linear_plan import LinearPlan, Solved
 from tests.support.values.many_volumes import COUNTS, restore
 
 CASES = range(1_000) if LONG else (2, 8, 16, 25)
-FEW_CASES = range(2_000) if LONG else (5_345,)
+FEW_CASES = range(2_000) if LONG else (454, 5_345)
 SOLVER_SECONDS = 5.0
 NEXT_TO_NOTHING = Decimal("0.00001")
 LARGE = InstanceEbsLimits(8_940.0, 8_940.0, 400_000, 400_000)
