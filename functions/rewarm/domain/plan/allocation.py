@@ -24,7 +24,7 @@ from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan.estimates import Estimate, PlanObjective, SearchTime
 from rewarm.domain.plan.estimators import MIN_RATE_MIB_S, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
-from rewarm.domain.plan.joint import MOST_SEARCHED, cheapest, sharing
+from rewarm.domain.plan.joint import MANY, MOST_SEARCHED, cheapest, sharing
 from rewarm.domain.plan.mixes import Mix, SharedQuotas, VolumeOptions, options_of
 from rewarm.domain.plan.warm_up import boosts_of
 from rewarm.domain.value import Value
@@ -36,7 +36,7 @@ MOST_LOOKS, MOST_LOOKS_OF_MANY = 250, 3_000
 """Deadlines that are looked at, of many volumes divided by their number: a look takes as much longer."""
 ROUGH_SHARE = 0.02
 """How near each other two deadlines of many volumes may be, as a share of the later one."""
-EXACT_SECONDS, ROUGH_SECONDS, VOLUMES_A_SECOND = 1e-3, 0.5, 400
+EXACT_SECONDS, ROUGH_SECONDS, VOLUMES_A_SECOND = 1e-3, 0.5, 100
 """How near the earliest time is sought: of a few volumes, of many, and of more than those a second."""
 UNLIMITED = SharedQuotas(rate_mib_s=10**9, fast_restores=10**9)
 
@@ -82,7 +82,10 @@ class _Allocation:
 
     def at(self, seconds: float) -> Mix | None:
         """The cheapest, each volume within the time or its own fastest where that is later."""
-        mix = self._within([seconds] * len(self._options))
+        limits = [seconds] * len(self._options)
+        if len(limits) > MANY and self._within(limits, is_thorough=False) is None:
+            return None
+        mix = self._within(limits)
         return None if mix is None else self._as_asked(mix)
 
     def _within(self, seconds: Sequence[float], *, is_thorough: bool = True) -> Mix | None:
@@ -107,6 +110,8 @@ class _Allocation:
         for group in sharing(self._options):
             options = [self._options[place] for place in group]
             fastest = [self._fastest[place] for place in group]
+            if all(map(VolumeOptions.has_apart, options, (max(self._deadline, own) for own in fastest))):
+                continue
 
             def within(
                 seconds: Sequence[float],

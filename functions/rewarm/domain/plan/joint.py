@@ -102,14 +102,22 @@ def cheapest(
     ]
     if not all(volume.solo for volume in volumes):
         return None
-    groups = _groups([volume.options for volume in volumes], [volume.solo for volume in volumes])
     mixes = Mixes(volumes, quotas)
+    if not is_thorough:
+        alone = {index: apart for index, volume in enumerate(volumes) if (apart := volume.apart) is not None}
+        mix = mixes.mix(alone, ZERO) if len(alone) == len(volumes) else None
+        if mix is not None:
+            return mix
+    groups = _groups([volume.options for volume in volumes], [volume.solo for volume in volumes])
     search = _Search(mixes, groups, patience, is_thorough=is_thorough)
-    apart = [search.group(group) for group in groups]
-    if any(found is None for found in apart):
-        return None
-    choices = {index: resource for found in apart if found for index, resource in found[0].items()}
-    least = sum((found[1] for found in apart if found), ZERO)
+    choices: Choices = {}
+    least = ZERO
+    for group in groups:
+        of_group = search.group(group)
+        if of_group is None:
+            return None
+        choices |= of_group[0]
+        least += of_group[1]
     mix = mixes.mix(choices, least)
     if mix is not None and mix.usd == mixes.apart_usd(choices):
         return mix
@@ -130,6 +138,7 @@ class _Search:
         self._groups = groups
         self._most_steps = MOST_STEPS
         self._is_long = len(mixes.volumes) > 3 * MOST_SEARCHED
+        self._is_brief = len(mixes.volumes) > MANY and not is_thorough
         if self._is_long:
             self._most_steps = min(MOST_STEPS, max(LEAST_STEPS, STEPS_FOR_ALL // len(groups)))
 
@@ -137,7 +146,10 @@ class _Search:
         """A choice for volumes that share something, and the least price; without the Region's quotas."""
         start, least = None, ZERO
         if len(indices) == 1:
-            return self._alone(indices[0])
+            volume = self._mixes.volumes[indices[0]]
+            return {indices[0]: volume.cheapest}, volume.solo[volume.cheapest].decidable_usd
+        if self._is_long and not self._is_thorough:
+            return {index: self._mixes.volumes[index].cheapest for index in indices}, ZERO
         if len(indices) > (FEW if self._is_long else MOST_SEARCHED):
             sought, bound = self._sought(indices, 0.0, None)
             least = _up(bound)
@@ -154,11 +166,6 @@ class _Search:
             return None
         choices, proven = found
         return choices, least if proven is None else proven
-
-    def _alone(self, index: int) -> tuple[Choices, Decimal]:
-        solo = self._mixes.volumes[index].solo
-        best = min(solo, key=lambda name: (solo[name].decidable_usd, solo[name].times.ready_p90, name))
-        return {index: best}, solo[best].decidable_usd
 
     def together(self, least_usd: Decimal, apart: Choices) -> Mix | None:
         """With the Region's quotas in mind: all volumes at once, but of many those that need none of them."""
@@ -183,6 +190,9 @@ class _Search:
 
     def _by_penalty(self, contested: Sequence[int], least_usd: Decimal, fixed: Choices) -> Mix | None:
         """What a rate holds of the quota costs more, until all fits; then less again, by halves."""
+        if self._is_brief:
+            choices, _ = self._sought(contested, LAST_PENALTY, self._mixes.quotas.fast_restores)
+            return self._mixes.mix({**fixed, **choices}, ZERO) if len(choices) == len(contested) else None
         model = Model(self._mixes, contested, 0.0)
         dual = Dual(model, self._mixes.room_for_rate(), self._mixes.quotas.fast_restores)
         dual.raised(2 * sum(model.otherwise.values()))
@@ -213,8 +223,7 @@ class _Search:
     ) -> tuple[Choices, float]:
         """The best that a search finds, and what no mix undercuts if the penalty is 0."""
         model = Model(self._mixes, indices, penalty)
-        is_brief = first is not None or (len(self._mixes.volumes) > MANY and not self._is_thorough)
-        dual = Dual(model, None, enabled, first=first, is_brief=is_brief)
+        dual = Dual(model, None, enabled, first=first, is_brief=first is not None or self._is_brief)
         return self._earlier(Search(model, dual, enabled, self._patience).best()), dual.bound
 
     def _earlier(self, choices: Choices) -> Choices:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -11,10 +12,10 @@ from enum import IntEnum
 from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.batches import RateJob, Turn, expected_starts, never_fit, seconds_by_rate, turns
-from rewarm.domain.plan.estimates import Estimate, EstimateLimits, PlanObjective
-from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
+from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS, Estimate, EstimateLimits, PlanObjective
+from rewarm.domain.plan.estimators import ESTIMATORS, MIN_RATE_MIB_S, at_rate, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts
-from rewarm.domain.plan.warm_up import boosts_of
+from rewarm.domain.plan.warm_up import Boosts, at_boost, boosts_of
 from rewarm.domain.time.timings import Quantiles
 from rewarm.domain.value import Value
 
@@ -85,11 +86,13 @@ class VolumeOptions:
         self._fast: dict[int, Estimate | None] = {}
         self._written: dict[tuple[int, ...], Estimate | None] = {}
         self._seconds_by_rate: tuple[float, ...] = ()
-        self._by_itself = [
-            estimate
-            for name in self._allowed
-            if name not in NOT_BY_ITSELF and (estimate := self._estimate(name, self.facts, 0.0)) is not None
-        ]
+        self._rates = range(MIN_RATE_MIB_S, most_rate(self.facts) + 1)
+        self._rate_p90 = rate_p90(self.facts)
+        self._rated: dict[int, Estimate | None] = {}
+        self._boosts: Boosts | str | None = None
+        self._boosted: dict[int, Estimate] = {}
+        found = (self._estimate(name, self.facts, 0.0) for name in self._allowed if name not in NOT_BY_ITSELF)
+        self._by_itself = sorted((estimate for estimate in found if estimate is not None), key=rank)
 
     def agent(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
         """Without a boost or with the lowest in time, beside these bytes of others; None if too late."""
@@ -103,9 +106,28 @@ class VolumeOptions:
         if beside not in self._unboosted:
             self._unboosted[beside] = self._reading(Strategy.WARM_UP_AGENT, beside, 0.0)
         estimate = self._unboosted[beside]
-        if estimate is None or estimate.times.ready_p90 > seconds:
-            estimate = self._reading(Strategy.BOOSTED_WARM_UP, beside, seconds)
+        if estimate is not None and estimate.times.ready_p90 <= seconds:
+            return estimate
+        if not beside:
+            return self._boosted_alone(seconds)
+        estimate = self._reading(Strategy.BOOSTED_WARM_UP, beside, seconds)
         return estimate if estimate is not None and estimate.times.ready_p90 <= seconds else None
+
+    def _boosted_alone(self, seconds: float) -> Estimate | None:
+        """With the lowest boost in time, of which each is computed once."""
+        if self._boosts is None:
+            is_allowed = Strategy.BOOSTED_WARM_UP in self._allowed
+            self._boosts = boosts_of(self.facts, self.book) if is_allowed else "not allowed"
+        if isinstance(self._boosts, str):
+            return None
+        steps, ready = self._boosts.steps_mib_s, self._boosts.ready_p90
+        longest = min(seconds, LONGEST_RESTORE_SECONDS)
+        least = bisect_left(steps, -longest, key=lambda mib_s: -ready(mib_s))
+        if least == len(steps):
+            return None
+        if least not in self._boosted:
+            self._boosted[least] = at_boost(self._boosts, self.book, steps[least])
+        return self._boosted[least]
 
     def _reading(self, name: Strategy, beside: tuple[int, ...], seconds: float) -> Estimate | None:
         return self._allowed_estimate(
@@ -138,13 +160,24 @@ class VolumeOptions:
 
     def by_itself(self, seconds: float) -> Estimate | None:
         """The cheapest in time that shares nothing."""
-        in_time = (estimate for estimate in self._by_itself if estimate.times.ready_p90 <= seconds)
-        return min(in_time, key=rank, default=None)
+        return next((found for found in self._by_itself if found.times.ready_p90 <= seconds), None)
+
+    def has_apart(self, seconds: float) -> bool:
+        """Whether it can be in time without the instance and fast snapshot restore."""
+        if self.by_itself(seconds) is not None:
+            return True
+        is_allowed = Strategy.PROVISIONED_RATE in self._allowed and len(self._rates) > 0
+        return is_allowed and self._rate_p90(self._rates[-1]) <= seconds
 
     def rate(self, seconds: float) -> Estimate | None:
         """The lowest rate that is in time, begun at once."""
-        estimate = self._allowed_estimate(Strategy.PROVISIONED_RATE, self.facts, seconds)
-        return estimate if estimate is not None and estimate.times.ready_p90 <= seconds else None
+        least = bisect_left(self._rates, -seconds, key=lambda rate: -self._rate_p90(rate))
+        if least == len(self._rates):
+            return None
+        if least not in self._rated:
+            at_least = self._rate_p90(self._rates[least])
+            self._rated[least] = self._allowed_estimate(Strategy.PROVISIONED_RATE, self.facts, at_least)
+        return self._rated[least]
 
     def seconds_by_rate(self) -> tuple[float, ...]:
         """P90 with each rate."""
@@ -265,12 +298,16 @@ class PricedVolume:
         return min((estimate.decidable_usd for estimate in self.solo.values()), default=ZERO)
 
     @property
-    def otherwise_usd(self) -> Decimal | None:
-        """Without the instance and fast snapshot restore; None where there is nothing."""
-        return min(
-            (self.solo[resource].decidable_usd for resource in APART if resource in self.solo),
-            default=None,
-        )
+    def cheapest(self) -> SharedResource:
+        """As if it were alone."""
+        solo = self.solo
+        return min(solo, key=lambda name: (solo[name].decidable_usd, solo[name].times.ready_p90, name))
+
+    @property
+    def apart(self) -> SharedResource | None:
+        """The cheapest without the instance and fast snapshot restore; None where there is nothing."""
+        able = (resource for resource in APART if resource in self.solo)
+        return min(able, key=lambda resource: self.solo[resource].decidable_usd, default=None)
 
 
 class Mixes:
@@ -374,10 +411,10 @@ class Mixes:
         return cost.fast_snapshot_restore(first.options.book, slowest).usd
 
     def asks_the_region(self, choices: Choices) -> bool:
-        """Whether it takes something of a quota of the Region, or costs something."""
+        """Whether it takes something of a quota of the Region, costs something, or is late."""
         if SharedResource.RATE in choices.values() or self._enabled(self._members(choices)):
             return True
-        return bool(self.apart_usd(choices))
+        return self.apart_usd(choices) != 0
 
     def members_usd_of(self, index: int, count: int) -> Decimal | None:
         """What fast snapshot restore costs, if this volume is the last of so many."""

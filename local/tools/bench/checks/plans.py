@@ -20,7 +20,7 @@ from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.volume.volume_types import speed
 
 VOLUMES, PER_INSTANCE = 10_000, 10
-MOST_SECONDS, MOST_MIB = 60.0, 1_024.0
+MOST_SECONDS, MOST_MIB = 10.0, 1_024.0
 DEADLINES = {"in time": 7 * 86_400.0, "late": 3_600.0}
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 _INSTANCES = (

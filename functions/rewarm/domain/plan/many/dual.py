@@ -71,6 +71,11 @@ class Dual:
         self._most_enabled = most_enabled
         self._room = dict(_rooms(model))
         self._instance_of = {index: name for name in self._room for index in model.instances[name]}
+        self._place_of = {index: place for place, members in model.places.items() for index in members}
+        volumes = model.mixes.volumes
+        self.running = {
+            place for place, members in model.places.items() if volumes[members[0]].facts.fast_restore_runs
+        }
         self._rows = {index: self._row(index) for index in model.indices}
         self.prices = DualPrices()
         self.bound = 0.0
@@ -166,7 +171,7 @@ class Dual:
         found = Relaxed()
         for name, members in self._model.snapshots.items():
             best = self._snapshot(members, prices, is_open=False)
-            if name in self._model.blocks_usd:
+            if best[0] > self._model.blocks_usd.get(name, math.inf):
                 usd, fast, worths = self._snapshot(members, prices, is_open=True)
                 usd += self._model.blocks_usd[name]
                 if usd < best[0]:
@@ -206,15 +211,13 @@ class Dual:
         total = sum(worth[0] for worth in worths)
         able: dict[Place, list[tuple[float, int]]] = {}
         for index, worth in zip(members, worths, strict=True):
-            if index in self._model.most_fast and worth[0] > 0:
-                place = self._model.mixes.volumes[index].facts.place
-                able.setdefault(place, []).append((worth[0], index))
+            if worth[0] > 0 and index in self._place_of:
+                able.setdefault(self._place_of[index], []).append((worth[0], index))
         fast = {}
         for place, found in able.items():
             found.sort(reverse=True)
             saved, best, count_of_best = 0.0, 0.0, 0
-            runs = self._model.mixes.volumes[found[0][1]].facts.fast_restore_runs
-            enabled = 0.0 if runs else prices.enabled
+            enabled = 0.0 if place in self.running else prices.enabled
             for count, price in enumerate(self._model.fast_usd[place][: len(found)], start=1):
                 saved += found[count - 1][0]
                 if saved - price - enabled > best:
@@ -232,10 +235,10 @@ class Dual:
         worths: Iterable[_Worth],
     ) -> None:
         """What they take of all that is scarce."""
-        volumes, served = self._model.mixes.volumes, set()
+        served = set()
         for place, indices in fast.items():
             found.fast[place] = indices
-            found.enabled += not volumes[indices[0]].facts.fast_restore_runs
+            found.enabled += place not in self.running
             served.update(indices)
         for index, (_, mib, held) in zip(members, worths, strict=True):
             if index not in served:

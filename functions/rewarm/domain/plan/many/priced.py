@@ -12,7 +12,7 @@ from rewarm.domain.plan import cost
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.domain.plan.estimators import promised_writing_mib_s
 from rewarm.domain.plan.many.instance import Task
-from rewarm.domain.plan.mixes import APART, Mixes, PricedVolume, SharedResource
+from rewarm.domain.plan.mixes import Mixes, PricedVolume, SharedResource
 from rewarm.domain.plan.warm_up import promised_rates
 from rewarm.domain.time.measured import Phase
 
@@ -75,11 +75,7 @@ class Model:
     def _take(self, index: int, volume: PricedVolume, penalty: float) -> None:
         facts, solo = volume.facts, volume.solo
         self.snapshots.setdefault(facts.snapshot_id, []).append(index)
-        apart = min(
-            (resource for resource in APART if resource in solo),
-            key=lambda resource: solo[resource].decidable_usd,
-            default=None,
-        )
+        apart = volume.apart
         if apart is not None:
             usd = float(solo[apart].decidable_usd)
             if apart is SharedResource.RATE:

@@ -17,7 +17,7 @@ from rewarm.domain.plan.estimates import SearchTime
 from rewarm.domain.plan.many.dual import Dual, Relaxed
 from rewarm.domain.plan.many.instance import Chosen, Knapsack, Task, fits
 from rewarm.domain.plan.many.priced import Model, Place
-from rewarm.domain.plan.mixes import APART, Choices, SharedResource
+from rewarm.domain.plan.mixes import Choices, SharedResource
 
 MOST_STARTS = 6
 """States of the dual from which the search begins."""
@@ -130,8 +130,7 @@ class Search:
         )
 
     def _enables(self, place: Place) -> int:
-        first = self._model.places[place][0]
-        return int(not self._volumes[first].facts.fast_restore_runs)
+        return int(place not in self._dual.running)
 
     def _improve(self, state: State) -> None:
         """Change one snapshot at a time, while any change helps."""
@@ -175,6 +174,8 @@ class Search:
         for place, members in change.fast.items():
             state.enabled += self._enables(place) * (bool(members) - bool(state.fast.get(place)))
             state.fast[place] = members
+            if not members:
+                del state.fast[place]
         return True
 
     def _changes(self, state: State, name: str) -> Iterator[Switch]:
@@ -194,11 +195,7 @@ class Search:
 
     def _without_another(self, state: State, change: Switch, place: Place) -> Iterator[Switch]:
         """With each of those closed in its stead that save least."""
-        others = [
-            other
-            for other, members in state.fast.items()
-            if members and other != place and self._enables(other)
-        ]
+        others = [other for other in state.fast if other != place and self._enables(other)]
         others.sort(key=lambda other: self._worth(state.fast[other], state.open))
         for other in others[:MOST_CLOSED]:
             yield Switch({**change.fast, other: ()})
@@ -298,9 +295,7 @@ class Search:
             choices.update(chosen)
         choices.update(dict.fromkeys(state.served, SharedResource.FAST))
         for index in self._model.indices:
-            if index not in choices:
-                solo = self._volumes[index].solo
-                apart = [resource for resource in APART if resource in solo]
-                if apart:
-                    choices[index] = min(apart, key=lambda resource: solo[resource].decidable_usd)
+            apart = self._volumes[index].apart
+            if index not in choices and apart is not None:
+                choices[index] = apart
         return choices

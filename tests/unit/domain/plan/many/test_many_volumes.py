@@ -12,10 +12,14 @@ from decimal import Decimal
 
 import pytest
 
+from local.tools.bench.checks.plans import DEADLINES, volumes
 from rewarm.domain.model import BLOCK_BYTES, GIB, InstanceEbsLimits, VolumeSettings
+from rewarm.domain.plan import allocation
 from rewarm.domain.plan.allocation import allocate
 from rewarm.domain.plan.estimates import PlanObjective
 from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.plan.joint import cheapest
+from rewarm.domain.plan.many.search import Search
 from rewarm.domain.plan.mixes import Mixes, PricedVolume, SharedQuotas, options_of
 from rewarm.domain.volume.volume_types import speed
 from tests.support.amount import LONG
@@ -32,15 +36,15 @@ LARGE = InstanceEbsLimits(8_940.0, 8_940.0, 400_000, 400_000)
 LARGEST = InstanceEbsLimits(11_920.0, 11_920.0, 400_000, 400_000)
 
 
-def solved(volumes: Sequence[VolumeFacts], seconds: float) -> Solved:
+def solved(several: Sequence[VolumeFacts], seconds: float) -> Solved:
     """Each volume is in time, or as early as it can be alone."""
-    options = options_of(volumes, PlanObjective(seconds), TOKYO)
-    snapshots = Counter(volume.snapshot_id for volume in volumes)
+    options = options_of(several, PlanObjective(seconds), TOKYO)
+    snapshots = Counter(volume.snapshot_id for volume in several)
     priced = [
         PricedVolume(one, max(seconds, one.fastest()), snapshots[one.facts.snapshot_id] > 1)
         for one in options
     ]
-    return LinearPlan(Mixes(priced, SharedQuotas.of(volumes)), TOKYO, SOLVER_SECONDS).solved()
+    return LinearPlan(Mixes(priced, SharedQuotas.of(several)), TOKYO, SOLVER_SECONDS).solved()
 
 
 @pytest.mark.parametrize(
@@ -48,14 +52,14 @@ def solved(volumes: Sequence[VolumeFacts], seconds: float) -> Solved:
     [*((seed, COUNTS) for seed in CASES), *((seed, range(2, 25)) for seed in FEW_CASES)],
 )
 def test_no_solver_is_cheaper_by_more_than_two_percent_or_in_time_where_we_are_late(seed, counts):
-    volumes, deadline, budget = restore(seed, counts)
-    mix = allocate(volumes, PlanObjective(deadline, budget), TOKYO)
-    options = options_of(volumes, PlanObjective(deadline), TOKYO)
+    several, deadline, budget = restore(seed, counts)
+    mix = allocate(several, PlanObjective(deadline, budget), TOKYO)
+    options = options_of(several, PlanObjective(deadline), TOKYO)
     last = max(deadline, *(one.fastest() for one in options))
-    found = solved(volumes, deadline)
+    found = solved(several, deadline)
     if found.possible is None or (budget is not None and found.possible > budget):
         if mix is not None and budget is None and mix.seconds > last + 2:
-            assert solved(volumes, mix.seconds - 2).possible is None
+            assert solved(several, mix.seconds - 2).possible is None
         return
     assert mix is not None
     assert mix.seconds <= last
@@ -111,3 +115,34 @@ def test_seventeen_volumes_are_no_later_than_the_regions_rate_makes_them():
     mix = allocate(apart, PlanObjective(3_900.0), TOKYO)
     assert mix is not None
     assert {one.rate_mib_s for one in mix.estimates} == {5_000 // 17}
+
+
+@pytest.mark.parametrize(
+    ("deadline_seconds", "thorough", "most_looks"), [(DEADLINES["in time"], 1, 2), (DEADLINES["late"], 1, 24)]
+)
+def test_many_volumes_are_searched_thoroughly_once_and_what_is_late_by_halves(
+    monkeypatch, deadline_seconds, thorough, most_looks
+):
+    looks, several = [], volumes(320)
+
+    def counted(options, *given, is_thorough=True):
+        if len(options) == len(several):
+            looks.append(is_thorough)
+        return cheapest(options, *given, is_thorough=is_thorough)
+
+    monkeypatch.setattr(allocation, "cheapest", counted)
+    assert allocate(several, PlanObjective(deadline_seconds), TOKYO) is not None
+    assert looks.count(True) == thorough
+    assert len(looks) <= most_looks
+
+
+def test_a_look_that_need_not_be_thorough_searches_many_volumes_once(monkeypatch):
+    searched = []
+    best = Search.best
+    monkeypatch.setattr(Search, "best", lambda search: searched.append(search) or best(search))
+    several = volumes(320)
+    options = options_of(several, PlanObjective(), TOKYO)
+    for seconds in (3_600.0, 20_000.0, 200_000.0):
+        limits = [max(seconds, one.fastest()) for one in options]
+        cheapest(options, limits, SharedQuotas.of(several), is_thorough=False)
+    assert len(searched) <= 3
