@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+GAP, INDENT, LEAST_SENTENCE = 2, 4, 24
+"""Cells between two columns, before what stands below a row's figures, and for a column of sentences."""
+SAID_BY_ITSELF = frozenset({"strategy", "way", "id", "alarm"})
+"""Columns whose values need no name before them."""
+DRAWN = frozenset({"schedule"})
 WIDE = 10_000
 """The width if the output is no terminal: a program reads it, so nothing is cut or wrapped."""
 
@@ -68,17 +73,47 @@ def print_table(
     *,
     right: Sequence[str] = (),
     whole: Sequence[str] = (),
+    sentences: Sequence[str] = (),
 ) -> None:
-    """Columns under bold headings without lines, as gh prints them; those in `whole` are never cut."""
+    """Columns under bold headings without lines, as gh prints them; those in `right` and `whole` are not cut.
+
+    Where these and some words of each sentence have no room beside each other, each row becomes lines.
+    """
     from rich.table import Table
 
+    figures = {*right, *whole}
+    longest = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
+    least = [
+        width if column in figures else min(width, LEAST_SENTENCE if column in sentences else len(column))
+        for column, width in zip(columns, longest, strict=True)
+    ]
+    if sum(least) + GAP * (len(columns) - 1) > target.width:
+        _print_lines(target, columns, rows, figures)
+        return
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for column in columns:
-        longest = max((len(row[len(table.columns)]) for row in rows), default=0)
-        least = max(longest, len(column)) if column in whole else None
+    for column, width in zip(columns, least, strict=True):
         table.add_column(
-            column, justify="right" if column in right else "left", overflow="fold", min_width=least
+            column, justify="right" if column in right else "left", overflow="fold", min_width=width
         )
     for row in rows:
         table.add_row(*row)
     target.print(table)
+
+
+def _print_lines(
+    target: Console, columns: Sequence[str], rows: Sequence[Sequence[str]], figures: set[str]
+) -> None:
+    """Of each row the figures with their names, and below them what needs a line of its own."""
+    from rich.padding import Padding
+
+    for row in rows:
+        named = [
+            cell if column in SAID_BY_ITSELF else f"{column} {cell}"
+            for column, cell in zip(columns, row, strict=True)
+            if column and column in figures - DRAWN and cell not in {"", "-"}
+        ]
+        mark = row[0] + " " if row[0] and not columns[0] else ""
+        target.print(mark + ", ".join(named))
+        for column, cell in zip(columns, row, strict=True):
+            if cell.strip() and (column in DRAWN or column not in figures):
+                target.print(Padding(cell, (0, 0, 0, INDENT), expand=False))

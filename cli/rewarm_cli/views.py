@@ -47,7 +47,7 @@ def is_back(record: Json) -> bool:
 def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: bool = False) -> None:
     """One volume with all strategies, or the schedule of several volumes; then the summary."""
     for text in interruption_lines(answer["plans"]):
-        target.print(text, style="bold", soft_wrap=True)
+        target.print(text, style="bold")
     schedule = answer["summary"].get("schedule") or []
     if len(answer["plans"]) == 1 or not schedule:
         for planned in answer["plans"]:
@@ -60,7 +60,8 @@ def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: b
             _show_strategies(target, planned, [])
     if explain:
         rows = [[way["name"], way["effort"], way["rightWhen"]] for way in answer.get("ways") or []]
-        print_table(target, ("way", "what people do for it", "right when"), rows, whole=("way",))
+        columns = ("way", "what people do for it", "right when")
+        print_table(target, columns, rows, whole=("way",), sentences=columns[1:])
         target.print()
     if offers:
         _show_offers(target, answer["frontier"])
@@ -68,7 +69,7 @@ def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: b
         *summary_lines(answer["summary"], several=len(answer["plans"]) > 1),
         *rewind_lines(answer["plans"]),
     ):
-        target.print(text, soft_wrap=True)
+        target.print(text)
 
 
 def interruption_lines(plans: list[Json]) -> Iterator[str]:
@@ -81,17 +82,20 @@ def interruption_lines(plans: list[Json]) -> Iterator[str]:
 
 def _show_schedule(target: Console, summary: Json) -> None:
     columns, rows = schedule_table(summary)
-    target.print(schedule_heading(summary), soft_wrap=True)
-    print_table(target, columns, rows, right=SCHEDULE_RIGHT, whole=("schedule",))
+    target.print(schedule_heading(summary))
+    print_table(target, columns, rows, right=SCHEDULE_RIGHT, whole=("way", "schedule"))
     for line in schedule_lines(summary):
-        target.print(line, soft_wrap=True)
+        target.print(line, soft_wrap=line is not BAR_LEGEND)  # a command is copied in one piece
     target.print()
 
 
 def _show_strategies(target: Console, planned: Json, by_hand: list[list[str]]) -> None:
-    target.print(_volume_line(planned["volume"]), soft_wrap=True)
+    target.print(_volume_line(planned["volume"]))
     rows = [_candidate(candidate) for candidate in planned["candidates"]] + by_hand
-    print_table(target, ("", "strategy", "p50", "p90", "cost", "why"), rows, right=("p50", "p90", "cost"))
+    columns = ("", "strategy", "p50", "p90", "cost", "why")
+    print_table(
+        target, columns, rows, right=("p50", "p90", "cost"), whole=("", "strategy"), sentences=("why",)
+    )
     target.print()
 
 
@@ -100,7 +104,8 @@ def _show_offers(target: Console, offers: list[Json]) -> None:
         [words.estimate(offer["deadlineSeconds"]), words.usd(offer["costUsd"]), _choices(offer["choices"])]
         for offer in offers
     ]
-    print_table(target, ("deadline", "cost", "with"), rows, right=("deadline", "cost"))
+    columns = ("deadline", "cost", "with")
+    print_table(target, columns, rows, right=("deadline", "cost"), sentences=("with",))
     target.print()
 
 

@@ -91,10 +91,12 @@ def plan_fleet(settings: Settings, *, file: str) -> None:
 
 
 def _show_plan(answer: Json, *, err: bool = False) -> None:
+    from rewarm_cli.output import console
     from rewarm_cli.views import fleet_plan_lines
 
+    target = console(stderr=err)
     for line in fleet_plan_lines(answer):
-        click.echo(line, err=err)
+        target.print(line)
 
 
 @fleet.command("redrive")
