@@ -92,7 +92,7 @@ class Api:
 
     def expect(
         self,
-        status: int,
+        status: int | range,
         method: str,
         path: str,
         body: Json | None = None,
@@ -100,13 +100,14 @@ class Api:
     ) -> Json:
         """The body of an answer of this status; raises ApiRefusedError at any other."""
         answer = self.call(method, path, body, headers)
-        if answer.status != status or (NOT_JSON in answer.body and "accept" not in (headers or {})):
+        allowed = range(status, status + 1) if isinstance(status, int) else status
+        if answer.status not in allowed or (NOT_JSON in answer.body and "accept" not in (headers or {})):
             raise ApiRefusedError(f"{method} {path}", answer)
         return answer.body
 
     def insist(
         self,
-        status: int,
+        status: int | range,
         method: str,
         path: str,
         body: Json | None = None,

@@ -34,6 +34,7 @@ from rewarm.contracts.benchmarks import (
 )
 from rewarm.contracts.fleets import (
     AcceptedFleet,
+    BegunFleetPlan,
     CancelledFleet,
     FleetList,
     FleetPlanResult,
@@ -76,6 +77,8 @@ class Operation(Value, kw_only=True):
     says: str
     status: int = 200
     answer: type[Contract]
+    later: type[Contract] | None = None
+    """The answer 202, where the one that is asked for takes longer."""
     body: type[Contract] | None = None
     query: type[Contract] | None = None
     parameters: tuple[JsonObject, ...] = ()
@@ -95,6 +98,7 @@ def _in_path(name: str, says: str, **schema: Any) -> JsonObject:
 
 _RESTORE = (_in_path("restoreId", "As POST /restores, messages and lists name it.", maxLength=80),)
 _FLEET = (_in_path("fleetId", "As POST /fleets, messages and lists name it.", maxLength=80),)
+_PLAN = (_in_path("planId", "As POST /fleets/plans answers it.", maxLength=80),)
 _ALARM = (_in_path("alarmName", "The exact name of the CloudWatch alarm, percent-encoded.", maxLength=255),)
 _BENCHMARK = (_in_path("benchmarkId", "As POST /benchmarks answers it."),)
 _CALIBRATION = (
@@ -143,8 +147,13 @@ OPERATIONS = (
     ),
     Operation(
         method="post", path="/fleets/plans", name="planFleet",
-        says="Plan a fleet of up to 1,000 volumes; nothing is created.",
-        answer=FleetPlanResult, body=FleetRequest, errors=WITH_TARGET,
+        says="Plan a fleet; nothing is created. A plan that takes longer is fetched with its id.",
+        answer=FleetPlanResult, later=BegunFleetPlan, body=FleetRequest, errors=WITH_TARGET,
+    ),
+    Operation(
+        method="get", path="/fleets/plans/{planId}", name="getFleetPlan",
+        says="Show the plan of a fleet that takes longer than an answer may.",
+        answer=FleetPlanResult, later=BegunFleetPlan, parameters=_PLAN, errors=(422,),
     ),
     Operation(
         method="get", path="/fleets", name="listFleets", says="List fleets, the newest first.",
@@ -332,7 +341,8 @@ class _References:
     def __init__(self) -> None:
         models: list[tuple[type[Contract], JsonSchemaMode]] = [(answers.Problem, "validation")]
         for operation in OPERATIONS:
-            models.append((operation.answer, "serialization"))
+            answered = filter(None, (operation.answer, operation.later))
+            models += [(answer, "serialization") for answer in answered]
             if operation.body:
                 models.append((operation.body, "validation"))
         self._found, whole = models_json_schema(
@@ -360,8 +370,14 @@ def _published(operation: Operation, references: _References) -> JsonObject:
         example = EXAMPLES[operation.body].model_dump(by_alias=True, mode="json", exclude_defaults=True)
         schema = references.of(operation.body, "validation")
         found["requestBody"] = {"required": True, "content": {JSON: {"schema": schema, "example": example}}}
+    answered = {str(operation.status): content}
+    if operation.later:
+        answered["202"] = {JSON: {"schema": references.of(operation.later, "serialization")}}
     found["responses"] = {
-        str(operation.status): {"description": HTTPStatus(operation.status).phrase, "content": content},
+        **{
+            status: {"description": HTTPStatus(int(status)).phrase, "content": each}
+            for status, each in answered.items()
+        },
         **{str(each): {"description": HTTPStatus(each).phrase, "content": refused} for each in statuses},
         "431": {"description": TOO_LONG},
     }

@@ -25,6 +25,9 @@ Json = dict[str, Any]
 
 STATUSES = ("accepted", "awaiting-approval", "restoring", "ready", "incomplete", "failed", "cancelled")
 RUNNING = STATUSES[:3]
+ANSWERED = range(200, 203)
+"""A plan, or 202 while it is being made."""
+PLAN_LOOK_SECONDS = 2.0
 LOOK_SECONDS = 15.0
 """Seconds between two calls for a fleet that the user waits for."""
 
@@ -67,7 +70,7 @@ def start_fleet(
     headers = {"Idempotency-Key": idempotency_key or f"rewarm-{uuid.uuid4()}"}
     request = read(file)
     if asked:
-        _show_plan(api.insist(200, "POST", "/fleets/plans", request), err=not settings.for_people)
+        _show_plan(_planned(api, request), err=not settings.for_people)
         agree("Start this fleet?", "Nothing was started.")
     begun = api.insist(202, "POST", "/fleets", request, headers)
     _begun(settings, api, begun, **options)
@@ -83,11 +86,20 @@ def start_fleet(
 @takes_settings
 def plan_fleet(settings: Settings, *, file: str) -> None:
     """Show what a fleet would cost and when it would be ready. Nothing is created."""
-    answer = settings.api().insist(200, "POST", "/fleets/plans", read(file))
+    answer = _planned(settings.api(), read(file))
     if not settings.for_people:
         settings.emit(answer)
         return
     _show_plan(answer)
+
+
+def _planned(api: Api, request: Json) -> Json:
+    """The plan; one that takes longer than an answer may is waited for."""
+    answer = api.insist(ANSWERED, "POST", "/fleets/plans", request)
+    while "planId" in answer:
+        time.sleep(PLAN_LOOK_SECONDS)
+        answer = api.insist(ANSWERED, "GET", _path("plans", f"/{answer['planId']}"))
+    return answer
 
 
 def _show_plan(answer: Json, *, err: bool = False) -> None:

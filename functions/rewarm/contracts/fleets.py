@@ -156,6 +156,13 @@ class FleetPlanResult(Contract):
     unplanned: list[UnplannedVolumes]
 
 
+class BegunFleetPlan(Contract):
+    """POST /fleets/plans and GET /fleets/plans/{planId}: the plan takes longer than an answer may."""
+
+    plan_id: str = Field(description="For GET /fleets/plans/{planId}, which has the plan once it is made.")
+    status: Literal["planning"]
+
+
 class FleetAccount(Contract):
     """How far a fleet is, counted in volumes."""
 

@@ -72,6 +72,11 @@ def status_of_fleet(recorded: object) -> FleetStatus | None:
     return FleetStatus(text.removeprefix(FLEET_PREFIX)) if is_fleet(text) else None
 
 
+PLAN_PREFIX = f"{FLEET_PREFIX}plan-"
+ONLY_PLANNED = 0
+"""The run of an execution that makes a plan and nothing else."""
+
+
 def execution_of_fleet(fleet_id: str, run: int) -> str:
     """The name of the execution of a run."""
     return fleet_id if run == 1 else f"{fleet_id}-{run}"

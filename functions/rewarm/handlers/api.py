@@ -309,10 +309,16 @@ def _drawn(result: PlanResult, name: str) -> str:
 
 
 @app.post("/fleets/plans")
-def _plan_fleet() -> JsonObject:
+def _plan_fleet() -> tuple[JsonObject, int]:
+    from rewarm.domain.fleets import PLAN_PREFIX
     from rewarm.steps.fleet.plan_fleet import plan_fleet
+    from rewarm.steps.fleet.routes import begin_plan
 
-    return plan_fleet(_body(), now=now(), ports=_fleet_plan_ports(), has_time=_has_time).to_json()
+    body = _body()
+    plan = plan_fleet(body, now=now(), ports=_fleet_plan_ports(), has_time=_has_time)
+    if plan is not None:
+        return plan.to_json(), 200
+    return begin_plan(body, plan_id=f"{PLAN_PREFIX}{uuid4().hex[:16]}", ports=fleet_ports()), 202
 
 
 @app.get("/restores")

@@ -70,6 +70,13 @@ def _get_fleet(fleet_id: str) -> JsonObject:
     return get_fleet(fleet_id, now=now(), ports=fleet_ports())
 
 
+@router.get("/fleets/plans/<plan_id>")
+def _get_fleet_plan(plan_id: str) -> tuple[JsonObject, int]:
+    from rewarm.steps.fleet.routes import get_plan
+
+    return get_plan(plan_id, ports=fleet_ports())
+
+
 @router.delete("/fleets/<fleet_id>")
 def _cancel_fleet(fleet_id: str) -> tuple[JsonObject, int]:
     from rewarm.steps.fleet.routes import cancel_fleet

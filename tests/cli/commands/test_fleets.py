@@ -8,6 +8,7 @@ import pytest
 
 from rewarm_cli.commands import fleets
 from rewarm_cli.problems import DONE, NOT_FOUND, NOT_READY, USAGE
+from tests.support.commands.stack_api import FLEET_PLAN
 
 REQUEST = """\
 source:
@@ -94,6 +95,19 @@ def test_shows_what_a_fleet_would_cost_before_it_is_started(rewarm, stack, file)
     assert "after the deadline, for $0.5" in said
     assert json.loads(rewarm("fleet", "plan", "-f", file, "-o", "json").out)["restoreCount"] == 3
     assert stack.fleets == {}
+
+
+def test_a_plan_that_takes_longer_is_waited_for(rewarm, stack, file, monkeypatch):
+    begun = {"planId": "fleet-plan-1", "status": "planning"}
+    made = iter([(202, begun), (200, FLEET_PLAN)])
+    stack.answers["POST", "/fleets/plans"] = 202, begun
+    monkeypatch.setattr(
+        fleets.time,
+        "sleep",
+        lambda _: stack.answers.update({("GET", "/fleets/plans/fleet-plan-1"): next(made)}),
+    )
+    assert json.loads(rewarm("fleet", "plan", "-f", file, "-o", "json").out)["restoreCount"] == 3
+    assert list(made) == []
 
 
 def test_a_fleet_that_waits_is_approved_as_a_restore_is(rewarm, stack, file):

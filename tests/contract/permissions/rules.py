@@ -313,7 +313,7 @@ def _machines() -> Iterator[Rule]:
     restore, volume, fleet = (f"{name}StateMachine" for name in ("Restore", "RestoreVolume", "Fleet"))
     yield rule("Api", "states: StartExecution", on(restore, fleet, "ChangePerformanceStateMachine"))
     yield rule("Drills", "states: StartExecution", on(restore))
-    yield rule("Api", "states: StopExecution", on(f"execution of {fleet}"))
+    yield rule("Api", "states: DescribeExecution StopExecution", on(f"execution of {fleet}"))
     yield rule("Api", "states: DescribeExecution", on(f"execution of {restore}", f"execution of {volume}"))
     yield rule("Sweep", "states: ListExecutions", on(restore, volume))
     yield rule("Sweep", "states: DescribeExecution StopExecution",

@@ -52,8 +52,11 @@ GOES_ON = {
 what a volume at full speed could not give back or CloudWatch did not say; and Report tells which of several
 volumes failed. Rewind says what became of a volume whose blocks could not be copied. Report Fleet says how a
 fleet ended, by what became of its restores."""
-FAILS_WHOLE = {("CopyBlocksStateMachine", name) for name in ("List Blocks", "Copy Shard", "Join Parts")}
-"""Their errors are those of the execution: `Copy Blocks`, which runs it, catches them."""
+FAILS_WHOLE = {
+    *(("CopyBlocksStateMachine", name) for name in ("List Blocks", "Copy Shard", "Join Parts")),
+    ("FleetStateMachine", "Prepare Fleet Plan"),
+}
+"""Their errors are those of the execution, which `Copy Blocks` catches, or which GET /fleets/plans names."""
 MAPS = {"Restore Fleet", "Copy Shards"}
 """The state behind each says what became of all its items."""
 MACHINES = list(repository.MACHINES)

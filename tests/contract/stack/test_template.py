@@ -450,6 +450,7 @@ class TestApi:
             "volume_id": "volumeId",
             "benchmark_id": "benchmarkId",
             "calibration_id": "calibrationId",
+            "plan_id": "planId",
         }
         answered = {
             (method.upper(), re.sub(r"<(\w+)>", lambda match: f"{{{names[match[1]]}}}", path))

@@ -9,6 +9,7 @@ import pytest
 
 from local.aws.region.faults import FaultRule
 from local.soak.lab.lab import FastLab
+from rewarm.steps.fleet import plan_fleet
 
 Json = dict[str, Any]
 FLEET, RESTORE = "FleetStateMachine", "RestoreStateMachine"
@@ -253,3 +254,34 @@ def sorted_by_volume(lab: FastLab, planned: Json) -> list[str]:
         restore = lab.api("GET", f"/restores/{restore_id}")[1]
         found[restore["plans"][0]["snapshotId"]] = restore_id
     return [found[volume["snapshotId"]] for volume in planned["volumes"]]
+
+
+def test_a_plan_that_takes_longer_than_an_answer_may_is_fetched(
+    lab: FastLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_fleet, "MOST_PLANNED_AT_ONCE", 1)
+    items = [item(lab, lab.region.add_instance()), item(lab, lab.region.add_instance())]
+    status, begun = lab.api("POST", "/fleets/plans", fleet_of(items))
+    assert (status, begun["status"]) == (202, "planning"), begun
+    (execution,) = lab.executions(FLEET)
+    lab.finish(execution)
+    status, plan = lab.api("GET", f"/fleets/plans/{begun['planId']}")
+    assert (status, plan["volumeCount"], len(plan["volumes"])) == (200, 2, 2), plan
+    assert lab.api("GET", "/fleets")[1]["fleets"] == []
+    assert (restores(lab), messages(lab, "Fleet")) == ([], [])
+
+
+def test_a_plan_that_no_strategy_fits_says_so_when_it_is_fetched(
+    lab: FastLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_fleet, "MOST_PLANNED_AT_ONCE", 0)
+    request = fleet_of([item(lab, lab.region.add_instance())])
+    request["objective"] = {"strategy": "provisioned-rate", "maxCostUsd": 0.000001}
+    begun = lab.api("POST", "/fleets/plans", request)[1]
+    (execution,) = lab.executions(FLEET)
+    lab.finish(execution)
+    status, refusal = lab.api("GET", f"/fleets/plans/{begun['planId']}")
+    assert (status, refusal["error"]) == (422, "NoStrategyFitsError"), refusal
+    assert execution.status == "SUCCEEDED", "an alarm tells of executions that failed"
+    assert lab.api("GET", "/fleets/plans/fleet-plan-0123456789abcdef")[0] == 404
+    assert lab.api("GET", "/fleets/plans/restore-1")[0] == 404

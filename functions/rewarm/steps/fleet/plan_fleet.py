@@ -41,11 +41,7 @@ from rewarm.steps.select.selection import known_volumes, with_agent
 from rewarm.steps.select.turns import calls_of_restore, turns_of_fleet
 
 MOST_PLANNED_AT_ONCE = 1_000
-"""The most volumes that POST /fleets/plans can plan within API Gateway's 29 seconds."""
-CUT_SHORT = (
-    "The time for this answer was over before the search was: a plan that is cheaper or earlier may exist. "
-    "POST /fleets searches without that limit."
-)
+"""The most volumes that POST /fleets/plans plans within API Gateway's 29 seconds."""
 TRIES = 4
 """How often a plan is made again with less time, because restores wait for each other."""
 EARLY_SECONDS = 300
@@ -109,29 +105,22 @@ class FleetPlan(Value):
 
 def plan_fleet(
     body: JsonObject, *, now: datetime, ports: PlanFleetPorts, has_time: Callable[[], bool] = lambda: True
-) -> FleetPlanResult:
+) -> FleetPlanResult | None:
     """What the fleet would cost and when it would be ready, by the snapshots' own figures.
 
-    Once there is no time left, the best plan that was found is taken, and a note says so.
-    Raises every error that names a field of the request, and NoStrategyFitsError.
+    None where that takes longer than there is time. Raises every error that names a field of the request, and
+    NoStrategyFitsError.
     """
     request = parse_fleet_request(body)
     items: list[JsonObject] = [asdict(item) for item in resolve_fleet(source_of(request), ports)]
-    if len(items) > MOST_PLANNED_AT_ONCE:
-        raise InvalidRequestError(
-            f"found {len(items):,} volumes; allowed here are {MOST_PLANNED_AT_ONCE:,}, because an answer may "
-            "take 29 seconds; POST /fleets plans up to 10,000 before it makes anything",
-            field="source",
-        )
     restores = restores_of("fleet", items, request, run=1)
+    if len(items) > MOST_PLANNED_AT_ONCE:
+        return None
     minutes = request.objective.ready_within_minutes
     deadline_at = None if minutes is None else now + timedelta(minutes=minutes)
     patience = SearchTime(has_time)
-    found = _planned(request, restores, ports, _Terms(now, deadline_at, patience=patience)).answer
-    if found.summary is None or not patience.is_over:
-        return found
-    summary = found.summary.model_copy(update={"notes": [CUT_SHORT, *found.summary.notes]})
-    return found.model_copy(update={"summary": summary})
+    plan = _planned(request, restores, ports, _Terms(now, deadline_at, patience=patience))
+    return None if patience.is_over else plan.answer
 
 
 def planned(

@@ -15,8 +15,8 @@ from pydantic import Field
 from rewarm.contracts.base import Instant, StepEvent
 from rewarm.contracts.fleets import FleetRequest, PrepareFleetResult
 from rewarm.contracts.values import Approval, PlanSummary
-from rewarm.domain.errors import RestoreCancelledError, RestoreNotFoundError
-from rewarm.domain.fleets import MOST_VOLUMES, READY, FleetStatus, FleetVolume
+from rewarm.domain.errors import NoStrategyFitsError, RestoreCancelledError, RestoreNotFoundError
+from rewarm.domain.fleets import MOST_VOLUMES, ONLY_PLANNED, READY, FleetStatus, FleetVolume
 from rewarm.domain.units import iso
 from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
@@ -35,6 +35,7 @@ from rewarm.steps.fleet.requests import (
 )
 from rewarm.steps.plan.planning import question_of
 from rewarm.steps.record.bucket import (
+    REFUSED,
     fleet_items_key,
     fleet_plan_key,
     fleet_request_key,
@@ -47,7 +48,7 @@ from rewarm.steps.registration import state
 class PrepareFleetEvent(StepEvent):
     """Asks for the restores of a fleet; `restoreId` is the fleet's id."""
 
-    run: int = Field(ge=1)
+    run: int = Field(ge=ONLY_PLANNED, description="0: makes a plan, and nothing else.")
     started_at: Instant
     approved: Approval | None = Field(
         default=None, description="What was approved of an earlier plan; null before anything was."
@@ -64,7 +65,7 @@ class PrepareFleetPorts(Value, kw_only=True):
     """Where the Distributed Map reads and writes."""
 
 
-@state("Prepare Fleet")
+@state("Prepare Fleet", "Prepare Fleet Plan")
 def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> PrepareFleetResult:
     """Plans, writes and notes the run. Raises every error of the source, RestoreCancelledError and
     NoStrategyFitsError.
@@ -76,7 +77,9 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
     request = _request(fleet_id, ports.artifacts)
     deadline_at = _deadline(request, event.started_at)
     last_run, volumes = kept_volumes(fleet_id, ports.artifacts)
-    if last_run != event.run or event.approved is not None:
+    if event.run == ONLY_PLANNED:
+        _keep_plan(event, request, deadline_at, ports)
+    elif last_run != event.run or event.approved is not None:
         volumes = _plan_run(event, request, volumes, deadline_at, ports)
     own = restore_ids_of(fleet_id, event.run, volumes)
     summary = read_json(fleet_plan_key(fleet_id, event.run), ports.artifacts).get("summary")
@@ -89,7 +92,8 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
         "deadlineAt": iso(deadline_at) if deadline_at else None,
         "plan": summary,
     }
-    ports.table.update(fleet_id, noted)
+    if event.run != ONLY_PLANNED:
+        ports.table.update(fleet_id, noted)
     tolerated = request.tolerated_failure_count
     return PrepareFleetResult(
         bucket=ports.bucket,
@@ -105,6 +109,20 @@ def prepare_fleet(event: PrepareFleetEvent, ports: PrepareFleetPorts) -> Prepare
         question=question_of(plan_summary, deadline_at, event.now) if plan_summary else None,
         notify=request.notify,
     )
+
+
+def _keep_plan(
+    event: PrepareFleetEvent, request: FleetRequest, deadline_at: datetime | None, ports: PrepareFleetPorts
+) -> None:
+    """Writes what POST /fleets/plans had no time for, or why there is no plan."""
+    _, restores = _restores(event, request, (), ports)
+    key = fleet_plan_key(event.restore_id, event.run)
+    try:
+        plan = planned(request, restores, ports.planning, deadline_at=deadline_at, now=event.now)
+    except NoStrategyFitsError as error:
+        ports.artifacts.put_json(key, {REFUSED: str(error)})
+    else:
+        ports.artifacts.put_json(key, plan.answer.to_json())
 
 
 def _request(fleet_id: str, artifacts: Artifacts) -> FleetRequest:

@@ -1,4 +1,4 @@
-"""The routes of fleets: POST, GET and DELETE /fleets, and POST /fleets/{fleetId}/redrive.
+"""The routes of fleets: POST, GET and DELETE /fleets, POST /fleets/{fleetId}/redrive, and long plans.
 
 POST refuses a wrong request at once, and keeps the request in the bucket, because ten thousand items exceed
 an execution's input. A redrive is another execution for the volumes that are not ready: RedriveExecution
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import asdict
 from datetime import datetime
 
 from rewarm.domain.errors import (
     FleetBusyError,
     FleetNotFoundError,
+    NoStrategyFitsError,
     RestoreEndedError,
     RestoreError,
     ServiceUnavailableError,
@@ -22,6 +24,8 @@ from rewarm.domain.errors import (
 from rewarm.domain.fleets import (
     FLEET_PREFIX,
     FLEETS_RUNNING,
+    ONLY_PLANNED,
+    PLAN_PREFIX,
     FleetStatus,
     execution_of_fleet,
     is_fleet,
@@ -36,10 +40,17 @@ from rewarm.ports.executions import FleetExecutions
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.fleet.progress import account_of, kept_volumes, progress
 from rewarm.steps.fleet.requests import listed_items, parse_fleet_request, restores_of, source_of
-from rewarm.steps.record.bucket import ANSWER_SECONDS, fleet_request_key, page_url
+from rewarm.steps.record.bucket import (
+    ANSWER_SECONDS,
+    REFUSED,
+    fleet_plan_key,
+    fleet_request_key,
+    page_url,
+)
 from rewarm.steps.record.restore import RestoreNotes, asked_through_api, cancelled_news, parsed_time
 
 STOPPED = "The fleet was cancelled."
+_PLAN_ID = re.compile(PLAN_PREFIX + "[0-9a-f]{16}")
 
 
 class FleetPorts(Value, kw_only=True):
@@ -104,6 +115,33 @@ def get_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObject:
         "events": record.get("events") or [],
         "reportUrl": page_url(record.get("pageKey"), ports.artifacts, seconds=ANSWER_SECONDS),
     }
+
+
+def begin_plan(body: JsonObject, *, plan_id: str, ports: FleetPorts) -> JsonObject:
+    """An execution makes the plan, which takes longer than an answer may."""
+    ports.artifacts.put_json(fleet_request_key(plan_id), body)
+    ports.fleets.start(execution_of_fleet(plan_id, ONLY_PLANNED), {"fleetId": plan_id, "run": ONLY_PLANNED})
+    return {"planId": plan_id, "status": "planning"}
+
+
+def get_plan(plan_id: str, *, ports: FleetPorts) -> tuple[JsonObject, int]:
+    """The plan, or that it is being made, with the status of the answer.
+
+    Raises FleetNotFoundError, and what kept it from being made.
+    """
+    if not _PLAN_ID.fullmatch(plan_id):
+        raise FleetNotFoundError(f"there is no plan {plan_id}")
+    plan = ports.artifacts.get_json(fleet_plan_key(plan_id, ONLY_PLANNED))
+    if plan is not None and REFUSED in plan:
+        raise NoStrategyFitsError(str(plan[REFUSED]))
+    if plan is not None:
+        return plan, 200
+    ending = ports.fleets.ending(ports.fleets.arn_of(execution_of_fleet(plan_id, ONLY_PLANNED)))
+    if ending.runs:
+        return {"planId": plan_id, "status": "planning"}, 202
+    if ending.status in {"GONE", "SUCCEEDED"}:
+        raise FleetNotFoundError(f"there is no plan {plan_id}")
+    raise ServiceUnavailableError(f"the plan was not made, {ending.in_words}; ask for it again")
 
 
 def cancel_fleet(fleet_id: str, *, by: Caller, now: datetime, ports: FleetPorts) -> JsonObject:

@@ -95,6 +95,10 @@ def fleet_items_key(fleet_id: str, run: int) -> str:
     return f"{_restore(fleet_id)}/run-{run}.json"
 
 
+REFUSED = "refused"
+"""Of a plan that was only to be shown and that no strategy fits: why."""
+
+
 def fleet_plan_key(fleet_id: str, run: int) -> str:
     """The plan of all volumes of this run."""
     return f"{_restore(fleet_id)}/plan-{run}.json"

@@ -13,7 +13,7 @@ import pytest
 from rewarm.contracts.fleets import FleetPlanResult
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.values import VolumePlan
-from rewarm.domain.errors import InvalidRequestError, NoStrategyFitsError
+from rewarm.domain.errors import NoStrategyFitsError
 from rewarm.domain.fleets import ends_of
 from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, Strategy
 from rewarm.domain.plan import cost
@@ -22,7 +22,7 @@ from rewarm.domain.plan.facts import UnusedQuotas
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import PRIORS
 from rewarm.steps.fleet import plan_fleet as module
-from rewarm.steps.fleet.plan_fleet import CUT_SHORT, FleetPlan, PlanFleetPorts, plan_fleet, planned
+from rewarm.steps.fleet.plan_fleet import FleetPlan, PlanFleetPorts, plan_fleet, planned
 from rewarm.steps.fleet.requests import parse_fleet_request, restores_of, trigger_of
 from rewarm.steps.plan.choose_strategy import ChooseStrategyEvent, ChooseStrategyPorts, choose_strategy
 from rewarm.steps.record.payloads import write_volumes
@@ -73,10 +73,10 @@ class Fleet:
     def request(self) -> dict:
         return {"source": {"items": self.items}, **self.parts}
 
-    def answer(self) -> FleetPlanResult:
+    def answer(self) -> FleetPlanResult | None:
         return plan_fleet(self.request, now=NOW, ports=self.ports())
 
-    def answer_at_once(self) -> FleetPlanResult:
+    def answer_at_once(self) -> FleetPlanResult | None:
         """Without any time for the search."""
         return plan_fleet(self.request, now=NOW, ports=self.ports(), has_time=lambda: False)
 
@@ -402,14 +402,13 @@ def test_calls_do_not_grow_with_the_volumes(monkeypatch):
     assert calls(60) == calls(120)
 
 
-def test_a_plan_that_would_take_longer_than_an_answer_may_is_refused(monkeypatch):
+def test_more_volumes_than_an_answer_has_time_for_are_not_planned_at_once(monkeypatch):
     monkeypatch.setattr(module, "MOST_PLANNED_AT_ONCE", 1)
     fleet = Fleet()
     fleet.add(1)
     assert fleet.answer().volume_count == 1
     fleet.add(1)
-    with pytest.raises(InvalidRequestError, match="found 2 volumes; allowed here are 1"):
-        fleet.answer()
+    assert fleet.answer() is None
 
 
 def test_the_summary_of_many_volumes_fits_into_a_state_and_a_record():
@@ -423,12 +422,9 @@ def test_the_summary_of_many_volumes_fits_into_a_state_and_a_record():
     assert len(summary.model_dump_json()) < 4_000
 
 
-def test_a_search_without_time_still_gives_a_plan_and_says_that_it_was_cut_short():
+def test_a_search_that_is_cut_short_is_no_plan():
     fleet = Fleet(objective={"readyWithinMinutes": 1})
     for _ in range(30):
         fleet.add(500)
-    found = fleet.answer_at_once()
-    assert len(found.volumes) == 30
-    assert found.summary is not None
-    assert found.summary.notes[0] == CUT_SHORT
-    assert CUT_SHORT not in fleet.answer().summary.notes
+    assert fleet.answer_at_once() is None
+    assert len(fleet.answer().volumes) == 30

@@ -12,12 +12,15 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
 )
 from rewarm.domain.fleets import FleetVolume
+from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.steps.fleet.progress import keep_volumes
 from rewarm.steps.fleet.routes import (
     FleetPorts,
+    begin_plan,
     cancel_fleet,
     fleet_id_of,
     get_fleet,
+    get_plan,
     redrive_fleet,
     start_fleet,
 )
@@ -131,3 +134,25 @@ def test_a_redrive_waits_until_nothing_runs_and_needs_something_to_do(status, re
 def test_what_is_no_fleet_is_not_found(name):
     with pytest.raises(FleetNotFoundError):
         get_fleet(name, now=NOW, ports=Fleets("ready").ports)
+
+
+PLAN_ID = "fleet-plan-0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "words"),
+    [
+        ("FAILED", ServiceUnavailableError, "its execution ended without an account"),
+        ("TIMED_OUT", ServiceUnavailableError, "its execution ran into its time limit"),
+        ("GONE", FleetNotFoundError, "there is no plan"),
+        ("SUCCEEDED", FleetNotFoundError, "there is no plan"),
+    ],
+)
+def test_a_plan_that_never_comes_is_not_waited_for(status, error, words):
+    one = Fleets()
+    begun = begin_plan(BODY, plan_id=PLAN_ID, ports=one.ports)
+    assert get_plan(PLAN_ID, ports=one.ports) == (begun, 202)
+    (name,) = one.fleets.started
+    one.fleets.ends[one.fleets.arn_of(name)] = ExecutionEnd(status)
+    with pytest.raises(error, match=words):
+        get_plan(PLAN_ID, ports=one.ports)
