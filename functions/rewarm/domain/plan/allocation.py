@@ -229,14 +229,14 @@ class FrontierStep(Value):
 def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[FrontierStep]:
     """Returns the steps by deadline, the earliest first; each is later and cheaper than the one before.
 
-    Of the objective only a named strategy counts. The list is empty where that strategy is not possible.
-    Up to MOST_WITH_EVERY_STEP volumes, every step is there at which the strategies change, as far as
-    MOST_LOOKS suffices. Of more volumes some are, so a mix between two of them may cost less than the earlier
-    one. A rate or a boost has a step for every MiB/s, and about POINTS of these are returned.
+    Of the objective a named strategy counts, and the time. The list is empty where that strategy is not
+    possible. Up to MOST_WITH_EVERY_STEP volumes, every step is there at which the strategies change, as far
+    as MOST_LOOKS and the time suffice. Of more volumes some are, so a mix between two of them may cost less
+    than the earlier one. A rate or a boost has a step for every MiB/s; about POINTS of these are returned.
     """
     if not volumes:
         return []
-    asked = PlanObjective(0.0, fixed=objective.fixed, without=objective.without)
+    asked = replace(objective, deadline_seconds=0.0, budget_usd=None, strict=False)
     allocation = _Allocation(volumes, asked, book)
     first = allocation.best()
     if first is None:
@@ -248,7 +248,8 @@ def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
     ]
     points = POINTS if len(volumes) <= MOST_SEARCHED else POINTS_OF_MANY
     places = sorted({round(place * (len(times) - 1) / points) for place in range(points + 1)})
-    front = _Front(allocation, first, MOST_LOOKS_OF_MANY // len(volumes) if many else MOST_LOOKS)
+    most_looks = MOST_LOOKS_OF_MANY // len(volumes) if many else MOST_LOOKS
+    front = _Front(allocation, first, most_looks, objective.patience)
     front.seek([times[index] for index in places], every_step=not many)
     return falling(front.steps.values())
 
@@ -256,8 +257,9 @@ def frontier(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: Pri
 class _Front:
     """The cheapest mixes for the deadlines that were looked at."""
 
-    def __init__(self, allocation: _Allocation, first: Mix, most_looks: int) -> None:
+    def __init__(self, allocation: _Allocation, first: Mix, most_looks: int, patience: SearchTime) -> None:
         self._allocation = allocation
+        self._patience = patience
         self.steps = {first.seconds: FrontierStep.of(first)}
         """By the deadline."""
         self._looks_left = most_looks
@@ -276,8 +278,8 @@ class _Front:
     def _at(self, seconds: float) -> FrontierStep:
         """The cheapest mix for a deadline not before the first; an earlier one where none is found."""
         if seconds not in self.steps:
-            self._looks_left -= 1
-            mix = self._allocation.at(seconds)
+            self._looks_left = self._looks_left - 1 if self._patience.lasts() else 0
+            mix = self._allocation.at(seconds) if self._patience.lasts() else None
             known = max(time for time in self.steps if time < seconds)
             self.steps[seconds] = self.steps[known] if mix is None else FrontierStep.of(mix)
         return self.steps[seconds]

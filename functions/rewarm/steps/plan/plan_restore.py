@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rewarm.contracts.plans import (
@@ -25,6 +26,7 @@ from rewarm.contracts.values import VolumeAssignment, VolumePlan
 from rewarm.domain.model import FastSnapshotRestore, PriceBook, Strategy
 from rewarm.domain.plan.allocation import FrontierStep, frontier
 from rewarm.domain.plan.copying import frontier_with_copies
+from rewarm.domain.plan.estimates import ENDLESS, SearchTime
 from rewarm.domain.units import ceil_seconds
 from rewarm.ports import JsonObject
 from rewarm.ports.instances import CommandDocuments
@@ -38,6 +40,10 @@ from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.hooks import check_document
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
 
+CUT_SHORT = (
+    "The time for this answer was over before the search was: a plan that is cheaper or earlier may exist, "
+    "and some deadlines are missing in the table of their prices."
+)
 REWIND_NOTE = "The strategies are for new volumes in place of a rewind."
 
 
@@ -58,7 +64,7 @@ def plan_restore(
     has_time: Callable[[], bool] = lambda: True,
 ) -> PlanResult:
     """Plans by the snapshot's own figures, because listing its blocks could take too long for a caller.
-    `has_time` says whether there is time left to look into rewinds.
+    `has_time` says whether there is time left to search for plans and to look into rewinds.
 
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
@@ -67,7 +73,7 @@ def plan_restore(
     volumes = [with_agent(assignment, ports.artifacts) for assignment in assigned]
     platform = assigned[0].platform
     check_document(request, platform, stack_name=ports.stack_name, documents=ports.documents)
-    answer = plan_answer(request, volumes, ports, now=now)
+    answer = plan_answer(request, volumes, ports, now=now, patience=SearchTime(has_time))
     if request.is_drill:
         return answer
     book = ports.prices.book(now=now)
@@ -87,22 +93,31 @@ def plan_restore(
 
 
 def plan_answer(
-    request: RestoreRequest, volumes: Sequence[VolumeAssignment], ports: PlanningPorts, *, now: datetime
+    request: RestoreRequest,
+    volumes: Sequence[VolumeAssignment],
+    ports: PlanningPorts,
+    *,
+    now: datetime,
+    patience: SearchTime = ENDLESS,
 ) -> PlanResult:
     """Returns plans, facts, and prices of other deadlines. Raises NoStrategyFitsError."""
     minutes = request.objective.ready_within_minutes
     deadline_at = None if minutes is None else now + timedelta(minutes=minutes)
     book = ports.prices.book(now=now)
-    cases = gather(request, volumes, ports, deadline_at=deadline_at, now=now)
+    gathered = gather(request, volumes, ports, deadline_at=deadline_at, now=now)
+    cases = [replace(case, objective=replace(case.objective, patience=patience)) for case in gathered]
     decided = plan_cases(cases, book, approval_rule(request), now=now)
+    offers, notes = _offers(_frontier(cases, book)), decided.summary.notes
     return PlanResult(
         request=request,
         plans=[
             PlannedVolume(**dict(plan), facts=_facts(case))
             for plan, case in zip(decided.plans, cases, strict=True)
         ],
-        summary=decided.summary,
-        frontier=_offers(_frontier(cases, book)),
+        summary=decided.summary.model_copy(
+            update={"notes": [CUT_SHORT, *notes] if patience.is_over else notes}
+        ),
+        frontier=offers,
         prices=_prices(book, decided.plans, now),
         ways=schedule.ways(),
     )

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarm.domain.plan.allocation import allocate, frontier
-from rewarm.domain.plan.estimates import PlanObjective
+from rewarm.domain.plan.estimates import PlanObjective, SearchTime
 from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.strategy import choose
 from tests.support.amount import cases
 from tests.support.values.facts import TOKYO, any_facts
+from tests.support.values.many_volumes import restore
 
 
 def planned(facts, deadline):
@@ -45,3 +46,12 @@ def test_between_two_steps_no_other_mix_of_strategies_costs_less(several, factor
     mix = allocate(several, PlanObjective(deadline), TOKYO)
     usd = sum(estimate.cost_usd for estimate in mix.estimates)
     assert usd == held.cost_usd or tuple(estimate.strategy for estimate in mix.estimates) == held.strategies
+
+
+def test_a_what_if_without_time_looks_no_further_and_is_true_as_far_as_it_goes():
+    several, _, _ = restore(2, (12,))
+    steps = frontier(several, PlanObjective(patience=SearchTime(lambda: False)), TOKYO)
+    assert len(steps) == 1
+    held = allocate(several, PlanObjective(steps[0].deadline_seconds), TOKYO)
+    assert held is not None
+    assert held.seconds <= steps[0].deadline_seconds

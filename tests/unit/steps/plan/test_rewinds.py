@@ -19,7 +19,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import BLOCK_BYTES, Attachment, InstanceEbsLimits, Volume, VolumeSettings
 from rewarm.domain.time.measured import Phase
-from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
+from rewarm.steps.plan.plan_restore import CUT_SHORT, PlanRestorePorts, plan_restore
 from rewarm.steps.plan.rewinds import plan_rewinds
 from tests.support.builders import (
     INSTANCE_ID,
@@ -196,6 +196,7 @@ def test_a_plan_comes_in_time_without_a_rewind(world):
     ports = wired(PlanRestorePorts, world)
     answer = plan_restore(TO_INSTANCE, restore_id=RESTORE_ID, now=NOW, ports=ports, has_time=lambda: False)
     assert "no time left" in answer.plans[0].rewind.reason
+    assert answer.summary.notes[0] == CUT_SHORT
     assert world.blocks.requests == 0
 
 
