@@ -317,6 +317,7 @@ class Mixes:
         self.volumes = volumes
         self.quotas = quotas
         self._known_readers_usd: dict[tuple[int, ...], Decimal | None] = {}
+        self._known_in_time: dict[tuple[tuple[int, float, SharedResource], ...], bool] = {}
         self._known_turns: dict[tuple[int, ...], list[Turn] | None] = {}
         self._do_not_fit: list[frozenset[int]] = []
 
@@ -391,11 +392,15 @@ class Mixes:
         return self._known_readers_usd[key]
 
     def are_in_time(self, busy: Choices) -> bool:
-        """Whether all volumes of an instance are, by the estimates themselves."""
-        writers: dict[str, list[int]] = {}
-        for index in busy:
-            writers.setdefault(self.volumes[index].facts.snapshot_id, []).append(index)
-        return self._on_instance(busy, writers) is not None
+        """Whether all volumes of an instance are, by the estimates themselves; the same for alike volumes."""
+        volumes = self.volumes
+        key = tuple(sorted((id(volumes[index].options), volumes[index].limit, busy[index]) for index in busy))
+        if key not in self._known_in_time:
+            writers: dict[str, list[int]] = {}
+            for index in busy:
+                writers.setdefault(volumes[index].facts.snapshot_id, []).append(index)
+            self._known_in_time[key] = self._on_instance(busy, writers) is not None
+        return self._known_in_time[key]
 
     def members_usd(self, members: Sequence[int]) -> Decimal | None:
         """What fast snapshot restore of one snapshot in one zone costs; None where a volume is late."""
