@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import product
 
 import pytest
 
@@ -20,7 +21,7 @@ from rewarm.domain.plan.estimates import PlanObjective
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.plan.joint import cheapest
 from rewarm.domain.plan.many.search import Search
-from rewarm.domain.plan.mixes import Mixes, PricedVolume, SharedQuotas, options_of
+from rewarm.domain.plan.mixes import Mixes, PricedVolume, SharedQuotas, SharedResource, options_of
 from rewarm.domain.volume.volume_types import speed
 from tests.support.amount import LONG
 from tests.support.builders import facts
@@ -146,3 +147,36 @@ def test_a_look_that_need_not_be_thorough_searches_many_volumes_once(monkeypatch
         limits = [max(seconds, one.fastest()) for one in options]
         cheapest(options, limits, SharedQuotas.of(several), is_thorough=False)
     assert len(searched) <= 3
+
+
+@pytest.mark.parametrize(("seed", "served"), [(13, 0), (95, 12)])
+def test_no_choice_of_what_each_instance_reads_is_cheaper(seed, served):
+    """Every count of alike readers is tried, which the solver's bound does not know: it stays 5 % below.
+
+    One snapshot of the second restore has fast snapshot restore already, and is in time with 12 volumes. To
+    enable it, or to fetch the blocks, costs more than all that it could save.
+    """
+    several, deadline, _ = restore(seed)
+    options = options_of(several, PlanObjective(deadline), TOKYO)
+    priced = [PricedVolume(one, max(deadline, one.fastest()), False) for one in options]
+    mixes = Mixes(priced, SharedQuotas.of(several))
+    free = [place for place, one in enumerate(several) if one.fast_restore_runs][:served]
+    instances: dict[str, dict[object, list[int]]] = {}
+    for place, one in enumerate(priced):
+        if place not in free:
+            kinds = instances.setdefault(one.facts.instance_id or str(place), {})
+            kinds.setdefault(one.options, []).append(place)
+    least = Decimal(0)
+    for kinds in instances.values():
+        prices = []
+        for counts in product(*(range(len(members) + 1) for members in kinds.values())):
+            read = [place for members, count in zip(kinds.values(), counts, strict=True)
+                    for place in members[:count]]  # fmt: skip
+            able = all(SharedResource.AGENT in priced[place].solo for place in read)
+            if able and mixes.are_in_time(dict.fromkeys(read, SharedResource.AGENT)):
+                others = {place for members in kinds.values() for place in members} - {*read}
+                prices.append(sum(priced[place].solo[SharedResource.RATE].decidable_usd for place in others))
+        least += min(prices)
+    mix = allocate(several, PlanObjective(deadline), TOKYO)
+    assert mix is not None
+    assert mix.usd == least
