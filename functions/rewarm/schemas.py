@@ -56,9 +56,9 @@ ALARM: JsonObject = {
     "account": "123456789012",
     "time": "2026-11-21T03:00:00Z",
     "region": "ap-northeast-1",
-    "resources": ["arn:aws:cloudwatch:ap-northeast-1:123456789012:alarm:database-volume-gone"],
+    "resources": ["arn:aws:cloudwatch:ap-northeast-1:123456789012:alarm:rewarm-orders-database"],
     "detail": {
-        "alarmName": "database-volume-gone",
+        "alarmName": "rewarm-orders-database",
         "configuration": {"description": "The database's volume does not answer", "metrics": []},
         "previousState": {"value": "OK", "timestamp": "2026-11-21T02:59:00.000+0000"},
         "state": {

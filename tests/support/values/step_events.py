@@ -167,7 +167,7 @@ def _restore_events(request: RestoreRequest) -> list[Contract]:
             started_at=STARTED,
             deadline_at=DEADLINE,
             request=request,
-            trigger=Trigger(kind="alarm", alarm_name="database-volume-gone", event_id=ALARM["id"]),
+            trigger=Trigger(kind="alarm", alarm_name="rewarm-orders-database", event_id=ALARM["id"]),
             plans_key=f"restores/{RESTORE_ID}/plans.json",
             results=[
                 {
