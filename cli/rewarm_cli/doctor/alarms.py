@@ -93,6 +93,17 @@ def cooldown(account: Account) -> Iterator[Finding]:
         yield ok("cooldown", f"is over: {restore_id} began at {_when(began)}")
 
 
+def snapshot_time(account: Account) -> Iterator[Finding]:
+    """The runbook takes the newest snapshot, not the newest one of a time that recedes."""
+    at = (account.wanted.request.get("source") or {}).get("at")
+    if at not in (None, "latest"):
+        yield warning(
+            "snapshot time",
+            f"whenever the alarm goes off, no snapshot later than {at} is restored: an age counts from now",
+            "store the runbook without --at, which takes the newest snapshot",
+        )
+
+
 def plan(account: Account) -> Iterator[Finding]:
     """The runbook can be planned now: its snapshot is usable, and its target is there."""
     answer = account.api().call("POST", "/plans", account.wanted.request)

@@ -57,7 +57,9 @@ OF_INSTANCE = (
 OF_DATA = (Group("snapshots", (snapshots.snapshot, snapshots.lineage)), Group("keys", (keys.keys,)))
 
 
-OF_ALARM = Group("alarm", (alarms.alarm, alarms.rule, alarms.cooldown, policies.schedule))
+OF_ALARM = Group(
+    "alarm", (alarms.alarm, alarms.rule, alarms.cooldown, alarms.snapshot_time, policies.schedule)
+)
 PLANNED = Group("runbook", (alarms.plan,))
 FIRST = Group("stack", (identity.credentials, identity.stack))
 REACHED = Group("instance", (instance.systems_manager,))

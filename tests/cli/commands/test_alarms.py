@@ -135,6 +135,14 @@ def test_a_cooldown_or_a_restore_that_runs_is_said(looking, stack, restores, own
     assert ("cooldown" in said) == (found is not None)
 
 
+@pytest.mark.parametrize(("at", "found"), [("2026-08-22T10:00:00Z", True), ("latest", False), (None, False)])
+def test_a_runbook_whose_snapshot_gets_older_every_day_is_said(looking, stack, at, found):
+    source = {**RUNBOOK["source"], **({} if at is None else {"at": at})}
+    stack.answers["POST", "/plans"] = 200, {**PLANNED, "request": {**RUNBOOK, "source": source}}
+    said = " ".join(looking("runbook", "check", ALARM).err.split())
+    assert (f"no snapshot later than {at} is restored" in said) == found
+
+
 def test_aws_backup_counts_as_a_policy_and_so_does_one_of_the_instance(looking, account):
     account.answers["GetLifecyclePolicy"] = aws.lifecycle_policy("weekly")
     account.answers["DescribeProtectedResource"] = {"ResourceType": "EBS"}
