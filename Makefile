@@ -129,7 +129,7 @@ build: ## the agent's release binaries, SSM documents, state machines and what `
 	@$(SAM) build
 
 deploy: build ## deploy to the AWS account of your credentials (ARGS="--parameter-overrides …")
-	@$(SAM) deploy $(ARGS)
+	@$(SAM) deploy $(if $(AWS_REGION),--region "$(AWS_REGION)") $(ARGS)
 
 undeploy: ## delete the stack from the AWS account of your credentials, and list what stays (ARGS="--stack-name … --yes")
 	@local/setup.sh undeploy >&2
