@@ -3,6 +3,7 @@
 # It never formats and never repairs.
 # shellcheck shell=sh disable=SC2154
 set -u
+MOST_BLOCKS=2048 # of 512 bytes, that a check may print
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 give_up() { # STATUS REASON
   printf 'rewarm: %s\n' "$2" >&2
@@ -39,13 +40,16 @@ find_file_system() { # the disk itself, or its only partition that has one
   case $type in
     crypto_LUKS) give_up 75 "$volume is encrypted with LUKS; open and mount it with a document of yours" ;;
     LVM2_member) give_up 75 "$volume belongs to LVM; activate and mount it with a document of yours" ;;
-    *_member | bcache | swap) give_up 75 "$volume is $type; mount it with a document of yours" ;;
+    ext[234] | xfs | btrfs) ;;
+    *) give_up 75 "$volume is $type; mount it with a document of yours" ;;
   esac
   uuid=$(tag UUID "$fs")
+  [ "$type" != btrfs ] || [ "$(blkid -t UUID="$uuid" -o device | wc -l)" -eq 1 ] ||
+    give_up 75 "btrfs $uuid of $volume is on several devices; mount it with a document of yours"
   label=$(tag LABEL "$fs")
 }
 
-find_place() { # fstab's line for the folder, or else for the file system
+find_place() { # fstab's line for the folder, or else for the file system; its options count for more
   line=''
   [ -z "$path" ] || line=$(awk -v at="$path" '$1 !~ /^#/ && $2 == at { print $1, $2, $4; exit }' /etc/fstab)
   [ -n "$line" ] || line=$(awk -v uuid="UUID=$uuid" -v label="LABEL=$label" '
@@ -55,26 +59,39 @@ find_place() { # fstab's line for the folder, or else for the file system
   set -- $line
   [ -n "${path:=${2:-}}" ] || give_up 75 "fstab has no line for UUID=$uuid of $volume; name the folder in the request"
   if [ "${2:-}" = "$path" ]; then
-    case $1 in
-      UUID=* | \"UUID=*) [ "${1#*UUID=}" = "$uuid" ] || [ "${1#*UUID=}" = "$uuid\"" ] ||
-        give_up 75 "fstab has $1 at $path, and $volume has UUID=$uuid" ;;
+    source=$(printf %s "$1" | tr -d '"')
+    case $source in
+      "UUID=$uuid") ;;
+      LABEL=?*) [ "$source" = "LABEL=$label" ] || give_up 75 "fstab has $source at $path, and $volume has LABEL=$label" ;;
+      *) give_up 75 "fstab has $source at $path, and $volume has UUID=$uuid" ;;
     esac
-    options=${3:-defaults}${options:+,$options}
-    return
+    options=${options:+$options,}${3:-defaults}
+    case $path in
+      *\\* | / | /bin* | /boot* | /dev* | /etc* | /lib* | /proc* | /root* | /run* | /sbin* | /sys* | /usr* | /var)
+        give_up 75 "$path belongs to the system; mount it with a document of yours" ;;
+    esac
+  else
+    case $path in
+      /data | /data/* | /media/* | /mnt/* | /srv/*) ;;
+      *) give_up 75 "$path is not in fstab, and without a line there only folders below /data, /media, /mnt and /srv are taken" ;;
+    esac
+    case $path in */.*) give_up 75 "$path has a hidden folder or is no plain path" ;; esac
   fi
-  case $path in
-    /data | /data/* | /home/* | /media/* | /mnt/* | /opt/* | /srv/* | /var/lib/*) ;;
-    *) give_up 75 "$path is not in fstab, and without a line there only folders below /data, /home, /media, /mnt, /opt, /srv and /var/lib are taken" ;;
-  esac
-  case /$path/ in */../* | */./*) give_up 75 "$path is no plain path" ;; esac
+  case ,$options, in *,suid,* | *,dev,*) ;; *) options=$options,nosuid,nodev ;; esac
+  options=${options#,}
   [ "$(readlink -m "$path")" = "$path" ] || give_up 75 "$path leads to another folder by a symbolic link"
-  options=${options:+$options,}nosuid,nodev
+  above=$path
+  until [ "$above" = / ]; do
+    above=$(dirname "$above")
+    [ ! -e "$above" ] || [ -n "$(find "$above" -maxdepth 0 -type d -user 0 ! -perm /022)" ] ||
+      give_up 75 "$above is not a folder that only root can write"
+  done
 }
 
 mount_it() {
-  holder=$(findmnt -nro MAJ:MIN --mountpoint "$path" | tail -n 1)
+  holder=$(findmnt -nvro SOURCE --mountpoint "$path" | tail -n 1)
   if [ -n "$holder" ]; then
-    [ "$holder" = "$(number "$fs")" ] || give_up 75 "$path has $(findmnt -nro SOURCE --mountpoint "$path" | tail -n 1) mounted"
+    [ -b "$holder" ] && [ "$(number "$holder")" = "$(number "$fs")" ] || give_up 75 "$path has $holder mounted"
     echo "$fs was mounted at $path already"
     exit 0
   fi
@@ -103,11 +120,10 @@ ask() { # says in `said` what came of it
   set -- $check
   program=/etc/rewarm/checks/$1
   shift
-  [ -n "$(find "$program" -maxdepth 0 -type f -user 0 ! -perm /022 2>/dev/null)" ] ||
-    give_up 75 "$program is not there, or is not a file that only root can write"
-  output=$(timeout 30 "$program" "$@" 2>&1)
+  [ "$(find /etc/rewarm /etc/rewarm/checks "$program" -maxdepth 0 -user 0 ! -perm /022 2>/dev/null | wc -l)" -eq 3 ] ||
+    give_up 75 "$program is not there, or others than root can write it or a folder above it"
+  (ulimit -f "$MOST_BLOCKS" && exec timeout -k 5 30 "$program" "$@" >"$output" 2>&1)
   status=$?
-  printf '%s\n' "$output" | tail -c 2048
   said="$program ended with the status $status"
   return "$status"
 }
@@ -120,8 +136,14 @@ if [ "$action" = mount ]; then
   exit 0
 fi
 began=$(date +%s)
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
 until ask; do
-  [ $(($(date +%s) - began + 5)) -lt "$limit" ] || give_up 1 "$said, for $limit s"
+  if [ $(($(date +%s) - began + 5)) -ge "$limit" ]; then
+    tail -c 2048 "$output"
+    give_up 1 "$said, for $limit s"
+  fi
   sleep 5
 done
+tail -c 2048 "$output"
 echo "$said"

@@ -2,7 +2,8 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_validator
+from pydantic_core import PydanticCustomError
 
 from rewarm.contracts.base import Contract, Instant
 
@@ -13,8 +14,14 @@ MOST_VALUES = 10
 LINUX_PATH = r"^(/[A-Za-z0-9._-]+)+$"
 """The SSM document takes no other characters."""
 OPTIONS = r"^[a-z0-9_]+(=[A-Za-z0-9_.]+)?(,[a-z0-9_]+(=[A-Za-z0-9_.]+)?)*$"
+GIVE_RIGHTS = frozenset(
+    {"suid", "dev", "exec", "remount", "bind", "rbind", "move", "loop", "user", "users", "owner", "group"}
+)
+"""Options of mount(8) that only the instance's own fstab may have, or that mount something else."""
 ON_THE_INSTANCE = r"^https?://(127\.0\.0\.1|localhost)(:[1-9][0-9]{0,4})?(/[A-Za-z0-9._~/?&=%+,-]*)?$"
 """Only the instance itself is asked, and not its metadata or anything in its network."""
+NO_REFERENCE = r"^([^{]|\{[^{])*\{?$"
+"""Systems Manager replaces {{ssm:NAME}} by a parameter's value."""
 CHECK_NAME, CHECK_ARGUMENT = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", r"^[A-Za-z0-9._:/=@,+-]{1,100}$"
 
 Seconds = Annotated[StrictInt, Field(ge=10, le=3_600)]
@@ -29,12 +36,21 @@ class Mount(Contract):
     path: Annotated[StrictStr, Field(pattern=LINUX_PATH, max_length=200)] | None = Field(
         default=None,
         description="Default: the folder that the instance's fstab names for the file system. Without a line "
-        "in fstab: an empty folder, or a new one, below /data, /home, /media, /mnt, /opt, /srv or /var/lib.",
+        "in fstab: an empty folder, or a new one, below /data, /media, /mnt or /srv.",
     )
     options: Annotated[StrictStr, Field(pattern=OPTIONS, max_length=200)] | None = Field(
-        default=None, description="Added to those of fstab; without a line there also nosuid and nodev."
+        default=None,
+        description="Such as noatime or ro, and none that gives rights. Fstab's come after them and win; "
+        "nosuid and nodev are added unless fstab has suid or dev.",
     )
     time_limit_seconds: Seconds = 120
+
+    @field_validator("options")
+    @classmethod
+    def _give_no_rights(cls, options: str | None) -> str | None:
+        if GIVE_RIGHTS & {option.partition("=")[0] for option in (options or "").split(",")}:
+            raise PydanticCustomError("gives_rights", "what gives rights belongs into the instance's fstab")
+        return options
 
     @property
     def title(self) -> str:
@@ -53,7 +69,7 @@ class HookDocument(Contract):
         dict[
             Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_]{1,64}$")],
             Annotated[
-                list[Annotated[StrictStr, Field(max_length=2_000)]],
+                list[Annotated[StrictStr, Field(max_length=2_000, pattern=NO_REFERENCE)]],
                 Field(min_length=1, max_length=MOST_VALUES),
             ],
         ],

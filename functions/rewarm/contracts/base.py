@@ -131,6 +131,7 @@ FORMS = {
     "mount": "a folder such as /data, of letters, digits and . _ - /",
     "file": "a path such as D:\\data\\file.bak",
     "toFolder": "a path such as E:\\data",
+    "parameters": "lists of texts without {{, which Systems Manager would look up",
 }
 """Field -> its form in words, where the contract has a regular expression."""
 LIMITS = {
@@ -138,6 +139,7 @@ LIMITS = {
     "greater_than": "more than {gt}",
     "less_than_equal": "at most {le}",
     "less_than": "less than {lt}",
+    "gives_rights": "what gives no rights, such as noatime or ro; the rest belongs into the instance's fstab",
     "out_of_order": "low, value and high in this order",
     "too_short": "a number of entries from {min_length}",
     "too_long": "a number of entries up to {max_length}",

@@ -96,3 +96,19 @@ def test_a_volume_that_comes_at_the_end_is_ready_first(target):
 def test_a_drill_brings_no_application_back():
     drill = {"runbook": "rewarm-orders", "recoveryTimeMinutes": 30}
     assert refusal({"mounts": [{}]}, drill=drill) == "after: a drill brings no application back"
+
+
+@pytest.mark.parametrize("options", ["suid", "noatime,dev", "exec", "remount,rw", "bind", "user=alice"])
+def test_no_option_of_a_mount_gives_rights(options):
+    said = refusal({"mounts": [{"path": "/srv/data", "options": options}]})
+    assert "after.mounts.0.options" in said
+    assert "allowed is what gives no rights" in said
+
+
+def test_a_parameter_names_no_value_that_systems_manager_would_look_up():
+    document = {"name": "start-orders", "parameters": {"service": ["{{ssm:/prod/password}}"]}}
+    said = refusal({"document": document})
+    assert "after.document.parameters: " in said
+    assert "allowed is lists of texts without {{" in said
+    document["parameters"] = {"service": ["{one}", "a{b", "{"]}
+    assert parse_restore_request({**TO_INSTANCE, "after": {"document": document}}).after.document

@@ -39,7 +39,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     over = "lowerdir=/etc,upperdir=/mnt/etc/upper,workdir=/mnt/etc/work"
     shell(
         made,
-        "mount -t tmpfs none /mnt && mkdir -p /mnt/etc/upper /mnt/etc/work"
+        "mount -t tmpfs -o mode=755 none /mnt && mkdir -p /mnt/etc/upper /mnt/etc/work"
         f" && mount -t overlay -o {over} none /etc && echo '# none' >/etc/fstab",
     )
     yield made
@@ -94,8 +94,15 @@ class TestMounting:
         shell(machine, f"echo 'UUID={UUID} /mnt/orders ext4 noatime,nofail 0 2' >>/etc/fstab")
         status, output, errors = hook(machine)
         assert status == 0, errors
-        assert "is mounted at /mnt/orders with noatime,nofail" in output
-        assert "nosuid" not in shell(machine, "findmnt -nro OPTIONS --mountpoint /mnt/orders")
+        assert "is mounted at /mnt/orders with noatime,nofail,nosuid,nodev" in output
+
+    def test_fstab_may_take_a_file_system_with_programs_of_root(self, machine: Machine) -> None:
+        shell(
+            machine, f"mkfs.ext4 -q -L orders {LINK}; echo 'LABEL=orders /mnt/data ext4 ro,suid' >>/etc/fstab"
+        )
+        options = mounted(machine, options="rw,noatime").split(",")
+        assert {"ro", "noatime"} <= set(options)
+        assert "nosuid" not in options
 
     def test_xfs_is_mounted_as_well(self, machine: Machine) -> None:
         shell(machine, f"mkfs.xfs -q -f -m uuid={UUID} {LINK}")
@@ -175,6 +182,22 @@ class TestRefusing:
         shell(machine, f"mkfs.ext4 -q {LINK}")
         assert "/usr/local/sbin is not in fstab" in refused(machine, path="/usr/local/sbin")
         assert "is no plain path" in refused(machine, path="/mnt/../etc")
+        assert "has a hidden folder" in refused(machine, path="/srv/deploy/.ssh")
+        shell(machine, f"echo 'UUID={UUID} /usr/share ext4 defaults' >>/etc/fstab")
+        shell(machine, f"tune2fs -U {UUID} {LINK}")
+        assert "/usr/share belongs to the system" in refused(machine)
+
+    def test_a_folder_in_one_that_others_can_write_is_not_taken(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK} && mkdir -m 777 /mnt/open")
+        assert "/mnt/open is not a folder that only root can write" in refused(machine, path="/mnt/open/data")
+
+    def test_a_line_by_device_name_says_nothing_of_the_file_system(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK}; echo '/dev/xvdf /mnt/data ext4 suid' >>/etc/fstab")
+        assert "fstab has /dev/xvdf at /mnt/data" in refused(machine, path="/mnt/data")
+
+    def test_only_file_systems_that_the_kernel_reads_itself_are_mounted(self, machine: Machine) -> None:
+        shell(machine, f"dd if=/dev/zero of={LINK} bs=512 count=8 status=none && mkswap -q {LINK}")
+        assert "is swap" in refused(machine, path="/mnt/data")
 
     def test_a_link_to_another_folder_is_not_followed(self, machine: Machine) -> None:
         shell(machine, f"mkfs.ext4 -q {LINK} && ln -s /usr /mnt/link")
@@ -234,7 +257,18 @@ class TestChecking:
         assert (status, output) == (0, f"well\n{CHECKS}/orders ended with the status 0\n")
         assert "ended with the status 3, for 1 s" in checked(machine, check="orders ill 3")[2]
         shell(machine, f"chmod 777 {CHECKS}/orders")
-        assert "not a file that only root can write" in checked(machine, check="orders well 0")[2]
+        assert "others than root can write it" in checked(machine, check="orders well 0")[2]
+        shell(machine, f"chmod 755 {CHECKS}/orders && chmod 777 {CHECKS}")
+        assert "others than root can write it" in checked(machine, check="orders well 0")[2]
 
     def test_one_that_is_not_there_is_refused(self, machine: Machine) -> None:
         assert checked(machine, check="nothing")[0] == 75
+
+    def test_a_program_that_prints_without_end_is_not_good(self, machine: Machine) -> None:
+        shell(
+            machine,
+            f"mkdir -p {CHECKS} && printf '#!/bin/sh\\nyes\\n' >{CHECKS}/orders && chmod 755 {CHECKS}/orders",
+        )
+        status, output, _ = checked(machine, check="orders")
+        assert status == 1
+        assert len(output) <= 2_048
