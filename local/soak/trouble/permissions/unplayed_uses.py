@@ -143,6 +143,8 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     ("a request that asks for a device of a restore whose execution may be over", "ApiFunctionRole",
      (("states:DescribeExecution", _execution("Restore")),
       ("states:DescribeExecution", _execution("RestoreVolume")))),
+    ("somebody fetches a fleet's plan that is being made", "ApiFunctionRole",
+     (("states:DescribeExecution", _execution("Fleet")),)),
     ("Powertools reads and removes a key whose first request failed", "ApiFunctionRole",
      (("dynamodb:GetItem", _IDEMPOTENCY), ("dynamodb:DeleteItem", _IDEMPOTENCY))),
     ("a restore that has to give back what it holds", "ParseRequestFunctionRole",
