@@ -13,6 +13,9 @@ from moto.core.request import normalize_request
 from local.aws.region import Region
 from local.aws.wire.protocol import Protocol
 
+_SESSION = boto3.Session()
+"""Not the default one, whose models the functions make smaller."""
+
 
 class _Raw(io.BytesIO):
     """What botocore expects of a response's stream."""
@@ -25,7 +28,7 @@ class _Raw(io.BytesIO):
 def client(region: Region, service: str, **options: Any) -> Any:
     """A boto3 client of `service` that this Region answers; nothing leaves the process."""
     options.setdefault("config", Config(retries={"total_max_attempts": 1}))
-    make: Any = boto3.client
+    make: Any = _SESSION.client
     made = make(
         service,
         region_name=region.settings.region,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def refused_with(host: Host, service: str, operation: str, secret: str, key: str = "") -> tuple[str, int]:
-    client = boto3.client(  # type: ignore[call-overload]
+    client = boto3.Session().client(  # type: ignore[call-overload]
         service,
         aws_access_key_id=key or host.environment["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=secret,
@@ -65,7 +65,9 @@ def test_an_address_of_s3_that_was_changed_or_has_ended(host: Host) -> None:
     ended = s3.generate_presigned_url("get_object", {"Bucket": "refusals", "Key": "page"}, ExpiresIn=-1)
     assert "<Code>AuthorizationQueryParametersError</Code>" in refused(ended)
     assert "<Code>AccessDenied</Code>" in refused(url.partition("?")[0])
-    old = boto3.client("s3", config=Config(signature_version="s3", s3={"addressing_style": "virtual"}))
+    old = boto3.Session().client(
+        "s3", config=Config(signature_version="s3", s3={"addressing_style": "virtual"})
+    )
     of_version_2 = old.generate_presigned_url("get_object", {"Bucket": "refusals", "Key": "page"})
     assert "Please use AWS4-HMAC-SHA256." in refused(of_version_2)
 

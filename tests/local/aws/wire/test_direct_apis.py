@@ -98,7 +98,7 @@ def test_files_are_compared_by_their_bytes(tmp_path: Path) -> None:
             extents=[(index, 1) for index in held],
         )  # fmt: skip
     server = serve(lab.region)
-    ebs: Any = boto3.client(
+    ebs: Any = boto3.Session().client(
         "ebs", region_name="us-east-1", endpoint_url=server.url, aws_access_key_id="local",
         aws_secret_access_key="local", config=Config(retries={"total_max_attempts": 1}),
     )  # fmt: skip

@@ -55,7 +55,7 @@ class Recorded:
 
     def client(self, service: str) -> Any:
         if service not in self._clients:
-            make: Any = boto3.client
+            make: Any = boto3.Session().client
             self._clients[service] = make(
                 service,
                 region_name="us-east-1",
