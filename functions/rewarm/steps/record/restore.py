@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, field_validator
 
+from rewarm.contracts.after import Application
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import Failure, PlanSummary, Trigger, VolumePlan
 from rewarm.domain.errors import RestoreCancelledError
@@ -180,6 +181,8 @@ class KnownRestore(Item):
     """Its item was lost, and made again."""
     instance: KnownInstance = Field(default_factory=KnownInstance)
     slack: KnownSlack = Field(default_factory=KnownSlack)
+    application: Application | None = None
+    """None before anything was begun, and if somebody has changed it."""
     volumes: Mapping[int, KnownVolume] = {}
     """Only the volumes that were read."""
 

@@ -121,15 +121,19 @@ class _Wishes(Value):
     unmount: bool
     is_up: bool = False
     """The instance was started with its new volumes, and is up."""
+    is_used: bool = False
+    """A part of `after` was sent, so the application may have written on the new volume."""
 
     @staticmethod
     def of(record: KnownRestore, index: int) -> _Wishes:
         """What the request says, and how the restore ended."""
+        parts = record.application.parts if record.application else []
         return _Wishes(
             settled=record.settled(index),
             keep_new=record.request.on_failure is OnFailure.KEEP,
             unmount=record.request.target.unmount,
             is_up=record.instance.state == "up",
+            is_used=any(part.since for part in parts),
         )
 
 
@@ -168,6 +172,8 @@ class _Case(Value):
             return f"{self.place.in_words} has had a new volume at full speed since"
         if self.wishes.is_up:
             return f"{self.place.instance_id} was started with new volumes and is up"
+        if self.wishes.is_used:
+            return f"the application on {self.place.instance_id} may have written on the new volume"
         if new is not None and self.wishes.keep_new:
             return f"{new.volume_id} has its place at {self.place.in_words} and stays there"
         return None

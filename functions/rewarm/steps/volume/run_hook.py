@@ -193,11 +193,11 @@ def _send(run: _Run, application: Application, position: int) -> Application:
         return _kept(run, noted, position, _unreached(event.now, application, part))
     except AccessDeniedError as error:
         reason = f"Rewarm may not send the document {call.document}: {error}"
-        return _kept(run, noted, position, _failed(sending, reason, event.now))
+        return _kept(run, noted, position, _failed(part, reason, event.now))
     except RestoreError as error:
         if isinstance(error, TEMPORARY):
             raise
-        return _kept(run, noted, position, _failed(sending, str(error), event.now))
+        return _kept(run, noted, position, _failed(part, str(error), event.now))
     running = {"state": "running", "command_id": command_id}
     return _kept(run, noted, position, sending.model_copy(update=running))
 
@@ -227,7 +227,7 @@ def _found(run: _Run, part: HookPart, position: int) -> HookPart:
     if hooks.time() - (part.until or since) < SHOWN_AFTER:
         return part
     if may_repeat(request, position):
-        return part.model_copy(update={"state": "waiting", "since": None, "until": None})
+        return part.model_copy(update={"state": "waiting", "until": None})
     reason = "nobody can know whether it was sent, and without mayRunTwice it is not sent again"
     return part.model_copy(update={"state": "unknown", "reason": reason})
 

@@ -6,9 +6,12 @@ from dataclasses import replace as changed
 
 import pytest
 
+from rewarm.contracts.after import Application, HookPart
 from rewarm.domain.errors import AccessDeniedError, DeviceInUseError, ThrottledError
 from rewarm.domain.model import Attachment
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG, REPLACED_TAG, TAGS, Place
+from rewarm.steps.record.application import end
+from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.replace.put_back import put_back
 from rewarm.steps.volume.create_volume import CreateVolumeEvent, CreateVolumePorts, create_volume
 from tests.support.builders import (
@@ -293,3 +296,27 @@ def test_it_stays_out_where_the_instance_was_started_with_new_volumes(world):
     done = step(world)
     assert (done.state, world.place_of(new)) == ("stays-out", (INSTANCE_ID, DEVICE))
     assert f"{INSTANCE_ID} was started with new volumes and is up" in done.reason
+
+
+def note_application(world, *, since):
+    part = HookPart(title="mount /srv/data", limit_seconds=120, state="failed", since=since)
+    application = Application(
+        state="failed", index=1, instance_id=INSTANCE_ID, started_at=NOW, parts=[part], reason="cancelled"
+    )
+    end(application, RestoreNotes(world.table, RESTORE_ID))
+
+
+def test_it_stays_out_where_the_application_may_have_written_on_the_new_volume(world):
+    """Announce Application says that nothing of the volumes is undone."""
+    new = make_new(world)
+    note_application(world, since=NOW)
+    done = step(world)
+    assert (done.state, world.place_of(new)) == ("stays-out", (INSTANCE_ID, DEVICE))
+    assert f"the application on {INSTANCE_ID} may have written on the new volume" in done.reason
+    assert REPLACED_STACK_TAG not in world.volumes.volumes[OLD].settings.tags
+    assert world.commands.sent == []
+
+
+def test_it_goes_back_where_nothing_was_sent_to_the_application(world):
+    note_application(world, since=None)
+    assert [step(world).state, step(world).state] == ["pending", "back"]

@@ -279,6 +279,9 @@ class TestOnce:
             restore.look()
         restore.hooks.is_hidden = True
         restore.look(seconds=60)
+        assert (restore.part["state"], restore.part["since"]) == ("waiting", "2026-11-21T03:00:05Z"), (
+            "perhaps sent"
+        )
         restore.look()
         assert len(restore.hooks.sent) == 2
 
@@ -334,6 +337,7 @@ class TestDocument:
         restore = Restore({"document": DOCUMENT})
         restore.hooks.failure = AccessDeniedError("no")
         assert "may not send the document start-orders" in self.refused(restore)
+        assert restore.part["since"] is None, "it was not sent"
 
     def test_what_systems_manager_refuses_fails(self):
         restore = Restore({"document": DOCUMENT})
