@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
 from rewarm.adapters.instances import SsmSender, exit_code_of
@@ -94,6 +94,6 @@ class SsmHooks(SsmSender):
             answer = self._ssm.get_command_invocation(
                 CommandId=command_id, InstanceId=instance_id, PluginName=plugin.get("Name", "")
             )
-        except ClientError:
+        except (ClientError, BotoCoreError):
             return plugin.get("Output", ""), ""
         return answer.get("StandardOutputContent", ""), answer.get("StandardErrorContent", "")

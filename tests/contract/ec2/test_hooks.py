@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 
 from rewarm.adapters.hooks import SsmDocuments, SsmHooks
 from rewarm.domain import errors
@@ -102,9 +103,14 @@ def test_of_several_steps_the_one_that_failed_says_why() -> None:
     assert ssm.params("GetCommandInvocation")[0]["PluginName"] == "start"
 
 
-def test_where_the_whole_output_cannot_be_had_the_short_one_is_taken() -> None:
+@pytest.mark.parametrize("error", [ApiError("InvalidPluginName"), ReadTimeoutError(endpoint_url="ssm")])
+def test_where_the_whole_output_cannot_be_had_the_short_one_is_taken(error: Exception) -> None:
     ssm = Aws("ssm").on("ListCommandInvocations", invocation("Success", plugin("start", "Success")))
-    ssm.on("GetCommandInvocation", ApiError("InvalidPluginName"))
+
+    def fail(_asked: Json) -> Json:
+        raise error
+
+    ssm.on("GetCommandInvocation", fail)
     found = hooks(ssm).outcome(COMMAND, INSTANCE)
     assert found is not None
     assert found.stdout == "of start"
