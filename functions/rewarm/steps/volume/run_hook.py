@@ -47,7 +47,7 @@ AGENTS_OWN = "failed to run commands: "
 """How the SSM agent begins the line that it adds to the errors of a script (amazon-ssm-agent, runScript)."""
 MOST_REASON = 300
 GRACE = timedelta(hours=1)
-"""After all time limits together and this, it is given up. The record may have been changed by hand."""
+"""After all time limits, waits for the instance and this, it is given up: somebody changed the record."""
 
 
 class RunHookEvent(StepEvent):
@@ -136,7 +136,8 @@ def _begun(run: _Run) -> Application | None:
 
 def _stopped(run: _Run, application: Application) -> Application | None:
     """Ends it after a cancellation, or if it was not over after all its time."""
-    whole = timedelta(seconds=sum(part.limit_seconds for part in application.parts)) + GRACE
+    limits = [timedelta(seconds=part.limit_seconds) + _patience(part) for part in application.parts]
+    whole = sum(limits, GRACE)
     if run.known.cancel_requested:
         state: ApplicationState = "failed"
         reason = "the restore was cancelled"
@@ -206,11 +207,16 @@ def _unreached(now: datetime, application: Application, part: HookPart) -> HookP
     """The part as it is, until the instance was out of reach for too long."""
     ends = [earlier.ended_at for earlier in application.parts if earlier.ended_at]
     away = now - max([*ends, application.started_at])
-    if away <= max(PATIENCE, timedelta(seconds=part.limit_seconds)):
+    if away <= _patience(part):
         return part
     waited = duration_text(away.total_seconds())
     reason = f"{application.instance_id} was not online in Systems Manager for {waited}"
     return _failed(part, reason, now)
+
+
+def _patience(part: HookPart) -> timedelta:
+    """So long a part waits for its instance."""
+    return max(PATIENCE, timedelta(seconds=part.limit_seconds))
 
 
 def _found(run: _Run, part: HookPart, position: int) -> HookPart:
@@ -238,7 +244,8 @@ def _followed(run: _Run, part: HookPart) -> HookPart:
     if outcome is not None and outcome.finished:
         return _judged(part, outcome, now)
     if now - since > timedelta(seconds=part.limit_seconds + 2 * DELIVERY_SECONDS):
-        how = "and was cancelled" if _cancelled(run, command_id) else "and could not be cancelled"
+        is_asked = _cancelled(run, command_id)
+        how = "and its cancellation was asked for" if is_asked else "and could not be cancelled"
         return _failed(part, f"it did not end within {duration_text(part.limit_seconds)}, {how}", now)
     try:
         check_not_terminated(run.instance_id, run.ports.instances, silence=now - since)

@@ -167,7 +167,7 @@ class TestParts:
         assert not restore.look(seconds=200).finished
         result = restore.look(seconds=200)
         assert (result.state, restore.hooks.cancelled) == ("failed", ["command-1"])
-        assert "did not end within 60 s" in restore.part["reason"]
+        assert restore.part["reason"] == "it did not end within 60 s, and its cancellation was asked for"
 
     def test_one_that_cannot_be_cancelled_is_said_so(self):
         restore = Restore({"document": {**DOCUMENT, "timeLimitSeconds": 60}})
@@ -353,6 +353,17 @@ class TestInstance:
         assert not restore.look(seconds=500).finished
         assert restore.look(seconds=200).state == "failed"
         assert "was not online in Systems Manager" in restore.part["reason"]
+
+    def test_the_time_for_all_of_it_has_the_waits_for_the_instance(self):
+        restore = Restore({"document": {**DOCUMENT, "timeLimitSeconds": 43_200}})
+        restore.world.instances.add(instance(ssm_online=False))
+        assert not restore.look().finished
+        assert not restore.look(seconds=43_000).finished
+        restore.world.instances.add(instance())
+        restore.look(seconds=0)
+        assert restore.look(seconds=7_200).state == "running"
+        restore.hooks.finish("command-1")
+        assert restore.look().state == "back"
 
     def test_one_that_ssm_refuses_now_is_asked_again(self):
         restore = Restore({"document": DOCUMENT})
