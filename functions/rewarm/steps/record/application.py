@@ -29,9 +29,15 @@ def application_of(record: KnownRestore) -> Application | None:
 
 
 def keep(application: Application, restore: RestoreNotes, was: Application | None) -> bool:
-    """Writes it; False if somebody else wrote first, or the restore is cancelled."""
-    before = None if was is None else was.to_json()
-    return restore.table.replace_value(restore.restore_id, _NAME, application.to_json(), was=before)
+    """Writes it; False if somebody else wrote first, or the restore is cancelled.
+
+    If DynamoDB's answer was lost, botocore's next try finds what the first one wrote, and is refused.
+    """
+    before, after = None if was is None else was.to_json(), application.to_json()
+    if restore.table.replace_value(restore.restore_id, _NAME, after, was=before):
+        return True
+    found = application_of(restore.read())
+    return found is not None and found.to_json() == after
 
 
 def end(application: Application, restore: RestoreNotes) -> None:

@@ -116,7 +116,7 @@ def run_hook(event: RunHookEvent, ports: RunHookPorts) -> RunHookResult:
 
 
 def _begun(run: _Run) -> Application | None:
-    """None if not all volumes are there, or the execution of another one was faster."""
+    """The one that is there if another call was faster; None if not all volumes are there."""
     event, known, after = run.event, run.known, run.event.request.after
     if after is None or not known.indexes or known.cancel_requested:
         return None
@@ -131,7 +131,7 @@ def _begun(run: _Run) -> Application | None:
         started_at=event.now,
         parts=parts_of(after),
     )
-    return application if keep(application, run.restore, None) else None
+    return application if keep(application, run.restore, None) else application_of(run.restore.read())
 
 
 def _stopped(run: _Run, application: Application) -> Application | None:

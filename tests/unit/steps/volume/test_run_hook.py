@@ -285,6 +285,46 @@ class TestOnce:
         restore.look()
         assert len(restore.hooks.sent) == 2
 
+    def test_a_write_whose_answer_was_lost_counts(self, monkeypatch):
+        """Botocore writes again, and DynamoDB refuses that."""
+        restore = Restore(WHOLE)
+        write = restore.world.table.replace_value
+
+        def write_twice(*named, was):
+            write(*named, was=was)
+            return write(*named, was=was)
+
+        monkeypatch.setattr(restore.world.table, "replace_value", write_twice)
+        assert restore.run().state == "back"
+        assert len(restore.hooks.sent) == 3
+
+    def test_where_another_call_has_begun_it_this_one_continues(self, monkeypatch):
+        restore = Restore(WHOLE)
+        write = restore.world.table.replace_value
+
+        def write_later(restore_id, name, value, *, was):
+            if was is None:
+                write(restore_id, name, {**value, "startedAt": "2026-11-21T02:59:00Z"}, was=None)
+            return write(restore_id, name, value, was=was)
+
+        monkeypatch.setattr(restore.world.table, "replace_value", write_later)
+        assert restore.look().state == "running"
+        assert (restore.record["startedAt"], len(restore.hooks.sent)) == ("2026-11-21T02:59:00Z", 1)
+
+    def test_of_two_calls_that_note_a_part_one_sends_it(self, monkeypatch):
+        restore = Restore(WHOLE)
+        write = restore.world.table.replace_value
+
+        def write_later(restore_id, name, value, *, was):
+            if was is not None:
+                other = {**value["parts"][0], "since": "2026-11-21T03:00:04Z"}
+                write(restore_id, name, {**value, "parts": [other, *value["parts"][1:]]}, was=was)
+            return write(restore_id, name, value, was=was)
+
+        monkeypatch.setattr(restore.world.table, "replace_value", write_later)
+        assert restore.look().state == "running"
+        assert restore.hooks.sent == []
+
     def test_a_command_that_was_throttled_was_not_sent(self):
         restore = Restore({"document": DOCUMENT})
         restore.hooks.failure = ThrottledError("Rate exceeded")
