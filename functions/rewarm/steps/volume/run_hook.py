@@ -135,7 +135,10 @@ def _begun(run: _Run) -> Application | None:
 
 
 def _stopped(run: _Run, application: Application) -> Application | None:
-    """Ends it after a cancellation, or if it was not over after all its time."""
+    """Ends it after a cancellation, or if it was not over after all its time.
+
+    Not while Run Command may not show yet what was sent.
+    """
     limits = [timedelta(seconds=part.limit_seconds) + _patience(part) for part in application.parts]
     whole = sum(limits, GRACE)
     if run.known.cancel_requested:
@@ -146,11 +149,19 @@ def _stopped(run: _Run, application: Application) -> Application | None:
         reason = f"it was not over after {duration_text(whole.total_seconds())}"
     else:
         return None
-    for part in application.parts:
-        if part.state == "running" and part.command_id is not None:
+    parts = [
+        _found(run, part, position, is_end=True) if part.state == "sending" else part
+        for position, part in enumerate(application.parts)
+    ]
+    if any(part.state == "sending" for part in parts):
+        return application
+    for part in parts:
+        if part.state == "unknown":
+            state, reason = "unknown", f"{reason}, and {part.reason}"
+        elif part.state == "running" and part.command_id is not None:
             _cancelled(run, part.command_id)
     ended = application.model_copy(
-        update={"state": state, "reason": reason, "finished_at": run.event.now},
+        update={"state": state, "reason": reason, "finished_at": run.event.now, "parts": parts},
     )
     end(ended, run.restore)
     return ended
@@ -162,7 +173,7 @@ def _continued(run: _Run, application: Application) -> Application:
     part = application.parts[position]
     if part.state == "waiting":
         return _send(run, application, position)
-    changed = _found(run, part, position) if part.state == "sending" else _followed(run, part)
+    changed = _found(run, part, position, is_end=False) if part.state == "sending" else _followed(run, part)
     return _kept(run, application, position, changed)
 
 
@@ -192,15 +203,17 @@ def _send(run: _Run, application: Application, position: int) -> Application:
         raise
     except AgentUnreachableError:
         return _kept(run, noted, position, _unreached(event.now, application, part))
-    except AccessDeniedError as error:
-        reason = f"Rewarm may not send the document {call.document}: {error}"
-        return _kept(run, noted, position, _failed(part, reason, event.now))
     except RestoreError as error:
         if isinstance(error, TEMPORARY):
             raise
-        return _kept(run, noted, position, _failed(part, str(error), event.now))
+        is_denied = isinstance(error, AccessDeniedError)
+        reason = f"Rewarm may not send the document {call.document}: {error}" if is_denied else str(error)
+        return _kept(run, noted, position, _failed(part, reason, event.now))
     running = {"state": "running", "command_id": command_id}
-    return _kept(run, noted, position, sending.model_copy(update=running))
+    followed = _kept(run, noted, position, sending.model_copy(update=running))
+    if followed is noted:  # nobody would look after it
+        _cancelled(run, command_id)
+    return followed
 
 
 def _unreached(now: datetime, application: Application, part: HookPart) -> HookPart:
@@ -219,22 +232,24 @@ def _patience(part: HookPart) -> timedelta:
     return max(PATIENCE, timedelta(seconds=part.limit_seconds))
 
 
-def _found(run: _Run, part: HookPart, position: int) -> HookPart:
-    """The part whose answer was lost."""
+def _found(run: _Run, part: HookPart, position: int, *, is_end: bool) -> HookPart:
+    """The part whose answer was lost; at the end also one that was cancelled, and none is sent again."""
     request, hooks, since = run.event.request, run.ports.hooks, part.since or run.event.now
     document = document_name(request, position, run.ports.hook_document)
     sent = [
         command
         for command in hooks.find(document, run.comment(position), since=since)
-        if not command.is_cancelled
+        if is_end or not command.is_cancelled
     ]
     if sent:
         return part.model_copy(update={"state": "running", "command_id": sent[0].command_id})
     if hooks.time() - (part.until or since) < SHOWN_AFTER:
         return part
-    if may_repeat(request, position):
+    if not is_end and may_repeat(request, position):
         return part.model_copy(update={"state": "waiting", "until": None})
-    reason = "nobody can know whether it was sent, and without mayRunTwice it is not sent again"
+    reason = "nobody can know whether it was sent"
+    if not is_end:
+        reason += ", and without mayRunTwice it is not sent again"
     return part.model_copy(update={"state": "unknown", "reason": reason})
 
 

@@ -285,6 +285,39 @@ class TestOnce:
         restore.look()
         assert len(restore.hooks.sent) == 2
 
+    def test_a_cancellation_ends_a_command_whose_answer_was_lost(self):
+        restore = self.lost()
+        restore.world.table.records[RESTORE_ID]["cancelRequested"] = True
+        restore.hooks.is_hidden = True
+        assert not restore.look(seconds=10).finished
+        restore.hooks.is_hidden = False
+        assert restore.look().state == "failed"
+        assert (restore.hooks.cancelled, restore.part["commandId"]) == (["command-1"], "command-1")
+
+    def test_a_cancellation_says_if_nobody_can_know_of_the_command(self):
+        restore = self.lost(mayRunTwice=True)
+        restore.world.table.records[RESTORE_ID]["cancelRequested"] = True
+        restore.hooks.is_hidden = True
+        assert restore.look(seconds=60).state == "unknown"
+        assert restore.record["reason"] == (
+            "the restore was cancelled, and nobody can know whether it was sent"
+        )
+        assert (restore.part["state"], len(restore.hooks.sent)) == ("unknown", 1)
+
+    def test_a_command_that_is_sent_while_the_restore_is_cancelled_is_cancelled_at_once(self, monkeypatch):
+        restore = Restore({"document": DOCUMENT})
+        send = restore.hooks.send
+
+        def send_late(*named, **more):
+            restore.world.table.records[RESTORE_ID]["cancelRequested"] = True
+            return send(*named, **more)
+
+        monkeypatch.setattr(restore.hooks, "send", send_late)
+        assert not restore.look().finished
+        assert restore.hooks.cancelled == ["command-1"]
+        assert restore.look().state == "failed"
+        assert restore.record["reason"] == "the restore was cancelled"
+
     def test_a_write_whose_answer_was_lost_counts(self, monkeypatch):
         """Botocore writes again, and DynamoDB refuses that."""
         restore = Restore(WHOLE)
