@@ -9,7 +9,7 @@ from rewarm.contracts.values import Failure
 from rewarm.domain.words import application as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
-from rewarm.steps.record.application import application_of, end
+from rewarm.steps.record.application import end
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes, nothing
 
 
@@ -26,7 +26,7 @@ class ApplicationDetails(Contract):
 def announce_application(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:
     """The message; the record gets what became of the application if Run Hook could not write it."""
     details = ApplicationDetails.model_validate(event.details)
-    found = application_of(record)
+    found = record.application
     ended = found if found is not None and found.is_over else _given_up(event, details, found)
     after = event.request.after if event.request else None
     count = len(record.indexes)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pydantic import ValidationError
-
 from rewarm.contracts.after import Application
 from rewarm.domain.model import CommandDocument
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes
@@ -20,14 +18,6 @@ class KnownDocument(Item):
     problem: str | None = None
 
 
-def application_of(record: KnownRestore) -> Application | None:
-    """None before anything was begun, and if somebody has changed the item."""
-    try:
-        return Application.model_validate(record.raw.get(_NAME))
-    except ValidationError:
-        return None
-
-
 def keep(application: Application, restore: RestoreNotes, was: Application | None) -> bool:
     """Writes it; False if somebody else wrote first, or the restore is cancelled.
 
@@ -36,7 +26,7 @@ def keep(application: Application, restore: RestoreNotes, was: Application | Non
     before, after = None if was is None else was.to_json(), application.to_json()
     if restore.table.replace_value(restore.restore_id, _NAME, after, was=before):
         return True
-    found = application_of(restore.read())
+    found = restore.read().application
     return found is not None and found.to_json() == after
 
 

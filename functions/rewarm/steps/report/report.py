@@ -23,7 +23,6 @@ from rewarm.domain.words.failures import explain
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import History, RestoreTable
 from rewarm.steps.record import loading
-from rewarm.steps.record.application import application_of
 from rewarm.steps.record.approvals import approval_json
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept, things_left
@@ -176,7 +175,7 @@ def _account(facts: _Facts, volumes: list[VolumeReport]) -> ReportResult:
 
 def _application(facts: _Facts) -> dict[str, Any]:
     """What became of the application; in the report of one volume it may still be under way."""
-    found = application_of(facts.record)
+    found = facts.record.application
     if found is None or facts.event.volume_index is not None:
         return {}
     if not found.is_over:

@@ -31,7 +31,7 @@ from rewarm.domain.model import CommandStatus
 from rewarm.domain.units import duration_text
 from rewarm.ports.instances import Hooks
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.application import application_of, document_of, end, keep
+from rewarm.steps.record.application import document_of, end, keep
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.volume.hook_calls import CallPorts, HookPlace, call_of, document_name, may_repeat, parts_of
@@ -101,7 +101,7 @@ def run_hook(event: RunHookEvent, ports: RunHookPorts) -> RunHookResult:
     """Sends the next part or looks at the one that runs. Raises ThrottledError, ServiceUnavailableError."""
     restore = RestoreNotes(ports.table, event.restore_id)
     run = _Run(event, ports, restore, restore.read())
-    application = application_of(run.known) or _begun(run)
+    application = run.known.application or _begun(run)
     if application is None or application.index != event.volume.index:
         return RunHookResult(finished=True, wait_seconds=1)
     if not application.is_over:
@@ -131,7 +131,7 @@ def _begun(run: _Run) -> Application | None:
         started_at=event.now,
         parts=parts_of(after),
     )
-    return application if keep(application, run.restore, None) else application_of(run.restore.read())
+    return application if keep(application, run.restore, None) else run.restore.read().application
 
 
 def _stopped(run: _Run, application: Application) -> Application | None:

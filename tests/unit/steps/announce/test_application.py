@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rewarm.contracts.after import Application, HookPart
-from rewarm.steps.record.application import application_of, end
+from rewarm.steps.record.application import end
 from rewarm.steps.record.restore import RestoreNotes
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, TO_INSTANCE, VOLUME_ID, World, at, request
 from tests.support.worlds.announcing import say
@@ -71,14 +71,14 @@ def test_where_the_state_failed_itself_the_record_says_that_nobody_knows():
     failure = {"state": "Run Hook", "error": "AccessDeniedError", "cause": "{}"}
     world, message = announced(part(state="running", ended_at=None), state="running", failure=failure)
     assert "may not be back" in message["title"]
-    found = application_of(RestoreNotes(world.table, RESTORE_ID).read())
+    found = RestoreNotes(world.table, RESTORE_ID).read().application
     assert (found.state, found.finished_at) == ("unknown", at(9))
 
 
 def test_what_another_volume_runs_is_not_ended():
     failure = {"state": "Run Hook", "error": "AccessDeniedError", "cause": "{}"}
     world, _ = announced(part(state="running"), state="running", failure=failure, index=1)
-    assert application_of(RestoreNotes(world.table, RESTORE_ID).read()).state == "running"
+    assert RestoreNotes(world.table, RESTORE_ID).read().application.state == "running"
 
 
 def test_a_record_that_is_lost_still_gets_its_message():
