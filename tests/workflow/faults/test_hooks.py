@@ -12,6 +12,7 @@ from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.hook import DOCUMENT, HOOK
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.paths.hook_paths import CONTENT, NAME, PATHS, whole
+from local.soak.trouble.paths.interrupted_paths import replacing
 from local.soak.trouble.paths.paths import in_state, request, restored
 from rewarm.adapters.hooks import SsmHooks
 from rewarm.steps.volume import run_hook
@@ -136,6 +137,28 @@ def test_a_restore_that_is_stopped_while_its_application_comes_back_says_that_no
         assert record["status"] in {"ready", "failed", "cancelled"}
         volume_id = ending.ready[0] if ending.ready else record["volumes"][0]["attached"]["volumeId"]
         assert volume_id in lab.data_plane.volumes
+
+
+def test_a_restore_that_is_cancelled_after_its_document_was_sent_leaves_the_new_volume_in_its_place():
+    with FastLab(1) as lab:
+        lab.data_plane.troubles.append(Trouble("hangs", DOCUMENT))
+        asked = replacing(lab, "warm-up-agent")
+        asked["after"] = whole(lab, mounts=[], when="attached")
+
+        def cancel(restore_id):
+            assert in_state(lab, restore_id, "Wait For Hook")
+            lab.api("DELETE", f"/restores/{restore_id}")
+
+        ending = restored(lab, asked, cancel)
+        _, record = lab.api("GET", f"/restores/{ending.restore_ids[0]}")
+        (volume,) = record["volumes"]
+        assert (record["status"], record["application"]["state"]) == ("cancelled", "failed")
+        assert volume["replaced"]["state"] == "stays-out"
+        new = volume["attached"]["volumeId"]
+        (place,) = lab.region.call("ec2", "DescribeVolumes", {"VolumeIds": [new]})["Volumes"][0][
+            "Attachments"
+        ]
+        assert (place["InstanceId"], place["State"]) == (asked["target"]["instanceId"], "attached")
 
 
 def test_a_document_that_is_sent_twice_is_seen(monkeypatch):
