@@ -13,7 +13,7 @@ from local.aws.host import STACK
 from tests.support.stack.restores import RestoreUser, request_for, texts, unique
 
 Json = dict[str, Any]
-FOLDER = "/var/lib/rewarm/data"
+FOLDER = "/srv/data"
 
 
 def port() -> int:
@@ -50,6 +50,11 @@ def request(user: RestoreUser, name: str, number: int, **parts: Any) -> Json:
         "healthCheck": {"url": f"http://127.0.0.1:{number}/", "withinSeconds": 30},
     }
     asked = request_for(user, "background") | {"verify": {"samples": 0}}
+    # An /srv of the instance's own: the rest of its file system is this machine's.
+    made = user.lab.machine.run_command(
+        asked["target"]["instanceId"], "mount -t tmpfs -o mode=755 none /srv", environment={}
+    )
+    assert made.wait(60) == 0
     return {**asked, "after": {**after, **parts}}
 
 
