@@ -23,12 +23,11 @@ from local.tools.run.recording import RestoreRecord, RunRecord
 from local.tools.run.report import write_report
 from local.tools.run.watch import Watch
 from local.tools.run.wording import kept_text
-from rewarm.domain.model import Strategy
+from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.units import size_text
 
 REPORTS = ROOT / ".local" / "reports"
 START_SECONDS = 60.0
-GIB = 1 << 30
 COPIES = {"restore": 4, "drill": 4, "rewind": 6}
 """How often each scenario has the written part of the volume on disk, at most."""
 

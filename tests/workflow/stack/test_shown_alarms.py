@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import hcl2
 import pytest
 
 from rewarm_cli.main import run
 from rewarm_cli.problems import DONE
+from tests.support.commands import terraform as hcl
 from tests.support.commands.aws_commands import parameters_of
 from tests.support.commands.shown import INSTANCE, VOLUME, Shell, blocks
 from tests.support.stack.restores import RestoreUser
@@ -29,7 +29,7 @@ def terraform() -> dict[str, dict[str, Any]]:
     """Parameters of PutMetricAlarm that the page's Terraform stands for, by the alarm's name."""
     found = {}
     for code in PAGE.read_text(encoding="utf-8").split("```hcl\n")[1:]:
-        (resource,) = _plain(hcl2.loads(code.partition("```")[0]))["resource"]
+        (resource,) = hcl.parsed(code.partition("```")[0])["resource"]
         (made,) = resource["aws_cloudwatch_metric_alarm"].values()
         dimensions = made.pop("dimensions", {})
         fields = {"".join(map(str.title, name.split("_"))): value for name, value in made.items()}
@@ -37,15 +37,6 @@ def terraform() -> dict[str, dict[str, Any]]:
             fields["Dimensions"] = [{"Name": name, "Value": value} for name, value in dimensions.items()]
         found[fields["AlarmName"]] = fields
     return found
-
-
-def _plain(value: Any) -> Any:
-    """Without the quotes and marks that the parser keeps."""
-    if isinstance(value, dict):
-        return {_plain(key): _plain(item) for key, item in value.items() if not key.startswith("__")}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return value.removeprefix('"').removesuffix('"') if isinstance(value, str) else value
 
 
 @pytest.fixture

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import re
 
-import hcl2
 import pytest
 
 from local import ROOT
 from local.tools.release import terraform
+from tests.support.commands import terraform as hcl
 
 FOLDER = ROOT / "terraform"
 
 
-def plain(value):
-    """Without the quotes and marks that the parser keeps."""
-    if isinstance(value, dict):
-        return {plain(key): plain(item) for key, item in value.items() if not str(key).startswith("__")}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    return value.removeprefix('"').removesuffix('"') if isinstance(value, str) else value
-
-
 def parsed(name):
-    with (FOLDER / name).open(encoding="utf-8") as file:
-        return plain(hcl2.load(file))
+    return hcl.parsed((FOLDER / name).read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
