@@ -7,7 +7,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,8 +17,9 @@ from local.aws.machines.instances import BY_ID
 from local.aws.machines.machine import Machine
 from rewarm.domain.benchmark import fio_output
 from tests.contract.stack import documents
+from tests.local.aws.machines.commands import INSTANCE, run
 
-VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
+VOLUME = "vol-0123456789abcdef0"
 LINK = f"/dev/disk/by-id/{BY_ID}vol0123456789abcdef0"
 IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 8),), None)
 HOME = "/var/lib/rewarm"
@@ -34,13 +34,6 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     made.attach_volume(VOLUME, INSTANCE, "/dev/sdf")
     yield made
     made.close()
-
-
-def run(machine: Machine, script: str) -> tuple[int, str, str]:
-    command: Any = machine.run_command(INSTANCE, script, environment={})
-    status = command.wait(300)
-    assert status is not None
-    return (status, *command.output())
 
 
 def filled(document: str, values: dict[str, str]) -> str:

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,9 +16,10 @@ from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.instances import BY_ID
 from local.aws.machines.machine import Machine
 from tests.contract.stack import documents
+from tests.local.aws.machines.commands import INSTANCE, run
 
 VOLUME, OTHER = "vol-0123456789abcdef0", "vol-0fedcba9876543210"
-INSTANCE, UUID = "i-0123456789abcdef0", "11111111-2222-3333-4444-555555555555"
+UUID = "11111111-2222-3333-4444-555555555555"
 LINK = f"/dev/disk/by-id/{BY_ID}vol0123456789abcdef0"
 IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 8),), None)
 CHECKS = "/etc/rewarm/checks"
@@ -44,13 +44,6 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
     )
     yield made
     made.close()
-
-
-def run(machine: Machine, script: str) -> tuple[int, str, str]:
-    command: Any = machine.run_command(INSTANCE, script, environment={})
-    status = command.wait(300)
-    assert status is not None
-    return (status, *command.output())
 
 
 def shell(machine: Machine, script: str) -> str:

@@ -21,10 +21,11 @@ from local.aws.machines.instances import BY_ID, Command
 from local.aws.machines.linux import ProcessIdentity, mounts_under
 from local.aws.machines.loop_devices import leftover_loops
 from local.aws.machines.machine import Machine
+from tests.local.aws.machines.commands import INSTANCE, run
 from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[4]
-VOLUME, OTHER, INSTANCE = "vol-0123456789abcdef0", "vol-0fedcba9876543210", "i-0123456789abcdef0"
+VOLUME, OTHER = "vol-0123456789abcdef0", "vol-0fedcba9876543210"
 LINK = f"/dev/disk/by-id/{BY_ID}vol0123456789abcdef0"
 LIMITS = VolumeLimits(iops=16_000, throughput_mib_s=1000)
 SETTINGS = FirstTouchSettings(mean_latency_ms=1)
@@ -52,13 +53,6 @@ def start(machine: Machine, script: str, **environment: str) -> Command:
     command = machine.run_command(INSTANCE, script, environment=environment)
     assert isinstance(command, Command)
     return command
-
-
-def run(machine: Machine, script: str, **environment: str) -> tuple[int, str, str]:
-    command = start(machine, script, **environment)
-    status = command.wait(300)
-    assert status is not None
-    return (status, *command.output())
 
 
 def wait_for_release(folder: Path) -> None:
