@@ -153,7 +153,23 @@ def documents() -> dict[str, dict[str, Any]]:
         files[f"{name}.schema.json"] = border_schema(model, mode="serialization")
     for name, value in input_examples().items():
         files[f"{name}.json"] = value
+    for name in ("fleet-request", "plan-result"):
+        _refer(files[f"{name}.schema.json"], "restore-request", files)
     return files
+
+
+def _refer(schema: JsonObject, name: str, files: dict[str, dict[str, Any]]) -> None:
+    """Refers to the definitions of `name` instead of repeating them, and drops what is then unused."""
+    other = files[f"{name}.schema.json"]
+    same = [one for one, known in other["$defs"].items() if schema["$defs"].get(one) == known]
+    places = {other["title"]: "", **{one: f"#/$defs/{one}" for one in same}}
+    text = json.dumps(schema)
+    for one, place in places.items():
+        text = text.replace(f'"#/$defs/{one}"', f'"{name}.schema.json{place}"')
+    schema.update(json.loads(text))
+    while unused := [one for one in schema["$defs"] if f'"#/$defs/{one}"' not in json.dumps(schema)]:
+        for one in unused:
+            del schema["$defs"][one]
 
 
 def write(folder: Path) -> list[Path]:

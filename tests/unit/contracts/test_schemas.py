@@ -8,6 +8,7 @@ from typing import get_type_hints
 
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
+from referencing import Registry, Resource
 
 from rewarm.contracts.base import parsed
 from rewarm.contracts.fleets import FleetRequest
@@ -28,12 +29,15 @@ from tests.support.wired import steps
 
 EVENTS = Path(__file__).parents[3] / "events"
 DOCUMENTS = documents()
+REGISTRY = Registry().with_resources(
+    (name, Resource.from_contents(document)) for name, document in DOCUMENTS.items() if "$schema" in document
+)
 
 
 def validator(name):
     schema = DOCUMENTS[f"{name}.schema.json"]
     Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema, format_checker=FormatChecker())
+    return Draft202012Validator(schema, format_checker=FormatChecker(), registry=REGISTRY)
 
 
 class TestGeneratedEvents:
@@ -106,6 +110,17 @@ class TestGeneratedEvents:
     def test_the_schema_names_every_selector(self):
         source = DOCUMENTS["restore-request.schema.json"]["$defs"]["Source"]
         assert [branch["required"] for branch in source["oneOf"]] == [[name] for name in SELECTORS]
+
+    def test_a_definition_of_the_restore_request_is_written_once(self):
+        lent = DOCUMENTS["restore-request.schema.json"]["$defs"]
+        for name in ("fleet-request", "plan-result"):
+            assert not set(DOCUMENTS[f"{name}.schema.json"]["$defs"]) & {"RestoreRequest", *lent}
+
+    def test_what_the_request_refuses_the_documents_that_refer_to_it_refuse(self):
+        fleet = {**FLEET, "target": {"instanceId": "none"}}
+        assert [error.json_path for error in validator("fleet-request").iter_errors(fleet)] == ["$.target"]
+        plan = {"request": {**REQUEST, "source": {"colour": "red"}}}
+        assert "$.request.source" in [error.json_path for error in validator("plan-result").iter_errors(plan)]
 
     def test_needs_a_folder(self, capsys):
         assert main([]) == 2

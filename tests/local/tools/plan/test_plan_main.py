@@ -10,6 +10,8 @@ import xml.etree.ElementTree as ET
 import boto3
 import pytest
 from jsonschema import Draft202012Validator
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
 
 from local import ROOT
 from local.aws.wire.inprocess import client
@@ -129,12 +131,17 @@ def test_of_two_offers_from_the_same_time_on_the_cheaper_is_shown(run):
     assert offers.count("fast-snapshot-restore") == 1
 
 
+def _schema(name):
+    return json.loads((ROOT / "events" / name).read_text(encoding="utf-8"))
+
+
 def test_json_is_what_post_plans_answers(run):
     status, out, err = run("--json", "--volumes", "12", "--size-gib", "50")
     answer = json.loads(out)
     assert status == 0
     assert "12 volumes, each: snap-" in err
-    Draft202012Validator(PlanResult.model_json_schema(by_alias=True, mode="serialization")).validate(answer)
+    schemas = Registry(retrieve=lambda name: DRAFT202012.create_resource(_schema(name)))
+    Draft202012Validator(_schema("plan-result.schema.json"), registry=schemas).validate(answer)
     assert PlanResult.model_validate(answer).to_json() == answer
     assert len(answer["plans"]) == 12
     assert answer["plans"][0]["facts"]["volumesOfSnapshot"] == 12
