@@ -105,8 +105,8 @@ commands-docs: ## write docs/commands.md from the commands' help
 	@PYTHONPATH=cli $(PYTHON) -m rewarm_cli.clone.reference >docs/commands.md
 
 schemas: ## write the schemas of events/, docs/openapi.json and api.json from the code
-	@PYTHONPATH=functions $(PYTHON) -m rewarm.schemas events/
-	@PYTHONPATH=functions $(PYTHON) -m rewarm.openapi .
+	@$(PYTHON) -m local.tools.schemas events/
+	@$(PYTHON) -m local.tools.openapi .
 
 models: ## write functions/rewarm/adapters/models from botocore's: the operations that the functions call
 	@$(PYTHON) -m local.tools.models

@@ -16,9 +16,9 @@ from openapi_spec_validator import OpenAPIV30SpecValidator
 from local.aws.permissions import reference
 from local.aws.permissions.policies import problems
 from local.soak.lab.template import stack
+from local.tools.openapi import OPERATIONS, SIGNATURE, document
 from rewarm.contracts.answers import Problem
 from rewarm.domain.volume.performance import ModificationRule
-from rewarm.openapi import OPERATIONS, SIGNATURE, document
 from rewarm.steps.request.parse_request import OWN_ALARMS
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json, actions, functions, listed, statements

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from local.tools.schemas import ALARM, INSTANCE_ID, REQUEST, SNAPSHOT_ID
 from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.copying import ListBlocksEvent
 from rewarm.contracts.events import (
@@ -36,7 +37,6 @@ from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.plan.cost import CostPart
 from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.volume.performance import PerformanceSettings
-from rewarm.schemas import ALARM, INSTANCE_ID, REQUEST, SNAPSHOT_ID
 from rewarm.steps.blocks.copy_shard import CopyShardEvent
 from rewarm.steps.blocks.join_parts import JoinPartsEvent
 from rewarm.steps.clean_up.clean_up import CleanUpEvent

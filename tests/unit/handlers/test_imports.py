@@ -13,8 +13,7 @@ from local.tools.bench.checks.imports import environment, handlers
 from tests.support.tree import ROOT
 
 ONLY_FOR = {
-    "matplotlib": (), "numpy": (), "jinja2": (), "rewarm.charts": (), "rewarm.page": (), "rewarm.schemas": (),
-    "rewarm.openapi": (), "moto": (),
+    "matplotlib": (), "numpy": (), "jinja2": (), "rewarm.charts": (), "rewarm.page": (), "moto": (),
     "rewarm.restore_page": ("report", "report_fleet", "sweep"),
     "rewarm.steps.report.report": ("report", "sweep"),
     "aws_lambda_powertools.event_handler": ("api",),

@@ -22,8 +22,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
+from local.tools.openapi import document
 from rewarm.domain import errors
-from rewarm.openapi import document
 from rewarm.steps.request import routes
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE, World
 from tests.support.tree import ROOT

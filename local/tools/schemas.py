@@ -1,6 +1,6 @@
 """Writes events/: the schemas and examples of requests and answers.
 
-Usage: `python -m rewarm.schemas events/`.
+Usage: `python -m local.tools.schemas events/`.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def write(folder: Path) -> list[Path]:
 def main(arguments: list[str]) -> int:
     """Returns the exit status: 2 if no folder is named."""
     if len(arguments) != 1:
-        sys.stderr.write("usage: python -m rewarm.schemas FOLDER\n")
+        sys.stderr.write("usage: python -m local.tools.schemas FOLDER\n")
         return 2
     write(Path(arguments[0]))
     return 0

@@ -1,6 +1,6 @@
 """The API as a document: docs/openapi.json for people and programs, api.json for API Gateway.
 
-Usage: `python -m rewarm.openapi FOLDER`. Both come from the routes below and from the contracts.
+Usage: `python -m local.tools.openapi FOLDER`. Both come from the routes below and from the contracts.
 
 docs/openapi.json is OpenAPI 3.1 with every schema. A REST API of API Gateway imports OpenAPI 3.0 at most (API
 Gateway developer guide, "Develop REST APIs using OpenAPI"). It needs no schemas either: the function checks
@@ -20,6 +20,7 @@ from typing import Any
 
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from local.tools.schemas import WithoutFieldTitles, request_examples
 from rewarm import __version__
 from rewarm.contracts import answers
 from rewarm.contracts.base import Contract, JsonObject
@@ -46,7 +47,6 @@ from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.rewinding import DeletedUndoLog, UndoLogList
 from rewarm.domain.value import Value
-from rewarm.schemas import WithoutFieldTitles, request_examples
 
 JSON, PROBLEM = "application/json", "application/problem+json"
 ALWAYS = (400, 401, 403, 404, 429, 500, 502, 503, 504)
@@ -476,7 +476,7 @@ def write(folder: Path) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Returns the exit status: 2 if no folder is named."""
     if len(arguments) != 1:
-        sys.stderr.write("usage: python -m rewarm.openapi FOLDER\n")
+        sys.stderr.write("usage: python -m local.tools.openapi FOLDER\n")
         return 2
     write(Path(arguments[0]))
     return 0

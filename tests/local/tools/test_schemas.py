@@ -10,11 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry, Resource
 
-from rewarm.contracts.base import parsed
-from rewarm.contracts.fleets import FleetRequest
-from rewarm.contracts.parsing import SELECTORS, parse_restore_request
-from rewarm.domain.errors import InvalidRequestError
-from rewarm.schemas import (
+from local.tools.schemas import (
     FLEET,
     INSTANCE_ID,
     REQUEST,
@@ -24,6 +20,10 @@ from rewarm.schemas import (
     main,
     request_examples,
 )
+from rewarm.contracts.base import parsed
+from rewarm.contracts.fleets import FleetRequest
+from rewarm.contracts.parsing import SELECTORS, parse_restore_request
+from rewarm.domain.errors import InvalidRequestError
 from tests.support.values.step_events import step_events
 from tests.support.wired import steps
 
