@@ -2,10 +2,11 @@
 
 Usage: `python -m local.tools.openapi FOLDER`. Both come from the routes below and from the contracts.
 
-docs/openapi.json is OpenAPI 3.1 with every schema. A REST API of API Gateway imports OpenAPI 3.0 at most (API
-Gateway developer guide, "Develop REST APIs using OpenAPI"). It needs no schemas either: the function checks
-what it is sent. So api.json has the same routes in 3.0.1, each with its integration, and the responses that
-API Gateway gives itself. template.yaml includes it as the API's definition.
+docs/openapi.json is OpenAPI 3.1 with every schema. api.yaml beside this file says what no contract says. A
+REST API of API Gateway imports OpenAPI 3.0 at most (API Gateway developer guide, "Develop REST APIs using
+OpenAPI"). It needs no schemas either: the function checks what it is sent. So api.json has the same routes in
+3.0.1, each with its integration, and the responses that API Gateway gives itself. template.yaml includes it
+as the API's definition.
 """
 
 from __future__ import annotations
@@ -14,16 +15,20 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
+from local.tools.plan.offline import plan
+from local.tools.plan.options import parse
 from local.tools.schemas import WithoutFieldTitles, request_examples
 from rewarm import __version__
 from rewarm.contracts import answers
-from rewarm.contracts.base import Contract, JsonObject
+from rewarm.contracts.base import Contract, JsonObject, parsed
 from rewarm.contracts.benchmarks import (
     BenchmarkRequest,
     BenchmarkResult,
@@ -48,6 +53,8 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.rewinding import DeletedUndoLog, UndoLogList
 from rewarm.domain.value import Value
 
+SAYS: JsonObject = yaml.safe_load(Path(__file__).with_name("api.yaml").read_text(encoding="utf-8"))
+"""Descriptions of tags, operations and fields, and an example of each answer by the name of its contract."""
 JSON, PROBLEM = "application/json", "application/problem+json"
 ALWAYS = (400, 401, 403, 404, 429, 500, 502, 503, 504)
 """What any route may answer: the function, or API Gateway itself."""
@@ -66,6 +73,13 @@ _TOKEN = {
 }
 _PLACE = {"apiId": {"default": "API_ID"}, "region": {"default": "us-east-1"}}
 INSTANCE = "$context.extendedRequestId"
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _short(each) for name, each in value.items()}
+    is_list = isinstance(value, list) and value and isinstance(value[0], dict)
+    return [_short(value[0])] if is_list else value
 
 
 class Operation(Value, kw_only=True):
@@ -246,6 +260,15 @@ EXAMPLES: dict[type[Contract], Contract] = {
     **{type(request): request for request in request_examples().values()},
 }
 
+
+def answer_example(model: type[Contract]) -> JsonObject:
+    """Returns an example of an answer; a plan is what `make plan` reckons, with one line of each list."""
+    if model is PlanResult:
+        short: JsonObject = _short(plan(parse([]), datetime(2026, 11, 21, 3, tzinfo=UTC)).to_json())
+        return short
+    return parsed(model, SAYS["answers"][model.__name__]).to_json()
+
+
 _UNSIGNED = "the request is not signed (Signature Version 4, service execute-api)"
 _SIGNED_WRONG = "the request's signature is wrong, or too old"
 _NOT_ALLOWED = "the caller may not use this route; its IAM policy must allow execute-api:Invoke"
@@ -313,6 +336,7 @@ def document() -> JsonObject:
             },
         ],
         "security": [{SIGNATURE: []}, {TOKEN: []}],
+        "tags": [{"name": name, "description": says} for name, says in SAYS["tags"].items()],
         "paths": paths,
         "components": {"securitySchemes": {**_signature(), **_TOKEN}, "schemas": references.schemas},
     }
@@ -351,18 +375,30 @@ class _References:
             schema_generator=WithoutFieldTitles,
         )
         self.schemas: JsonObject = whole["$defs"]
+        for kind, schema in self.schemas.items():
+            # Generators of clients take oneOf beside properties for a union, and lose the properties.
+            if rules := {rule: schema.pop(rule) for rule in ("oneOf", "anyOf") if rule in schema}:
+                schema |= {"if": {}, "then": rules}
+            for name, field in schema.get("properties", {}).items():
+                says = SAYS["fields"].get(f"{kind}.{name}", SAYS["fields"].get(name))
+                field.setdefault("description", says)
 
     def of(self, model: type[Contract], mode: JsonSchemaMode) -> JsonObject:
         return self._found[model, mode]
 
 
 def _published(operation: Operation, references: _References) -> JsonObject:
-    content = {JSON: {"schema": references.of(operation.answer, "serialization")}}
+    content = _answered(operation.answer, references)
     if operation.picture:
         content["image/svg+xml"] = {"schema": {"type": "string"}}
     refused = {PROBLEM: {"schema": references.of(answers.Problem, "validation")}}
     statuses = sorted({*ALWAYS, *operation.errors, *(WITH_BODY if operation.body else ())})
-    found: JsonObject = {"operationId": operation.name, "summary": operation.says}
+    found: JsonObject = {
+        "operationId": operation.name,
+        "tags": [operation.path.split("/")[1]],
+        "summary": operation.says,
+        "description": SAYS["operations"][operation.name],
+    }
     parameters = [*operation.parameters, *_of_query(operation.query)]
     if parameters:
         found["parameters"] = parameters
@@ -372,7 +408,7 @@ def _published(operation: Operation, references: _References) -> JsonObject:
         found["requestBody"] = {"required": True, "content": {JSON: {"schema": schema, "example": example}}}
     answered = {str(operation.status): content}
     if operation.later:
-        answered["202"] = {JSON: {"schema": references.of(operation.later, "serialization")}}
+        answered["202"] = _answered(operation.later, references)
     found["responses"] = {
         **{
             status: {"description": HTTPStatus(int(status)).phrase, "content": each}
@@ -382,6 +418,10 @@ def _published(operation: Operation, references: _References) -> JsonObject:
         "431": {"description": TOO_LONG},
     }
     return found
+
+
+def _answered(model: type[Contract], references: _References) -> JsonObject:
+    return {JSON: {"schema": references.of(model, "serialization"), "example": answer_example(model)}}
 
 
 def _of_query(model: type[Contract] | None) -> Iterator[JsonObject]:

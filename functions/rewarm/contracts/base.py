@@ -21,6 +21,7 @@ from pydantic import (
     PlainSerializer,
     StrictInt,
     ValidationError,
+    WithJsonSchema,
 )
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -42,7 +43,10 @@ def _in_utc(instant: datetime) -> datetime:
 
 
 Instant = Annotated[
-    AwareDatetime, AfterValidator(_in_utc), PlainSerializer(iso, return_type=str, when_used="json")
+    AwareDatetime,
+    AfterValidator(_in_utc),
+    PlainSerializer(iso, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 """A time with its zone; in JSON always UTC and ending in Z, as the AWS APIs write it."""
 

@@ -1,0 +1,51 @@
+"""docs/openapi.json says of each operation and field what it is, with examples that hold."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from local.tools.openapi import OPERATIONS, SAYS, document
+from tests.support.tree import ROOT
+
+DOCUMENT = document()
+SCHEMAS = DOCUMENT["components"]["schemas"]
+METHODS = [operation for path in DOCUMENT["paths"].values() for operation in path.values()]
+
+
+def test_the_committed_document_is_what_the_code_says():
+    committed = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    assert committed == DOCUMENT, "run `make schemas`"
+
+
+def test_each_schema_has_one_name():
+    titles = [schema["title"] for schema in SCHEMAS.values()]
+    assert sorted(titles) == sorted(set(titles)) == sorted(SCHEMAS)
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_each_schema_and_each_field_has_a_description(name):
+    schema = SCHEMAS[name]
+    assert schema["description"]
+    assert [field for field, says in schema.get("properties", {}).items() if not says["description"]] == []
+
+
+def test_nothing_is_said_that_nobody_reads():
+    assert set(SAYS["operations"]) == {operation.name for operation in OPERATIONS}
+    assert set(SAYS["tags"]) == {tag for operation in METHODS for tag in operation["tags"]}
+    fields = {name for schema in SCHEMAS.values() for name in schema.get("properties", {})}
+    own = {f"{kind}.{name}" for kind, schema in SCHEMAS.items() for name in schema.get("properties", {})}
+    assert set(SAYS["fields"]) <= fields | own
+
+
+@pytest.mark.parametrize("operation", METHODS, ids=lambda operation: operation["operationId"])
+def test_each_operation_has_a_description_a_tag_and_examples_that_hold(operation):
+    assert operation["description"]
+    assert len(operation["tags"]) == 1
+    bodies = [operation["requestBody"]] if "requestBody" in operation else []
+    answers = [answer for status, answer in operation["responses"].items() if status.startswith("2")]
+    for content in (body["content"]["application/json"] for body in [*bodies, *answers]):
+        whole = {**content["schema"], "components": DOCUMENT["components"]}
+        Draft202012Validator(whole).validate(content["example"])
