@@ -11,6 +11,7 @@ set -eu
 #        local/setup.sh run       for `make run` and `make scale`: what mounts and compiles, too
 #        local/setup.sh bench     for `make bench` and `make measurements`: fio and time, too
 #        local/setup.sh test      everything: linters, SAM, a browser, other systems' binaries, file systems
+#        local/setup.sh clients   for `make test-long`: generators of API clients, once `test` is done
 
 cd "$(dirname "$0")/.."
 
@@ -31,8 +32,8 @@ case $PURPOSE in
     deploy) PACKAGES=requirements/deploy.txt ;;
     release) PACKAGES=requirements/release.txt ;;
     soak | run | bench) PACKAGES=requirements/run.txt ;;
-    test) PACKAGES=requirements/dev.txt ;;
-    *) fail "found '$PURPOSE'; cli, undeploy, deploy, release, soak, run, bench or test is allowed" ;;
+    test | clients) PACKAGES=requirements/dev.txt ;;
+    *) fail "found '$PURPOSE'; cli, undeploy, deploy, release, soak, run, bench, test or clients is allowed" ;;
 esac
 
 # command or file that must be there : Debian package that has it
@@ -160,11 +161,21 @@ pip_install() {
         --only-binary=:all: --requirement "$1"
 }
 
-install_asl_validator() {
-    is_done tests/lint/asl/node_modules/is-whole tests/lint/asl/package-lock.json && return 0
+# npm_install FOLDER WHAT
+npm_install() {
+    is_done "$1/node_modules/is-whole" "$1/package-lock.json" && return 0
     # Node brings certificates of its own; this machine's are what counts.
-    step "Installing the ASL linter in tests/lint/asl" env NODE_USE_SYSTEM_CA=1 PATH="$PWD/$VENV/bin:$PATH" \
-        npm --prefix tests/lint/asl ci --no-audit --no-fund --loglevel=error
+    step "Installing $2 in $1" env NODE_USE_SYSTEM_CA=1 PATH="$PWD/$VENV/bin:$PATH" \
+        npm --prefix "$1" ci --no-audit --no-fund --loglevel=error
+    done_now
+}
+
+# Those of the Go client and of its generator; the tests have no network.
+fetch_go_modules() {
+    is_done .local/go/is-whole tests/clients/go.mod tests/clients/go.sum && return 0
+    mkdir -p .local/go
+    step "Fetching the Go modules of tests/clients" env GOPATH="$PWD/.local/go" GOFLAGS=-modcacherw GOTOOLCHAIN=local \
+        .venv-clients/bin/go -C tests/clients mod download
     done_now
 }
 
@@ -200,8 +211,14 @@ case $PURPOSE in
 esac
 case $PURPOSE in
     cli | undeploy | deploy | release | soak) exit 0 ;;
+    clients)
+        make_environment .venv-clients requirements/clients.txt
+        npm_install tests/clients "the compiler of TypeScript"
+        fetch_go_modules
+        exit 0
+        ;;
     test)
-        install_asl_validator
+        npm_install tests/lint/asl "the ASL linter"
         unpack_kernel
         ;;
 esac

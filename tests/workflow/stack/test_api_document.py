@@ -9,11 +9,6 @@ from typing import Any
 
 import pytest
 import schemathesis
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
-from requests import PreparedRequest
-from requests.auth import AuthBase
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import from_schema
 from schemathesis.engine.events import FatalError, NonFatalError, ScenarioFinished
@@ -24,6 +19,7 @@ from local import ROOT
 from rewarm_cli.api import TIMEOUT_SECONDS
 from tests.support.amount import LONG
 from tests.support.stack.restores import RestoreUser
+from tests.support.stack.signing import Signed
 
 DOCUMENT = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
 OPERATIONS = [
@@ -38,21 +34,6 @@ FIELD_RULE = re.compile(
 """How the API words what a schema can say of one field. What it refuses beyond that, no schema says: rules of
 several fields together, and what is not so in AWS.
 """
-
-
-class Signed(AuthBase):
-    """Signature Version 4 of what is sent."""
-
-    def __init__(self, user: RestoreUser) -> None:
-        key, secret = (user.lab.environment[f"AWS_{name}"] for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"))
-        self._signer = SigV4Auth(Credentials(key, secret), "execute-api", user.lab.addresses.region)
-
-    def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        """The request, signed."""
-        asked = AWSRequest(method=request.method, url=request.url, data=request.body or b"")
-        self._signer.add_auth(asked)
-        request.headers.update(dict(asked.headers.items()))
-        return request
 
 
 def checked(user: RestoreUser, method: str, path: str, seed: int) -> tuple[int, list[str]]:

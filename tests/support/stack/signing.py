@@ -1,0 +1,71 @@
+"""Signature Version 4 for the API of the embedded AWS: of one request, and by a server that passes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import requests
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from requests import PreparedRequest
+from requests.auth import AuthBase
+
+from rewarm_cli.api import TIMEOUT_SECONDS
+from tests.support.stack.restores import RestoreUser
+
+
+class Signed(AuthBase):
+    """Signature Version 4 of what is sent."""
+
+    def __init__(self, user: RestoreUser) -> None:
+        key, secret = (user.lab.environment[f"AWS_{name}"] for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"))
+        self._signer = SigV4Auth(Credentials(key, secret), "execute-api", user.lab.addresses.region)
+
+    def __call__(self, request: PreparedRequest) -> PreparedRequest:
+        """The request, signed."""
+        asked = AWSRequest(method=request.method, url=request.url, data=request.body or b"")
+        self._signer.add_auth(asked)
+        request.headers.update(dict(asked.headers.items()))
+        return request
+
+
+@contextmanager
+def signing_server(user: RestoreUser) -> Iterator[str]:
+    """The address of a server that signs requests and sends them to the API, as aws-sigv4-proxy does."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            answer = requests.request(
+                self.command,
+                user.lab.api_url + self.path,
+                data=body,
+                headers={"Content-Type": "application/json", "Accept": "application/json"},
+                auth=Signed(user),
+                timeout=TIMEOUT_SECONDS,
+                verify=user.lab.environment["AWS_CA_BUNDLE"],
+            )
+            self.send_response(answer.status_code)
+            self.send_header("Content-Type", answer.headers["Content-Type"])
+            self.send_header("Content-Length", str(len(answer.content)))
+            self.end_headers()
+            self.wfile.write(answer.content)
+
+        do_POST = do_GET
+
+        def log_message(self, *_said: object) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
