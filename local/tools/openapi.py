@@ -27,6 +27,7 @@ from local.tools.plan.offline import plan
 from local.tools.plan.options import parse
 from local.tools.schemas import WithoutFieldTitles, request_examples
 from rewarm import __version__
+from rewarm.adapters.channels.messages import detail_type
 from rewarm.contracts import answers
 from rewarm.contracts.base import Contract, JsonObject, parsed
 from rewarm.contracts.benchmarks import (
@@ -338,7 +339,11 @@ def document() -> JsonObject:
         "security": [{SIGNATURE: []}, {TOKEN: []}],
         "tags": [{"name": name, "description": says} for name, says in SAYS["tags"].items()],
         "paths": paths,
-        "components": {"securitySchemes": {**_signature(), **_TOKEN}, "schemas": references.schemas},
+        "webhooks": {detail_type(event): _sent(says) for event, says in SAYS["events"].items()},
+        "components": {
+            "securitySchemes": {**_signature(), **_TOKEN},
+            "schemas": {**references.schemas, SAYS["event"]["title"]: SAYS["event"]},
+        },
     }
 
 
@@ -422,6 +427,13 @@ def _published(operation: Operation, references: _References) -> JsonObject:
 
 def _answered(model: type[Contract], references: _References) -> JsonObject:
     return {JSON: {"schema": references.of(model, "serialization"), "example": answer_example(model)}}
+
+
+def _sent(says: str) -> JsonObject:
+    """An event on EventBridge, by its detail type; a rule sends it wherever the user wants."""
+    schema = {"$ref": f"#/components/schemas/{SAYS['event']['title']}"}
+    body = {"description": "The event's detail.", "content": {JSON: {"schema": schema}}}
+    return {"post": {"summary": says, "requestBody": body, "responses": {"200": {"description": "Ignored."}}}}
 
 
 def _of_query(model: type[Contract] | None) -> Iterator[JsonObject]:

@@ -6,8 +6,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
+from jsonschema import Draft202012Validator
+
+from local import ROOT, Json
 from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.audit.table_items import records
 from local.soak.lab.endings import RESTORE, VOLUME, stopped_when_ready
@@ -33,6 +37,7 @@ class SentMessages:
         self._volumes = lab.executions(VOLUME)
         self._records = records(lab)
         self._outside = OutsideHandsAudit(lab)
+        self._events: list[Json] = lab.events.sent
         self._ready: Counter[tuple[str, str, str]] = Counter()
         self._failed: Counter[tuple[str, str]] = Counter()
         for channel, restore_id, title in _messages(lab):
@@ -43,8 +48,8 @@ class SentMessages:
                 self._failed[channel, restore_id] += 1
 
     def findings(self) -> list[str]:
-        """Returns a sentence for each message that is missing, doubled or not wanted."""
-        return [*self._of_volumes(), *self._of_restores(), *self._of_others()]
+        """Returns a sentence for each message that is missing, doubled, not wanted or not as documented."""
+        return [*self._of_volumes(), *self._of_restores(), *self._of_others(), *undocumented(self._events)]
 
     def _of_volumes(self) -> Iterator[str]:
         """At least one channel has the message of a volume at full speed: the sweeper sends those missing."""
@@ -89,6 +94,24 @@ class SentMessages:
         request = record["request"] if one is None else one.input.get("request")
         notify = (request or {}).get("notify") or {}
         return [name for name, audience in CHANNELS.items() if notify.get(audience, True)]
+
+
+@cache
+def _documented() -> tuple[set[str], Draft202012Validator]:
+    """The detail types of docs/openapi.json, and what checks an event's detail."""
+    document = json.loads((ROOT / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    schema = {"$ref": "#/components/schemas/RewarmEvent", "components": document["components"]}
+    return set(document["webhooks"]), Draft202012Validator(schema)
+
+
+def undocumented(events: list[Json]) -> Iterator[str]:
+    """A sentence for each event on the bus that docs/openapi.json does not have, or has otherwise."""
+    types, validator = _documented()
+    for event in events:
+        if event["detail-type"] not in types:
+            yield f"the detail type {event['detail-type']} is not documented"
+        for error in validator.iter_errors(event["detail"]):
+            yield f"{event['detail-type']}: {error.json_path}: {error.message}"
 
 
 def _wrong(what: str, counts: dict[str, int], *, clear: bool) -> Iterator[str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from local.soak.audit.messages import undocumented
 from local.tools.openapi import OPERATIONS, SAYS, document
+from rewarm.contracts.events import Announcement
 from tests.support.tree import ROOT
 
 DOCUMENT = document()
@@ -49,3 +52,15 @@ def test_each_operation_has_a_description_a_tag_and_examples_that_hold(operation
     for content in (body["content"]["application/json"] for body in [*bodies, *answers]):
         whole = {**content["schema"], "components": DOCUMENT["components"]}
         Draft202012Validator(whole).validate(content["example"])
+
+
+def test_each_announcement_is_an_event_of_the_document():
+    assert set(SAYS["events"]) == set(get_args(Announcement))
+    assert len(DOCUMENT["webhooks"]) == len(SAYS["events"])
+
+
+def test_an_event_that_is_not_documented_is_found():
+    detail = {"event": "ready", "restoreId": "restore-1"}
+    (unknown, *wrong) = undocumented([{"detail-type": "Rewarm Restore Forgotten", "detail": detail}])
+    assert unknown == "the detail type Rewarm Restore Forgotten is not documented"
+    assert any("'nextSteps' is a required property" in one for one in wrong)
