@@ -212,7 +212,7 @@ esac
 case $PURPOSE in
     cli | undeploy | deploy | release | soak) exit 0 ;;
     clients)
-        make_environment .venv-clients requirements/clients.txt
+        make_environment .venv-clients tests/clients/requirements.txt
         npm_install tests/clients "the compiler of TypeScript"
         fetch_go_modules
         exit 0

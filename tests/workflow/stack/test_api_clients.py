@@ -70,7 +70,7 @@ def go_client(folder: Path) -> list[object]:
     for name in ("client.go", "go.mod", "go.sum"):
         shutil.copy(SOURCES / name, folder)
     (folder / "rewarm").mkdir()
-    ran("go", "tool", "oapi-codegen", "-generate", "types,client", "-package", "rewarm",
+    ran("go", "tool", "oapi-codegen", "-generate", "types,client,skip-prune", "-package", "rewarm",
         "-o", "rewarm/rewarm.go", DOCUMENT, folder=folder)  # fmt: skip
     ran("go", "build", "-o", "client", ".", folder=folder)
     return [folder / "client"]
