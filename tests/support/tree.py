@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BIN = ROOT / ".venv" / "bin"
 _NOT_OURS = {
     ".aws-sam", ".git", ".hypothesis", ".local", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv",
-    ".venv-sam", "__pycache__", "build", "dist", "node_modules", "vendor",
+    ".venv-clients", ".venv-sam", "__pycache__", "build", "dist", "node_modules", "vendor",
 }  # fmt: skip
 
 

@@ -9,8 +9,9 @@ import subprocess
 import pytest
 
 from local import ROOT
+from local.tools import openapi
 from local.tools.release import versions
-from rewarm import __version__, openapi
+from rewarm import __version__
 from rewarm.adapters import clients
 
 
