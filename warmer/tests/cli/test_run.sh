@@ -50,6 +50,11 @@ find_child() {
     done
 }
 
+# until_caught PROCESS: until it catches SIGTERM, whose bit is the third from the right of the fourth digit, or has ended.
+until_caught() {
+    until grep -qE '^SigCgt:.*[4-7c-f]...$' "/proc/$1/status" || ! kill -0 "$1"; do sleep 0.05; done
+}
+
 # until_uploaded PATTERN: until a line of progress has it, or the program has ended.
 until_uploaded() {
     until grep -qsE "$1" store/put-* || ! kill -0 "$pid"; do sleep 0.1; done
@@ -110,6 +115,7 @@ until [ -s parent ]; do sleep 0.1; done
 pid=''
 until [ -n "$pid" ]; do pid=$(tr -d ' ' <"/proc/$(cat parent)/task/$(cat parent)/children"); done
 find_child
+until_caught "$child"
 kill -TERM "$(cat parent)"
 for _ in $(seq 100); do
     [ -e "/proc/$pid" ] || break
@@ -191,8 +197,7 @@ expect_true a_measurement_has_its_own_status test "$status" -eq 1 -a "$(field ve
 
 "$WARMER" run --action=warm --volume=vol-0000000000000dead >out 2>err &
 pid=$!
-# The third bit from the right of the fourth digit is SIGTERM's: it is caught.
-until grep -qE '^SigCgt:.*[4-7c-f]...$' "/proc/$pid/status" || ! kill -0 "$pid"; do sleep 0.05; done
+until_caught "$pid"
 kill -TERM "$pid"
 finish
 expect_true a_device_is_waited_for_until_somebody_interrupts test "$status" -eq 70
