@@ -96,8 +96,9 @@ demo-docs: ## write docs/demo.md and README.md's excerpt from a run
 	@local/setup.sh run >&2
 	@$(PYTHON) -m local.tools.run.demo
 
-permissions-docs: ## write docs/permissions.md from the template
+permissions-docs: ## write docs/permissions.md and docs/deployed.md from the template
 	@$(PYTHON) -m local.aws.permissions.documentation
+	@$(PYTHON) -m local.aws.permissions.deployed
 
 messages-docs: ## write the pictures of Slack's messages from what the product sends
 	@$(PYTHON) -m local.tools.messages

@@ -53,33 +53,39 @@ def page() -> str:
 
 
 def _rows(role: str, deployed: Json) -> Iterator[str]:
+    arns = [arn for arn in deployed[role]["Properties"].get("ManagedPolicyArns", []) if isinstance(arn, dict)]
+    for aws in (str(arn["Fn::Sub"]).rpartition("/")[2] for arn in arns if "Fn::Sub" in arn):
+        yield f"| AWS's own policy `{aws}` | | |"
+    for statement in statements_of(role, deployed):
+        cells = (
+            ", ".join(f"`{action}`" for action in listed(statement["Action"])),
+            ", ".join(f"`{text(resource)}`" for resource in listed(statement["Resource"])),
+            "; ".join(conditions_of(statement.get("Condition", {}))),
+        )
+        yield f"| {' | '.join(cells)} |"
+
+
+def statements_of(role: str, deployed: Json) -> Iterator[Json]:
+    """Statements of the role and of the policies that it has, those too that a parameter leaves out."""
     properties = deployed[role]["Properties"]
-    arns = [arn for arn in properties.get("ManagedPolicyArns", []) if isinstance(arn, dict)]
     attached = [
         name
         for name, resource in deployed.items()
         if resource["Type"] == roles.POLICY and {"Ref": role} in resource["Properties"]["Roles"]
     ]
+    arns = [arn for arn in properties.get("ManagedPolicyArns", []) if isinstance(arn, dict)]
     documents = [policy["PolicyDocument"] for policy in properties.get("Policies", [])]
     named = [*(arn["Ref"] for arn in arns if "Ref" in arn), *attached]
-    documents += [deployed[name]["Properties"]["PolicyDocument"] for name in named]
-    for aws in (str(arn["Fn::Sub"]).rpartition("/")[2] for arn in arns if "Fn::Sub" in arn):
-        yield f"| AWS's own policy `{aws}` | | |"
-    for document in documents:
-        for element in _listed(document["Statement"]):
-            statement = element["Fn::If"][1] if "Fn::If" in element else element
-            cells = (
-                ", ".join(f"`{action}`" for action in _listed(statement["Action"])),
-                ", ".join(f"`{text(resource)}`" for resource in _listed(statement["Resource"])),
-                "; ".join(_conditions(statement.get("Condition", {}))),
-            )
-            yield f"| {' | '.join(cells)} |"
+    for document in [*documents, *(deployed[name]["Properties"]["PolicyDocument"] for name in named)]:
+        for element in listed(document["Statement"]):
+            yield element["Fn::If"][1] if "Fn::If" in element else element
 
 
-def _conditions(block: Json) -> Iterator[str]:
+def conditions_of(block: Json) -> Iterator[str]:
+    """Each condition for people."""
     for operator, tests in block.items():
         for key, values in tests.items():
-            found = ", ".join(f"`{text(value)}`" for value in _listed(values))
+            found = ", ".join(f"`{text(value)}`" for value in listed(values))
             yield f"{operator} `{key}` {found}"
 
 
@@ -98,7 +104,8 @@ def text(value: Any) -> str:
     return _VARIABLE.sub(lambda found: found[1].removeprefix("AWS::").partition(".")[0], shown)
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """The elements of a policy's value, which may be alone."""
     return value if isinstance(value, list) else [value]
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from local.aws.permissions import documentation
+from local.aws.permissions import deployed, documentation
 from local.aws.permissions.authorizer import Authorizer
 from local.aws.permissions.policies import problems, statements
 from tests.contract.repository import ROOT, functions
@@ -31,10 +31,15 @@ NEW = {"aws:requesttag/rewarm:launched-from": "lt-1"}
 LAUNCHED = {"aws:resourcetag/rewarm:launched-from": "lt-1"}
 
 
-def test_the_page_is_what_the_template_says():
-    assert documentation.PAGE.read_text(encoding="utf-8") == documentation.page(), (
-        "run `make permissions-docs`"
-    )
+@pytest.mark.parametrize("module", [documentation, deployed], ids=lambda module: module.PAGE.name)
+def test_the_page_is_what_the_template_says(module):
+    assert module.PAGE.read_text(encoding="utf-8") == module.page(), "run `make permissions-docs`"
+
+
+def test_each_of_the_strongest_permissions_has_somebody_and_a_limit():
+    rows = [line.split("|") for line in deployed.page().splitlines() if line.startswith("| `")]
+    assert [row[1].strip(" `") for row in rows] == list(deployed.STRONGEST)
+    assert all("`" in row[2] and "`" in row[4] for row in rows)
 
 
 def test_every_function_has_a_part():
