@@ -48,14 +48,14 @@ statement of every role, and [SECURITY.md](../SECURITY.md) says what is protecte
 
 ```mermaid
 flowchart LR
-  subgraph outside [outside the account]
+  subgraph callers [outside: who calls]
     people([people and programs with IAM credentials])
     tokens([callers with a token])
-    slack([Slack])
-    anyone([who has a page's link])
+    buttons([Slack's buttons])
+    anyone([whoever has a page's link])
   end
   subgraph account [your account and Region]
-    alarms[CloudWatch alarms and EventBridge schedules]
+    alarms[CloudWatch alarms, EventBridge schedules]
     subgraph stack [the stack]
       api[REST API, signed]
       jwt[HTTP API, tokens]
@@ -64,23 +64,25 @@ flowchart LR
       kept[(table and bucket)]
     end
     ec2[EBS volumes and snapshots, EC2 instances]
-    agent[agent and documents, root on your instances]
+    agent[agent and documents: root on your instances]
     bus[EventBridge bus, SNS topics]
   end
+  channels([outside: Slack, e-mail])
   people -- Signature Version 4 --> api
   tokens -- JSON Web Token --> jwt
-  slack -- Slack's signature --> public
-  anyone -- token of the page --> public
-  alarms --> machines
+  buttons -- Slack's signature --> public
+  anyone -- token in the link --> public
   api --> machines
   jwt --> machines
   public -- approve, cancel --> machines
-  machines <--> kept
-  machines -- IAM, by tags and records --> ec2
+  alarms ---> machines
+  machines --> kept
+  machines -- IAM: tags and records --> ec2
   machines -- SSM Run Command --> agent
-  agent -- presigned addresses --> kept
   machines --> bus
-  machines -- messages leave the account --> slack
+  agent -- presigned addresses --> kept
+  bus --> channels
+  machines -- messages --> channels
 ```
 
 What leaves the account are the messages to Slack and e-mail, and pages that somebody opens by their link.
