@@ -29,7 +29,16 @@ MAY_IMPORT = {
 """Layer -> layers of this package that it may import. Handlers wire all together and may import all."""
 
 PART_OF = {"pydantic_core": "pydantic", "referencing": "jsonschema"}
-OWN = {"functions", "local", "rewarm", "rewarm_cli", "rewarm_client", "tests", "types_boto3", "botocore_stubs"}
+OWN = {
+    "functions",
+    "local",
+    "rewarm",
+    "rewarm_cli",
+    "rewarm_client",
+    "tests",
+    "types_boto3",
+    "botocore_stubs",
+}
 ONLY_IN = {
     "boto3": {"adapters"},
     "botocore": {"adapters"},
