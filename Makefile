@@ -71,7 +71,7 @@ test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
 	@$(PYTHON) -m pytest -n $(WORKERS) -m "not long" $(PYTEST_ARGS)
 
 test-long: setup ## what make test has no room for: the agent for arm64 too, new cases of each property (SEED=…)
-	@local/setup.sh clients
+	@local/setup.sh long
 	@echo "The properties are tested with SEED=$(SEED)"
 	@$(MAKE) --no-print-directory -C warmer check check-asan check-tsan check-release ZIG="$(ZIG)"
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)

@@ -11,7 +11,7 @@ set -eu
 #        local/setup.sh run       for `make run` and `make scale`: what mounts and compiles, too
 #        local/setup.sh bench     for `make bench` and `make measurements`: fio and time, too
 #        local/setup.sh test      everything: linters, SAM, a browser, other systems' binaries, file systems
-#        local/setup.sh clients   for `make test-long`: generators of API clients, once `test` is done
+#        local/setup.sh long      for `make test-long`, once `test` is done: generators of API clients, and PostgreSQL
 
 cd "$(dirname "$0")/.."
 
@@ -19,6 +19,7 @@ VENV=.venv
 SAM_VENV=.venv-sam
 LOG=.local/setup.log
 KERNEL=.local/kernel
+POSTGRESQL=.local/postgresql
 PYTHON=${PYTHON:-python3}
 
 fail() {
@@ -32,8 +33,8 @@ case $PURPOSE in
     deploy) PACKAGES=requirements/deploy.txt ;;
     release) PACKAGES=requirements/release.txt ;;
     soak | run | bench) PACKAGES=requirements/run.txt ;;
-    test | clients) PACKAGES=requirements/dev.txt ;;
-    *) fail "found '$PURPOSE'; cli, undeploy, deploy, release, soak, run, bench, test or clients is allowed" ;;
+    test | long) PACKAGES=requirements/dev.txt ;;
+    *) fail "found '$PURPOSE'; cli, undeploy, deploy, release, soak, run, bench, test or long is allowed" ;;
 esac
 
 # command or file that must be there : Debian package that has it
@@ -196,6 +197,28 @@ fetch_kernel() {
     touch "$KERNEL/is-whole"
 }
 
+# A database for instances of the embedded AWS: it is unpacked and not installed, so that no server starts here.
+unpack_postgresql() {
+    [ ! -e "$POSTGRESQL/is-whole" ] || return 0
+    step "Unpacking Debian's PostgreSQL in $POSTGRESQL" fetch_postgresql
+}
+
+fetch_postgresql() {
+    rm -rf "$POSTGRESQL" && mkdir -p "$POSTGRESQL/packages/partial" || return
+    apt-get -q update || true
+    package=$(apt-cache depends postgresql | sed -n 's/^ *Depends: \(postgresql-[0-9].*\)/\1/p')
+    # With what it depends on, as far as this machine lacks it.
+    apt-get -qy install --download-only --reinstall --no-install-recommends \
+        -o "Dir::Cache::archives=$PWD/$POSTGRESQL/packages" "$package" || return
+    for package in "$POSTGRESQL"/packages/*.deb; do
+        dpkg-deb -x "$package" "$POSTGRESQL" || return
+    done
+    # Some packages still put libraries into /lib, which is /usr/lib.
+    [ ! -d "$POSTGRESQL/lib" ] || cp -a "$POSTGRESQL/lib/." "$POSTGRESQL/usr/lib/" || return
+    rm -r "$POSTGRESQL/packages"
+    touch "$POSTGRESQL/is-whole"
+}
+
 # build FOLDER WHAT: make knows by itself what is out of date.
 build() {
     make -q -C "$1" >/dev/null 2>&1 || step "Building $2" make -C "$1"
@@ -211,10 +234,11 @@ case $PURPOSE in
 esac
 case $PURPOSE in
     cli | undeploy | deploy | release | soak) exit 0 ;;
-    clients)
+    long)
         make_environment .venv-clients tests/clients/requirements.txt
         npm_install tests/clients "the compiler of TypeScript"
         fetch_go_modules
+        unpack_postgresql
         exit 0
         ;;
     test)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import amount, models
 from tests.support.stack.killed import sweep_killed_machines
-from tests.support.stack.matrix_summary import fault_rows
+from tests.support.stack.matrix_summary import fault_rows, lines
 
 pytest_plugins = ["tests.support.stack.lab"]
 
@@ -57,7 +57,7 @@ def _length(item: pytest.Item) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """How much of the fault matrix is green."""
+    """How much of the fault matrix is green, and what tests have measured."""
     reports = [
         one
         for found in terminalreporter.stats.values()
@@ -67,3 +67,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     good, played = fault_rows(reports)
     if played:
         terminalreporter.write_line(f"fault matrix: {good:,} of {played:,} rows")
+    for line in lines(reports):
+        terminalreporter.write_line(line)
