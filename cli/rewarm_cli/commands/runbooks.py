@@ -134,7 +134,10 @@ def check_runbook(settings: Settings, alarm_name: str | None, request: Json) -> 
     """
     if (alarm_name is None) == (not request):
         raise click.UsageError("name an alarm whose runbook is stored, or a file with -f")
-    asked = request or {"source": {"alarm": alarm_name}}
+    # How it is drilled is no business of the alarm.
+    asked = {name: value for name, value in request.items() if name != "drill"} or {
+        "source": {"alarm": alarm_name}
+    }
     answer = settings.api().insist(200, "POST", "/plans", asked)
     if settings.for_people:
         from rewarm_cli.output import console

@@ -99,6 +99,13 @@ def test_a_name_without_the_stack_s_prefix_starts_nothing(looking):
     )
 
 
+def test_a_runbook_that_says_how_it_is_drilled_is_planned_as_its_alarm_restores_it(looking, stack):
+    looking("runbook", "put", ALARM, *TO, "--set", "drill.recoveryTimeMinutes=5")
+    looking("runbook", "check", *TO, "--set", "drill.recoveryTimeMinutes=5")
+    planned = [call.body for call in stack.calls if call.path == "/plans"]
+    assert [("drill" in asked, "source" in asked) for asked in planned] == [(False, True)] * 2
+
+
 def test_what_cannot_be_planned_now_is_said_when_the_runbook_is_stored(looking, stack):
     def refuse(call):
         if call.path == "/plans":
