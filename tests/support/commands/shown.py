@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 
 from tests.support.tree import ROOT, files
 
@@ -20,6 +21,10 @@ VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
 EXECUTION = "arn:aws:states:eu-west-1:123456789012:execution:restore:restore-1"
 PLACES = {
     "AWS_PROFILE=… AWS_REGION=…": "AWS_PROFILE=night AWS_REGION=eu-west-1",
+    "SlackBotToken=xoxb-… SlackChannel=C… SlackSigningSecret=… SlackTeamId=T… SlackApprovers=U…,U…": (
+        "SlackBotToken=xoxb-1-2-x SlackChannel=C01 SlackSigningSecret=0123456789abcdef0123456789abcdef "
+        "SlackTeamId=T01 SlackApprovers=U01,U02"
+    ),
     "hooks.slack.com/services/…": "hooks.slack.com/services/T0/B0/x",
     "git+https://…#": "git+https://git.example/rewarm.git#",
     "--execution-arn …": f"--execution-arn {EXECUTION}",
@@ -94,8 +99,8 @@ def blocks() -> list[Shown]:
     found = []
     for document in DOCUMENTS:
         text = document.read_text(encoding="utf-8")
-        for match in re.finditer(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-            block = match[2] if not match[1] else match[2].partition("\nExamples:\n")[2]
+        for match in re.finditer(r"^( *)```(\w*)\n(.*?)^\1```", text, re.MULTILINE | re.DOTALL):
+            block = dedent(match[3]) if not match[2] else match[3].partition("\nExamples:\n")[2]
             if block:
                 found.append(Shown(document, text.count("\n", 0, match.start()) + 1, block))
     return found
