@@ -1,4 +1,4 @@
-# Mounts a volume, or waits until the application answers. The lines before this set action, volume, path, options,
+# Mounts a volume, waits until the application answers, or unmounts a drill's volume. The lines before this set action, volume, path, options,
 # url, check and limit. Exit status: 1 the application is not back, 66 no device, 69 a tool failed, 75 refused.
 # It never formats and never repairs.
 # shellcheck shell=sh disable=SC2154
@@ -109,6 +109,21 @@ mount_it() {
   echo "$fs ($type, UUID=$uuid) is mounted at $path with $options"
 }
 
+unmount_it() { # whatever uses it is ended: first asked for 30 s, then made
+  tries=0
+  for part in $(lsblk -nrpo NAME "$disk"); do
+    while place=$(findmnt -nvro TARGET --source "$part" | tail -n 1) && [ -n "$place" ]; do
+      umount "$place" 2>/dev/null && echo "$place is unmounted" && continue
+      [ $((tries += 1)) -le 60 ] || give_up 1 "$place is in use and could not be unmounted"
+      signal=TERM
+      [ "$tries" -le 30 ] || signal=KILL
+      find /proc/[0-9]*/cwd /proc/[0-9]*/root /proc/[0-9]*/exe /proc/[0-9]*/fd -maxdepth 1 \
+        \( -lname "$place" -o -lname "$place/*" \) 2>/dev/null | cut -d / -f 3 | sort -u | xargs -r kill "-$signal"
+      sleep 1
+    done
+  done
+}
+
 ask() { # says in `said` what came of it
   if [ -n "$url" ]; then
     code=$(curl --silent --output /dev/null --write-out '%{http_code}' --noproxy '*' --max-time 10 "$url")
@@ -133,6 +148,11 @@ if [ "$action" = mount ]; then
   find_file_system
   find_place
   mount_it
+  exit 0
+fi
+if [ "$action" = unmount ]; then
+  find_disk
+  unmount_it
   exit 0
 fi
 began=$(date +%s)

@@ -605,7 +605,9 @@ def show_drills(target: Console, drills: list[Json]) -> None:
 def _against(drill: Json, what: str) -> str:
     took, objective = drill.get(f"{what}Seconds"), drill.get(f"{what}ObjectiveSeconds")
     found = "-" if took is None else words.duration(took)
-    return found if objective is None else f"{found} of {words.duration(objective)}"
+    kept = found if objective is None else f"{found} of {words.duration(objective)}"
+    of_application = what == "recovery" and drill.get("recoveryOf") == "application"
+    return f"{kept} (application)" if of_application else kept
 
 
 def show_runbooks(target: Console, runbooks: list[Json]) -> None:

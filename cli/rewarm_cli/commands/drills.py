@@ -34,7 +34,7 @@ def drill() -> None:
 @click.argument("alarm_name", type=Known("runbooks"), metavar="RUNBOOK")
 @click.option("--instance", metavar="I", help="Onto this instance, which has the tag rewarm:drills.")
 @click.option("--zone", metavar="Z", help="Only into this Availability Zone.")
-@click.option("--recovery-time", type=Minutes(), metavar="TIME", help="Objective: at full speed within this.")
+@click.option("--recovery-time", type=Minutes(), metavar="TIME", help="Objective: back within this.")
 @click.option(
     "--recovery-point", type=Minutes(), metavar="TIME", help="Objective: snapshots no older than this."
 )

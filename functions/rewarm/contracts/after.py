@@ -162,6 +162,12 @@ class HookPart(Contract):
     ended_at: Instant | None = None
     output: str = Field(default="", description="The end of what it printed.")
     reason: str = Field(default="", description="Why it failed.")
+    at_end: bool = Field(default=False, description="Of a drill: it runs however the others ended.")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything of it is still to come."""
+        return self.state in {"waiting", "sending", "running"}
 
 
 ApplicationState = Literal["running", "back", "failed", "unknown"]
@@ -186,3 +192,16 @@ class Application(Contract):
     def is_over(self) -> bool:
         """Whether nothing more will come."""
         return self.state != "running"
+
+    @property
+    def next_part(self) -> int | None:
+        """The one that is to be sent or looked at: after a failure only those of the end."""
+        is_bad = any(part.state in {"failed", "unknown"} for part in self.parts if not part.at_end)
+        due = [place for place, part in enumerate(self.parts) if part.is_open and (part.at_end or not is_bad)]
+        return due[0] if due else None
+
+    @property
+    def back_at(self) -> Instant | None:
+        """When it was back; None if it is not."""
+        ends = [part.ended_at for part in self.parts if part.ended_at and not part.at_end]
+        return max(ends, default=self.finished_at) if self.state == "back" else None

@@ -219,8 +219,13 @@ def _check_drill(request: RestoreRequest) -> None:
             'volume. Send "objective": {"strategy": "auto"} with the drill',
             field="objective.strategy",
         )
-    if request.after is not None:
-        raise InvalidRequestError("a drill brings no application back", field="after")
+    of_application = request.drill is not None and request.drill.after
+    if of_application and request.after is None:
+        raise InvalidRequestError("found true, and the runbook has no `after`", field="drill.after")
+    if request.after is not None and not of_application:
+        raise InvalidRequestError(
+            "a drill brings the application back only where drill.after is true", field="after"
+        )
 
 
 def _check_rewind(request: RestoreRequest) -> None:

@@ -384,6 +384,12 @@ class Drill(Contract):
         default=None,
         description="Recovery point objective: the age of the oldest snapshot at the trigger.",
     )
+    after: StrictBool = Field(
+        default=False,
+        description="Whether drills bring the application back, too, as `after` of the runbook says. The "
+        "recovery time then ends with the application. Only with an instance and one volume; at the end what "
+        "uses the volume is ended, and it is unmounted.",
+    )
     runbook: AlarmName | None = Field(
         default=None, description="The runbook that is drilled; Rewarm fills it in from source.alarm."
     )
@@ -403,7 +409,7 @@ class RestoreRequest(Contract):
     after: After | None = Field(
         default=None,
         description="With target.instanceId: what brings the application back. Whatever becomes of it, the "
-        "volumes stay. Drills leave it out.",
+        "volumes stay. Drills leave it out unless drill.after is true.",
     )
     notify: Notify = Field(default_factory=Notify)
     alarm_cooldown_minutes: Annotated[StrictInt, Field(ge=0, le=MAX_COOLDOWN_MINUTES)] | None = Field(

@@ -431,12 +431,20 @@ class DrillResult(Contract):
     runbook: str
     at: Annotated[Instant, Field(description="The trigger: when the restore was started.")]
     outcome: Annotated[
-        DrillOutcome, Field(description="late: ready, but an objective was missed. failed: not ready.")
+        DrillOutcome,
+        Field(description="late: an objective was missed. failed: not ready, or the application not back."),
     ]
     recovery_seconds: Annotated[
         int | None,
-        Field(description="From the trigger to the last volume at full speed; null where it failed."),
+        Field(description="From the trigger to what recoveryOf names; null where it failed."),
     ] = None
+    recovery_of: Annotated[
+        Literal["volumes", "application"],
+        Field(
+            description="volumes: until the last one was at full speed. application: until it was back, with "
+            "drill.after."
+        ),
+    ] = "volumes"
     recovery_objective_seconds: int | None = None
     point_seconds: Annotated[
         int | None,

@@ -159,7 +159,9 @@ def _kept(drill: Json, what: str) -> str:
     """What it took, and its objective."""
     took, objective = drill.get(f"{what}Seconds"), drill.get(f"{what}ObjectiveSeconds")
     words = text.seconds_text(took)
-    return words if objective is None else f"{words}, objective {text.seconds_text(objective)}"
+    kept = words if objective is None else f"{words}, objective {text.seconds_text(objective)}"
+    of_application = what == "recovery" and drill.get("recoveryOf") == "application"
+    return f"{kept} (application)" if of_application else kept
 
 
 def _left(account: Json) -> Json:

@@ -84,3 +84,8 @@ def test_a_runbook_without_drills_has_no_report(rewarm, stack):
     shown = rewarm("drill", "report", NAME)
     assert shown.status == NOT_FOUND
     assert "was not drilled yet" in shown.err
+
+
+def test_the_recovery_time_of_an_application_is_marked(rewarm, drilled):
+    drilled.answers["GET", f"/runbooks/{NAME}"][1]["drills"] = [{**PASSED, "recoveryOf": "application"}]
+    assert "(application)" in rewarm("drill", "list", NAME).out

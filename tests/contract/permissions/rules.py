@@ -127,7 +127,7 @@ def _looks() -> Iterator[Rule]:
     # Looking changes nothing. AWS knows no resources of these actions, but of the last four.
     planners = "Api ChooseStrategy PrepareFleet"
     finders = "Api PrepareFleet SelectSnapshot"
-    at_instances = (f"{finders} {DRILLS} AttachVolume ChooseStrategy CleanUp DispatchWarmer "
+    at_instances = (f"{finders} {DRILLS} AttachVolume ChooseStrategy CleanUp DispatchWarmer DrillRunHook "
                     "PollInitialization Replace Rewind RunHook StartInstance Sweep VerifyVolume")  # fmt: skip
     enders = "Release CleanUp Sweep"
     at_volumes = (f"{planners} {enders} AttachVolume CheckVolume CreateVolume DrillAttachVolume DrillCleanUp "
@@ -236,9 +236,9 @@ def _files() -> Iterator[Rule]:
 def _records() -> Iterator[Rule]:
     """The table of restores is the proof of what is ours, so each role has only what its step keeps there."""
     steps = ("Announce AwaitSignal ChangePerformance CheckApproval CreateVolume DispatchWarmer DrillCleanUp "
-             "DrillCreateVolume DrillDispatchWarmer DrillRelease DrillVerifyVolume PollInitialization "
-             "PrepareFleet PrepareSnapshot Replace Report Rewind RunHook SelectSnapshot StartInstance "
-             "VerifyVolume")  # fmt: skip
+             "DrillCreateVolume DrillDispatchWarmer DrillRelease DrillRunHook DrillVerifyVolume "
+             "PollInitialization PrepareFleet PrepareSnapshot Replace Report Rewind RunHook SelectSnapshot "
+             "StartInstance VerifyVolume")  # fmt: skip
     yield rule(f"{steps} ParseRequest Release CleanUp Sweep Api", "dynamodb: GetItem UpdateItem", items())
     yield rule("AttachVolume DrillAttachVolume CheckVolume ReportFleet", "dynamodb: GetItem", items())
     yield rule("ChooseFallback CheckPerformance", "dynamodb: UpdateItem", items())
@@ -272,20 +272,22 @@ def _commands() -> Iterator[Rule]:
         "DeviceUseWindows": "AttachVolume DrillAttachVolume Replace CleanUp Sweep",
         "Warmer": "DispatchWarmer VerifyVolume DrillDispatchWarmer DrillVerifyVolume",
         "WarmerWindows": "DispatchWarmer VerifyVolume DrillDispatchWarmer DrillVerifyVolume",
-        "Benchmark": "Api VerifyVolume DrillVerifyVolume", "BenchmarkWindows": "Api", "Hook": "RunHook",
+        "Benchmark": "Api VerifyVolume DrillVerifyVolume", "BenchmarkWindows": "Api",
+        "Hook": "RunHook DrillRunHook",
     }  # fmt: skip
     for document, who in documents.items():
         yield rule(who, "ssm: SendCommand", on(f"{document}Document"))
     # Or one whose owner has given it to this stack.
-    yield rule("RunHook", "ssm: SendCommand", a_document, belongs_to("hooks"))
-    yield rule("Api RunHook SelectSnapshot", "ssm: DescribeDocument ListTagsForResource", a_document)
-    yield rule("RunHook", "ssm: ListCommandInvocations", NOTHING)
+    yield rule("RunHook DrillRunHook", "ssm: SendCommand", a_document, belongs_to("hooks"))
+    lookers = "Api DrillRunHook RunHook SelectSnapshot"
+    yield rule(lookers, "ssm: DescribeDocument ListTagsForResource", a_document)
+    yield rule("RunHook DrillRunHook", "ssm: ListCommandInvocations", NOTHING)
     any_instance = "AttachVolume Api CleanUp DispatchWarmer Replace Rewind RunHook Sweep VerifyVolume"
     yield rule(any_instance, "ssm: SendCommand", INSTANCE)
-    yield rule(DRILLS, "ssm: SendCommand", INSTANCE, consents("drills"))
+    yield rule(f"{DRILLS} DrillRunHook", "ssm: SendCommand", INSTANCE, consents("drills"))
     follow = (
-        "CleanUp DispatchWarmer DrillCleanUp DrillDispatchWarmer DrillVerifyVolume Rewind RunHook Sweep "
-        "VerifyVolume"
+        "CleanUp DispatchWarmer DrillCleanUp DrillDispatchWarmer DrillRunHook DrillVerifyVolume Rewind "
+        "RunHook Sweep VerifyVolume"
     )
     yield rule(follow, "ssm: CancelCommand GetCommandInvocation ListCommands", NOTHING)
     yield rule(

@@ -166,7 +166,7 @@ class StackApi:
         if name:
             if name not in self.runbooks:
                 raise RefusedError(404, "RunbookNotFoundError", f"the alarm {name} has no runbook")
-            return 200, {"alarmName": name, "request": self.runbooks[name]}
+            return 200, {"alarmName": name, "request": self.runbooks[name], "drills": []}
         found = [{"alarmName": alarm, "updatedAt": "2026-11-22T10:00:00Z", "runbook": runbook}
                  for alarm, runbook in self.runbooks.items()]  # fmt: skip
         return 200, self._page("runbooks", found, call)

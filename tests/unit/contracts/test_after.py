@@ -93,9 +93,13 @@ def test_a_volume_that_comes_at_the_end_is_ready_first(target):
     assert "after.when: found attached" in refusal({"when": "attached", "mounts": [{}]}, target=target)
 
 
-def test_a_drill_brings_no_application_back():
+def test_a_drill_brings_the_application_back_only_where_that_is_said():
     drill = {"runbook": "rewarm-orders", "recoveryTimeMinutes": 30}
-    assert refusal({"mounts": [{}]}, drill=drill) == "after: a drill brings no application back"
+    only = "after: a drill brings the application back only where drill.after is true"
+    assert refusal({"mounts": [{}]}, drill=drill) == only
+    drill["after"] = True
+    assert refusal(None, drill=drill) == "drill.after: found true, and the runbook has no `after`"
+    assert parse_restore_request({**TO_INSTANCE, "after": {"mounts": [{}]}, "drill": drill}).after is not None
 
 
 @pytest.mark.parametrize("options", ["suid", "noatime,dev", "exec", "remount,rw", "bind", "user=alice"])

@@ -337,6 +337,12 @@ def test_a_drill_is_shown_beside_those_before_it(account):
     assert "<orders>" not in picture["wide"]
 
 
+def test_a_drill_of_an_application_says_whose_time_it_is(account):
+    back = {**drill(21, "passed", 450), "recoveryOf": "application"}
+    found = outline(render({**account, "drill": back, "drills": [back]}))
+    assert "7 min 30 s, objective 10 min 00 s (application)" in found.text
+
+
 def test_a_first_drill_has_no_trend(account):
     found = render(
         {**account, "drill": drill(21, "passed", 450, None), "drills": [drill(21, "passed", 450, None)]}

@@ -10,7 +10,10 @@ import pytest
 from local import Json
 from local.aws.region import FaultRule
 from local.soak.lab.endings import RESTORE, Ending
+from local.soak.lab.instances.agent import Trouble
+from local.soak.lab.instances.hook import DOCUMENT
 from local.soak.lab.lab import FastLab
+from local.soak.trouble.paths.hook_paths import whole
 from local.soak.trouble.paths.paths import ALARM, drilled, in_state
 from tests.support.stack.restores import PATIENT, RestoreUser, unique
 
@@ -102,6 +105,56 @@ def test_a_drill_whose_volume_cannot_be_deleted_has_failed_and_the_sweeper_goes_
     assert [one["outcome"] for one in drills(fast_lab)] == ["failed"]
     fast_lab.pass_time(4_000)
     assert volumes(fast_lab) == []
+
+
+def test_a_drill_brings_the_application_back_and_its_time_is_the_recovery_time(fast_lab: FastLab) -> None:
+    ending = drilled(fast_lab, "provisioned-rate", after=whole(fast_lab), drill={"after": True})
+    assert (ending.status, ending.cause) == ("ready", "")
+    record = fast_lab.api("GET", f"/restores/{ending.restore_ids[0]}")[1]
+    application = record["application"]
+    assert application["state"] == "back"
+    assert [part["title"] for part in application["parts"]][-2:] == ["health check", "unmount"]
+    (drill,) = drills(fast_lab)
+    assert (drill["outcome"], drill["recoveryOf"]) == ("passed", "application")
+    full_speed = (
+        max(volume["actualSeconds"] for volume in record["report"]["volumes"]) if "report" in record else 0
+    )
+    assert drill["recoverySeconds"] > full_speed
+    assert any("the application of" in title for title in titles(fast_lab, ending))
+    assert volumes(fast_lab) == []
+
+
+def test_a_drill_whose_application_stays_away_has_failed_and_leaves_nothing(
+    fast_lab: FastLab,
+) -> None:
+    fast_lab.data_plane.applications.answers = False
+    ending = drilled(fast_lab, "provisioned-rate", after=whole(fast_lab), drill={"after": True})
+    assert ending.status == "ready"
+    (drill,) = drills(fast_lab)
+    assert (drill["outcome"], drill["recoverySeconds"]) == ("failed", None)
+    assert titles(fast_lab, ending)[-1] == f"Drill failed: the application of {ALARM} is not back"
+    assert volumes(fast_lab) == []
+
+
+def test_a_drill_that_is_cancelled_while_its_document_runs_unmounts_and_leaves_nothing(
+    fast_lab: FastLab,
+) -> None:
+    fast_lab.data_plane.troubles.append(Trouble("hangs", DOCUMENT))
+
+    def cancel(restore_id: str) -> None:
+        fast_lab.run(lambda: bool(fast_lab.data_plane.applications.documents))
+        status, answer = fast_lab.api("DELETE", f"/restores/{restore_id}")
+        assert status == 202, answer
+
+    after = whole(fast_lab, when="attached")
+    drilled(fast_lab, "provisioned-rate", during=cancel, after=after, drill={"after": True})
+    assert [one["outcome"] for one in drills(fast_lab)] == ["failed"]
+    assert (volumes(fast_lab), fast_lab.data_plane.mounted) == ([], {})
+
+
+def test_a_drill_leaves_after_out_unless_its_runbook_says_otherwise(fast_lab: FastLab) -> None:
+    ending = drilled(fast_lab, "provisioned-rate", after=whole(fast_lab))
+    assert fast_lab.api("GET", f"/restores/{ending.restore_ids[0]}")[1]["request"]["after"] is None
 
 
 def test_a_drill_on_the_embedded_aws_leaves_production_as_it_was(user: RestoreUser) -> None:

@@ -32,6 +32,7 @@ README, ALARMS, APPLICATION = (
     ROOT / "docs" / "alarms.md",
     ROOT / "docs" / "application.md",
 )
+DRILLS = ROOT / "docs" / "drills.md"
 POSTGRESQL = ROOT / ".local" / "postgresql"
 ALARM, DOCUMENT = "rewarm-orders-instance", "start-postgresql"
 PATIENT = ("--set", "verify.maxP99Ms=2000")
@@ -141,6 +142,9 @@ def marked(document: Path, mark: str, after: str) -> str:
     return text[text.index(after) :].partition(f"\n```{mark}\n")[2].partition("```\n")[0]
 
 
+CHECK = marked(APPLICATION, "text", "## PostgreSQL")
+
+
 @pytest.fixture
 def newcomer(user: RestoreUser) -> Newcomer:
     """With an instance whose PostgreSQL has its data on a volume, and another one that stands by."""
@@ -153,7 +157,7 @@ def newcomer(user: RestoreUser) -> Newcomer:
     return made
 
 
-def test_an_alarm_a_call_and_a_command_bring_the_database_back(
+def test_an_alarm_a_call_and_a_command_bring_the_database_back_and_a_drill_shows_it(
     newcomer: Newcomer, record_property: Callable[[str, object], None]
 ) -> None:
     user, step = newcomer.user, newcomer.step
@@ -164,7 +168,7 @@ def test_an_alarm_a_call_and_a_command_bring_the_database_back(
     with step("rewarm doctor"):
         newcomer.rewarm(README, "doctor", "--instance")
     with step("check and document"):
-        newcomer.on(newcomer.stand_by, marked(APPLICATION, "text", "## PostgreSQL"))
+        newcomer.on(newcomer.stand_by, CHECK)
         newcomer.aws(APPLICATION, "ssm", "create-document", "--name", DOCUMENT)
     with step("alarm and runbook"):
         newcomer.aws(ALARMS, "cloudwatch", "put-metric-alarm", "--alarm-name", ALARM)
@@ -186,5 +190,20 @@ def test_an_alarm_a_call_and_a_command_bring_the_database_back(
         newcomer.rewarm(APPLICATION, "restore", "--alarm", ALARM, more=("--yes",))
         (restore_id,) = set(user.executions()) - before
         newcomer.is_back(restore_id)
+    _is_drilled(newcomer)
     for what, seconds in newcomer.seconds:
         record_property(LINE, f"{seconds:6.1f} s  {what}")
+
+
+def _is_drilled(newcomer: Newcomer) -> None:
+    user = newcomer.user
+    newcomer.rewarm(DRILLS, "runbook", "put", ALARM, more=PATIENT)
+    newcomer.stand_by = user.instance()
+    newcomer.on(newcomer.stand_by, MACHINE + CHECK)
+    with newcomer.step("a drill of it"):
+        newcomer.aws(DRILLS, "ec2", "create-tags")
+        newcomer.rewarm(DRILLS, "drill", "start", ALARM, more=("--yes",))
+        newcomer.rewarm(DRILLS, "drill", "list", ALARM)
+    (drill,) = user.call("GET", f"/runbooks/{newcomer.alarm}").body["drills"]
+    assert (drill["outcome"], drill["recoveryOf"]) == ("passed", "application"), drill
+    assert newcomer.on(newcomer.stand_by, "pgrep -u postgres || true; findmnt /srv/orders || true") == ""

@@ -121,33 +121,50 @@ def cancelled(restore_id: str, *, by: Caller | None, ending: Ending) -> Message:
 
 
 class DrillEnd(Value):
-    """A drill that is over: what it took, and its objective, both in seconds."""
+    """A drill that is over: what it took, and its objective, both in seconds.
+
+    `recovery` is None if the volumes came to full speed, and the application did not come back.
+    """
 
     runbook: str
-    passed: bool
-    recovery: tuple[float, float | None]
+    outcome: str
+    of_application: bool
+    recovery: tuple[float | None, float | None]
     point: tuple[float, float | None]
 
 
 def drilled(restore_id: str, end: DrillEnd) -> Message:
-    """The message of a drill that is over; one that failed has that of the failure."""
-    how = "passed" if end.passed else "late"
+    """The message of a drill whose volumes came to full speed; one that failed has that of the failure."""
+    took, objective = end.recovery
+    what = (
+        f"the application of {end.runbook} was back"
+        if end.of_application
+        else f"{end.runbook} was back at full speed"
+    )
+    title = (
+        f"{what} after {elapsed_text(took)}"
+        if took is not None
+        else f"the application of {end.runbook} is not back"
+    )
+    passed = end.outcome == "passed"
     return Message(
         event="drill",
         restore_id=restore_id,
-        title=f"Drill {how}: {end.runbook} was back at full speed after {elapsed_text(end.recovery[0])}",
+        title=f"Drill {end.outcome}: {title}",
         text="\n".join(
             [
-                _against("Recovery time", *end.recovery),
+                _against("Recovery time", took, objective)
+                if took is not None
+                else "The volumes came to full speed.",
                 _against(
                     "Recovery point: the oldest snapshot was started", *end.point, before=" before the drill"
                 ),
                 "The volumes of the drill are deleted.",
             ]
         ),
-        severity=Severity.GOOD if end.passed else Severity.WARNING,
+        severity=Severity.GOOD if passed else Severity.WARNING,
         next_steps=()
-        if end.passed
+        if passed
         else ("The report sets each part beside its estimate, and this drill beside those before.",),
     )
 

@@ -37,7 +37,7 @@ def announce_application(event: AnnounceEvent, record: KnownRestore) -> tuple[Me
             is_back=ended.state == "back",
             is_unknown=ended.state == "unknown",
             reason=ended.reason,
-            seconds=((ended.finished_at or event.now) - details.started_at).total_seconds(),
+            seconds=((ended.back_at or ended.finished_at or event.now) - details.started_at).total_seconds(),
             parts=[_part(part) for part in ended.parts],
             at_full_speed=after is None or after.when == "ready",
             volumes=f"{count} volumes" if count > 1 else details.volume_id,

@@ -61,8 +61,9 @@ def announce_drill(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message
     drill = DrilledDetails.model_validate(event.details).drill
     outcome = words.DrillEnd(
         runbook=drill.runbook,
-        passed=drill.outcome == "passed",
-        recovery=(drill.recovery_seconds or 0, drill.recovery_objective_seconds),
+        outcome=drill.outcome,
+        of_application=drill.recovery_of == "application",
+        recovery=(drill.recovery_seconds, drill.recovery_objective_seconds),
         point=(drill.point_seconds or 0, drill.point_objective_seconds),
     )
     return words.drilled(event.restore_id, outcome), nothing

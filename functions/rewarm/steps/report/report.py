@@ -152,6 +152,7 @@ def _account(facts: _Facts, volumes: list[VolumeReport]) -> ReportResult:
     failures = [volume.failure for volume in volumes if volume.failure is not None]
     report_key, page_key = report_keys(event.restore_id, _index_of_one(event))
     ready = bool(volumes) and all(volume.verdict == "ready" for volume in volumes)
+    back = _application(facts)
     return ReportResult(
         verdict="ready" if ready else "failed",
         volumes=volumes,
@@ -166,8 +167,10 @@ def _account(facts: _Facts, volumes: list[VolumeReport]) -> ReportResult:
         cost_usd=sum((volume.cost_usd for volume in volumes), Decimal(0)),
         billed_usd=total([volume.billed_usd for volume in volumes]),
         failure=_failure(event) or next(iter(failures), None),
-        drill=volume_reports.drill_result(event, facts.plans, volumes, ready=ready),
-        **_application(facts),
+        drill=volume_reports.drill_result(
+            event, facts.plans, volumes, back.get("application_seconds"), ready=ready
+        ),
+        **back,
         report_key=report_key,
         page_key=page_key,
     )
@@ -181,8 +184,7 @@ def _application(facts: _Facts) -> dict[str, Any]:
     if not found.is_over:
         reason = "the restore ended before it did"
         found = found.model_copy(update={"state": "unknown", "reason": reason})
-    ended = found.finished_at if found.state == "back" else None
-    seconds = None if ended is None else seconds_between(facts.event.started_at, ended)
+    seconds = None if found.back_at is None else seconds_between(facts.event.started_at, found.back_at)
     return {"application": found, "application_seconds": seconds}
 
 

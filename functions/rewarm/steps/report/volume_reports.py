@@ -189,26 +189,40 @@ def _failure(result: JsonObject) -> Failure:
 
 
 def drill_result(
-    event: ReportEvent, plans: Sequence[VolumePlan], volumes: Sequence[VolumeReport], *, ready: bool
+    event: ReportEvent,
+    plans: Sequence[VolumePlan],
+    volumes: Sequence[VolumeReport],
+    back_after: int | None,
+    *,
+    ready: bool,
 ) -> DrillResult | None:
-    """The result; None if the restore is no drill, or this is the report of one volume."""
+    """The result; None if the restore is no drill, or this is the report of one volume.
+
+    `back_after` is None if the application is not back, or was not to be brought back.
+    """
     request = event.request
     if request is None or request.drill is None or not request.is_drill or event.volume_index is not None:
         return None
     drill = request.drill
     ages = [seconds_between(plan.volume.snapshot_started_at, event.started_at) for plan in plans]
     minutes = drill.recovery_time_minutes or request.objective.ready_within_minutes
+    of_application = request.after is not None
+    took = (
+        back_after if of_application else max((volume.actual_seconds or 0 for volume in volumes), default=0)
+    )
+    is_back = ready and took is not None
     result = DrillResult(
         restore_id=event.restore_id,
         runbook=drill.runbook or "",
         at=event.started_at,
-        outcome="passed" if ready else "failed",
-        recovery_seconds=max(volume.actual_seconds or 0 for volume in volumes) if ready else None,
+        outcome="passed" if is_back else "failed",
+        recovery_seconds=took if is_back else None,
+        recovery_of="application" if of_application else "volumes",
         recovery_objective_seconds=_seconds(minutes),
         point_seconds=max(ages, default=None),
         point_objective_seconds=_seconds(drill.recovery_point_minutes),
     )
-    return result.model_copy(update={"outcome": "late"}) if ready and _is_late(result) else result
+    return result.model_copy(update={"outcome": "late"}) if is_back and _is_late(result) else result
 
 
 def with_earlier(result: DrillResult, history: History) -> list[JsonObject]:

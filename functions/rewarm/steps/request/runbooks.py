@@ -174,4 +174,4 @@ def _as_drill(runbook: JsonObject, request: JsonObject, name: str) -> JsonObject
             field="drill.target",
         )
     own = {"onFailure": "clean-up", "target": target, "drill": {**drill, "target": None, "runbook": name}}
-    return {**runbook, **own, "after": None}
+    return {**runbook, **own, "after": runbook.get("after") if drill.get("after") is True else None}

@@ -29,6 +29,12 @@ def check_after(
                 "gives a volume its place",
                 field=f"after.{name}",
             )
+    if request.is_drill and len(assignments) > 1:
+        # Each volume of a drill is deleted once it was measured, whatever the others do.
+        raise InvalidRequestError(
+            f"found {len(assignments)} volumes; a drill brings an application back on one only",
+            field="drill.after",
+        )
     places = [assignment.place for assignment in assignments]
     for index, mount in enumerate(after.mounts):
         if mount.device is None and len(places) == 1:

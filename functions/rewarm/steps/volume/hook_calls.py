@@ -12,6 +12,7 @@ from rewarm.ports.instances import CommandDocuments, HookCall, Instances
 from rewarm.steps.record.application import KnownDocument
 from rewarm.steps.select.hooks import look
 
+UNMOUNT_SECONDS = 180
 CHECK_MARGIN_SECONDS = 60
 """The last try of a health check may begin just before its time is over."""
 
@@ -36,9 +37,13 @@ class HookPlace:
     document: KnownDocument
 
 
-def parts_of(after: After) -> list[HookPart]:
-    """Every part, in order."""
-    return [HookPart(title=title, limit_seconds=seconds) for title, seconds in after.limits]
+def parts_of(request: RestoreRequest) -> list[HookPart]:
+    """Every part, in order. A drill unmounts at its end what it has mounted, so that it can be deleted."""
+    after = request.after or After()
+    parts = [HookPart(title=title, limit_seconds=seconds) for title, seconds in after.limits]
+    if request.is_drill and after.mounts:
+        parts.append(HookPart(title="unmount", limit_seconds=UNMOUNT_SECONDS, at_end=True))
+    return parts
 
 
 def document_name(request: RestoreRequest, position: int, hook_document: str) -> str:
@@ -58,14 +63,22 @@ def call_of(request: RestoreRequest, position: int, place: HookPlace, ports: Cal
     asked = _asked(request, position)
     if isinstance(asked, HookDocument):
         return _of_document(asked, place, ports)
-    values = _of_mount(asked, place, ports) if isinstance(asked, Mount) else _of_check(asked)
+    if asked is None:
+        values = {
+            "action": "unmount",
+            "volumeId": place.volume_id,
+            "executionTimeout": str(UNMOUNT_SECONDS),
+        }
+    else:
+        values = _of_mount(asked, place, ports) if isinstance(asked, Mount) else _of_check(asked)
     return HookCall(ports.hook_document, {name: [value] for name, value in values.items() if value})
 
 
-def _asked(request: RestoreRequest, position: int) -> Mount | HookDocument | HealthCheck:
+def _asked(request: RestoreRequest, position: int) -> Mount | HookDocument | HealthCheck | None:
+    """What the request says of the part; None for what a drill does at its end."""
     after = request.after or After()
-    parts = [*after.mounts, after.document, after.health_check]
-    return [part for part in parts if part is not None][position]
+    parts = [part for part in (*after.mounts, after.document, after.health_check) if part is not None]
+    return parts[position] if position < len(parts) else None
 
 
 def _of_mount(mount: Mount, place: HookPlace, ports: CallPorts) -> dict[str, str]:

@@ -129,7 +129,7 @@ def _begun(run: _Run) -> Application | None:
         index=event.volume.index,
         instance_id=run.instance_id,
         started_at=event.now,
-        parts=parts_of(after),
+        parts=parts_of(event.request),
     )
     return application if keep(application, run.restore, None) else run.restore.read().application
 
@@ -139,9 +139,12 @@ def _stopped(run: _Run, application: Application) -> Application | None:
 
     Not while Run Command may not show yet what was sent.
     """
+    is_undoing = any(part.at_end for part in application.parts) and not any(
+        part.is_open and not part.at_end for part in application.parts
+    )
     limits = [timedelta(seconds=part.limit_seconds) + _patience(part) for part in application.parts]
     whole = sum(limits, GRACE)
-    if run.known.cancel_requested:
+    if run.known.cancel_requested and not is_undoing:
         state: ApplicationState = "failed"
         reason = "the restore was cancelled"
     elif run.event.now - application.started_at > whole:
@@ -160,16 +163,22 @@ def _stopped(run: _Run, application: Application) -> Application | None:
             state, reason = "unknown", f"{reason}, and {part.reason}"
         elif part.state == "running" and part.command_id is not None:
             _cancelled(run, part.command_id)
-    ended = application.model_copy(
-        update={"state": state, "reason": reason, "finished_at": run.event.now, "parts": parts},
-    )
+    over = {"state": state, "reason": reason, "finished_at": run.event.now}
+    if run.known.cancel_requested and any(part.at_end for part in parts):
+        over = {}
+        parts = [
+            _failed(part, reason, run.event.now) if part.is_open and not part.at_end else part
+            for part in parts
+        ]
+    ended = application.model_copy(update={**over, "parts": parts})
     end(ended, run.restore)
     return ended
 
 
 def _continued(run: _Run, application: Application) -> Application:
     """The next thing that there is to do for the first part that is not done."""
-    position = next(place for place, part in enumerate(application.parts) if part.state != "done")
+    position = application.next_part
+    assert position is not None, "it would be over"
     part = application.parts[position]
     if part.state == "waiting":
         return _send(run, application, position)
@@ -305,13 +314,14 @@ def _kept(run: _Run, application: Application, position: int, part: HookPart) ->
     if part == application.parts[position]:
         return application
     parts = [*application.parts[:position], part, *application.parts[position + 1 :]]
-    state: ApplicationState = "running"
-    if part.state in {"failed", "unknown"}:
-        state = "failed" if part.state == "failed" else "unknown"
-    elif all(one.state == "done" for one in parts):
-        state = "back"
-    over = {} if state == "running" else {"finished_at": run.event.now, "reason": part.reason}
-    written = application.model_copy(update={"parts": parts, "state": state, **over}).to_json()
+    changed = application.model_copy(update={"parts": parts})
+    if changed.next_part is None:
+        bad = next((one for one in parts if one.state in {"failed", "unknown"}), None)
+        ended = {"state": bad.state if bad else "back", "reason": bad.reason if bad else ""}
+        changed = changed.model_copy(update={**ended, "finished_at": run.event.now})
     # As it will be read: the next write names what it replaces.
-    changed = Application.model_validate(written)
+    changed = Application.model_validate(changed.to_json())
+    if part.at_end:  # also if the restore is cancelled
+        end(changed, run.restore)
+        return changed
     return changed if keep(changed, run.restore, application) else application

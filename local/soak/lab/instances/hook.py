@@ -48,7 +48,7 @@ def is_hook(script: str) -> bool:
 def run_hook(
     data_plane: MemoryDataPlane, instance_id: str, script: str, end: End, trouble: Trouble | None
 ) -> Steps:
-    """Mounts a volume, or waits until the application answers."""
+    """Mounts or unmounts a volume, or waits until the application answers."""
     values, checked = _VALUES.search(script), _CHECKED.search(script)
     assert values is not None
     assert checked is not None
@@ -58,6 +58,9 @@ def run_hook(
         yield from _befallen(data_plane, instance_id, trouble, end)
     elif action == "mount":
         _mount(data_plane, instance_id, volume_id, path or "/data", end)
+    elif action == "unmount":
+        data_plane.mounted.pop(volume_id, None)
+        end(0, "it is unmounted\n", "")
     else:
         yield from _check(data_plane, checked[1] or checked[2], int(limit), end)
 

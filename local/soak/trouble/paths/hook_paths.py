@@ -13,7 +13,7 @@ from local.soak.lab.instances.hook import DOCUMENT
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import STACK
 from local.soak.trouble.paths.copy_paths import PATHS
-from local.soak.trouble.paths.paths import path, request, restored, snapshot
+from local.soak.trouble.paths.paths import drilled, path, request, restored, snapshot
 
 __all__ = ["PATHS"]
 NAME = "start-orders"
@@ -56,6 +56,12 @@ def _application_once_attached(lab: FastLab) -> Ending:
     mounts = [{"device": device, "path": f"/data/{device[-1]}"} for device in devices]
     after = whole(lab, when="attached", mounts=mounts)
     return restored(lab, request(lab, "warm-up-agent", source={"volumes": listed}, after=after))
+
+
+@path("application-drilled")
+def _application_drilled(lab: FastLab) -> Ending:
+    """The drill is over once the volume is unmounted and deleted."""
+    return drilled(lab, "provisioned-rate", after=whole(lab), drill={"after": True})
 
 
 @path("application-answer-lost")

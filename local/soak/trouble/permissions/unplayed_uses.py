@@ -109,10 +109,14 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
         ("ssm:ListCommands", "*"),
         ("s3:ListBucket", _BUCKET),
     )),
+    (NO_DRILL, "DrillRunHookFunctionRole", (
+        ("ssm:CancelCommand", "*"),
+        ("ssm:ListCommands", "*"),
+    )),
     (SHARED_POLICY, "DispatchWarmerFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
     (SHARED_POLICY, "VerifyVolumeFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
     *((NOT_ONLINE, f"Drill{name}FunctionRole", (("ec2:DescribeInstances", "*"),))
-      for name in ("DispatchWarmer", "VerifyVolume")),
+      for name in ("DispatchWarmer", "RunHook", "VerifyVolume")),
     (SHARED_POLICY, "DrillAttachVolumeFunctionRole",
      (("ec2:DescribeInstances", "*"), ("ssm:DescribeInstanceInformation", "*"))),
     *((HALF_WAY, f"{name}FunctionRole", (("s3:AbortMultipartUpload", f"{_BUCKET}/deltas/list"),))

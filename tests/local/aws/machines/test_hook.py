@@ -209,6 +209,23 @@ class TestRefusing:
         assert "/mnt/data has none mounted" in refused(machine, path="/mnt/data")
 
 
+class TestUnmounting:
+    def test_what_uses_the_volume_is_ended_and_it_is_unmounted_everywhere(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK}")
+        mounted(machine)
+        stubborn = "trap '' TERM; exec 3>/mnt/data/log; while :; do sleep 1; done"
+        shell(machine, "mkdir /mnt/again && mount --bind /mnt/data /mnt/again")
+        shell(machine, f'cd /mnt/data && (sleep 600 & sh -c "{stubborn}" &) >/dev/null 2>&1')
+        status, output, errors = hook(machine, action="unmount")
+        assert (status, errors) == (0, "")
+        assert output == "/mnt/again is unmounted\n/mnt/data is unmounted\n"
+        assert shell(machine, "grep -c /mnt/data /proc/mounts || true").strip() == "0"
+
+    def test_one_that_is_not_mounted_is_done(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK}")
+        assert hook(machine, action="unmount") == (0, "", "")
+
+
 class Answers(BaseHTTPRequestHandler):
     """200 at /health, and 503 elsewhere."""
 

@@ -236,6 +236,16 @@ class TestDrilled:
         assert message["severity"] == "warning"
         assert "was started 24 h before the drill; the objective of 1 h is missed." in message["text"]
 
+    def test_the_time_of_an_application_is_named_as_such(self):
+        title = self.told(recoveryOf="application")["title"]
+        assert title == "Drill passed: the application of rewarm-orders was back after 5 min 09 s"
+
+    def test_one_whose_application_is_not_back_has_failed(self):
+        message = self.told(outcome="failed", recoveryOf="application", recoverySeconds=None)
+        assert message["title"] == "Drill failed: the application of rewarm-orders is not back"
+        assert message["severity"] == "warning"
+        assert message["text"].startswith("The volumes came to full speed.\n")
+
     def test_every_other_message_of_a_drill_says_so(self):
         world = World()
         details = {"failure": {"error": "AgentFailedError", "cause": "x"}, "results": [], "pageKey": None}

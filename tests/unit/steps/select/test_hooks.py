@@ -31,6 +31,13 @@ class TestPlace:
         good = {"mounts": [{"device": "/dev/sdg"}]}
         check_after(request(TO_INSTANCE, after=good), instance(), volumes)
 
+    def test_a_drill_brings_an_application_back_on_one_volume_only(self):
+        volumes = [assignment(), assignment(index=1, device="/dev/sdg")]
+        drill = {"runbook": "rewarm-orders", "after": True}
+        asked = request(TO_INSTANCE, after={"mounts": [{"device": "/dev/sdg"}]}, drill=drill)
+        with pytest.raises(InvalidRequestError, match=r"drill\.after: found 2 volumes"):
+            check_after(asked, instance(), volumes)
+
     @pytest.mark.parametrize(
         ("after", "field"),
         [

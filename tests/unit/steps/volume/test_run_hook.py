@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from rewarm.contracts.after import Application
 from rewarm.domain.errors import (
     AccessDeniedError,
     AgentUnreachableError,
@@ -458,3 +459,46 @@ class TestInstance:
         assert restore.look(seconds=100).wait_seconds == 10
         assert restore.look(seconds=400).wait_seconds == 30
         assert at(0) == NOW
+
+
+class TestDrills:
+    DRILL = {"runbook": "rewarm-orders", "after": True}
+
+    def restore(self):
+        return Restore(WHOLE, drill=self.DRILL)
+
+    def test_at_its_end_the_volume_is_unmounted(self):
+        restore = self.restore()
+        assert restore.run().state == "back"
+        _, call = restore.hooks.sent[-1]
+        assert call.document == "rewarm-HookDocument"
+        assert dict(call.parameters) == {
+            "action": ["unmount"], "volumeId": [VOLUME_ID], "executionTimeout": ["180"],
+        }  # fmt: skip
+
+    def test_it_is_unmounted_after_a_part_that_failed_and_the_failure_is_what_counts(self):
+        restore = self.restore()
+        restore.look()
+        restore.hooks.finish("command-1", stdout="mounted")
+        restore.look()
+        restore.look()
+        restore.hooks.finish("command-2", "Failed", exit_code=5, stderr="no such service\n")
+        result = restore.run()
+        assert result.state == "failed"
+        assert restore.record["reason"] == "no such service"
+        assert [part["state"] for part in restore.record["parts"]] == ["done", "failed", "waiting", "done"]
+
+    def test_it_is_unmounted_after_a_cancellation(self):
+        restore = self.restore()
+        restore.look()
+        restore.world.table.records[RESTORE_ID]["cancelRequested"] = True
+        assert restore.run().state == "failed"
+        assert restore.record["reason"] == "the restore was cancelled"
+        assert restore.record["parts"][-1]["state"] == "done"
+
+    def test_the_application_was_back_before_the_volume_was_unmounted(self):
+        restore = self.restore()
+        restore.run()
+        application = Application.model_validate(restore.record)
+        assert application.back_at == application.parts[-2].ended_at
+        assert application.back_at < application.finished_at
