@@ -77,43 +77,58 @@ def print_table(
 ) -> None:
     """Columns under bold headings without lines, as gh prints them; those in `right` and `whole` are not cut.
 
-    Where these and some words of each sentence have no room beside each other, each row becomes lines.
+    No word is broken. Where the longest word of each column, and some words of each sentence, have no room
+    beside each other, each row becomes lines.
     """
     from rich.table import Table
 
     figures = {*right, *whole}
+    rows = [[visible(cell) for cell in row] for row in rows]
     longest = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
     least = [
-        width if column in figures else min(width, LEAST_SENTENCE if column in sentences else len(column))
-        for column, width in zip(columns, longest, strict=True)
+        cells_width
+        if column in figures
+        else max(_longest_word(cells), min(cells_width, LEAST_SENTENCE) if column in sentences else 0)
+        for column, cells_width, cells in zip(columns, longest, zip(columns, *rows, strict=True), strict=True)
     ]
-    if sum(least) + GAP * (len(columns) - 1) > target.width:
-        _print_lines(target, columns, rows, figures)
+    room = target.width - GAP * (len(columns) - 1)
+    if sum(least) > room:
+        _print_lines(target, columns, rows, {*columns} - {*sentences} - DRAWN)
         return
+    widths = longest
+    while sum(widths) > room:
+        widest = max(
+            (place for place in range(len(widths)) if widths[place] > least[place]), key=widths.__getitem__
+        )
+        widths[widest] -= 1
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for column, width in zip(columns, least, strict=True):
+    for column, width in zip(columns, widths, strict=True):
         table.add_column(
-            column, justify="right" if column in right else "left", overflow="fold", min_width=width
+            column, justify="right" if column in right else "left", overflow="fold", width=width or None
         )
     for row in rows:
         table.add_row(*row)
     target.print(table)
 
 
+def _longest_word(cells: Sequence[str]) -> int:
+    return max((len(word) for cell in cells for word in cell.split()), default=0)
+
+
 def _print_lines(
-    target: Console, columns: Sequence[str], rows: Sequence[Sequence[str]], figures: set[str]
+    target: Console, columns: Sequence[str], rows: Sequence[Sequence[str]], beside: set[str]
 ) -> None:
-    """Of each row the figures with their names, and below them what needs a line of its own."""
+    """Of each row the cells with their names, and below them what needs a line of its own."""
     from rich.padding import Padding
 
     for row in rows:
         named = [
             cell if column in SAID_BY_ITSELF else f"{column} {cell}"
             for column, cell in zip(columns, row, strict=True)
-            if column and column in figures - DRAWN and cell not in {"", "-"}
+            if column in beside and column and cell not in {"", "-"}
         ]
         mark = row[0] + " " if row[0] and not columns[0] else ""
         target.print(mark + ", ".join(named))
         for column, cell in zip(columns, row, strict=True):
-            if cell.strip() and (column in DRAWN or column not in figures):
+            if cell.strip() and column and column not in beside:
                 target.print(Padding(cell, (0, 0, 0, INDENT), expand=False))

@@ -24,7 +24,7 @@ def test_a_narrow_terminal_breaks_no_id_of_a_restore():
     ]
     show_restores(Console(file=printed, width=110), restores)
     lines = printed.getvalue().splitlines()
-    assert [line.split()[0] for line in lines if "awaiting-approval" in line] == ids
+    assert [line.split()[0].strip(",") for line in lines if "awaiting-approval" in line] == ids
 
 
 def test_a_rewind_is_one_sentence_with_the_way_back_or_the_reason_against_it():
