@@ -263,9 +263,7 @@ def late_artifacts() -> Artifacts:
     return adapters.artifacts.S3Artifacts(clients.later(_s3), settings.artifacts_bucket)
 
 
-def announce_artifacts() -> Artifacts:
-    """Only the news of a plan are read from the bucket."""
-    return late_artifacts()
+announce_artifacts = late_artifacts  # few messages need the bucket
 
 
 def look_artifacts() -> Artifacts:

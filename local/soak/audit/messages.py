@@ -67,7 +67,6 @@ class SentMessages:
             counts = {channel: self._failed[channel, name] for channel in self._wanted(name)}
             if one.status in ("FAILED", "ABORTED", "TIMED_OUT") and not self._is_ready(name):
                 clear = not {(name, FAILED), SWEEPER} & self._troubled
-                clear = clear and not self._outside.may_be_told_twice(name)
                 yield from _wrong(f"the failure of {name}", counts, clear=clear)
             elif any(counts.values()):
                 yield f"{name} is {one.status} and its failure was told by {_names(counts)}"

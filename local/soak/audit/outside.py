@@ -56,10 +56,6 @@ class OutsideHandsAudit:
         said = [f"volume {volume_id}: {device} has {other} now" for other in self._outside.untagged]
         return any(one in text for one in said for text in self._lab.undelivered)
 
-    def may_be_told_twice(self, restore_id: str) -> bool:
-        """Whether the note that a message was sent was deleted."""
-        return f"restore#{restore_id}" in self._outside.lost
-
     def is_lost(self, restore_id: str) -> bool:
         """Whether an item of the restore was deleted."""
         mine = (f"restore#{restore_id}", f"restore-volume#{restore_id}#")

@@ -25,6 +25,7 @@ OTHERS = f"{STACK}2"
 
 OBJECTS = (
     "agents/index.json", "restores/r/plans.json", "restores/r/volumes.json", "restores/r/report.html",
+    "restores/r/report.sent",
     "restores/r/0/plan.json", "restores/r/0/blocks.map", "restores/r/0/first.map",
     "restores/r/0/samples.json",
     "restores/r/0/progress-1.json", "restores/r/0/result.json", "restores/fleet-1/fleet-request.json",

@@ -217,6 +217,7 @@ def _files() -> Iterator[Rule]:
     yield rule("DispatchWarmer DrillDispatchWarmer", "s3: PutObject", objects("restores/*/first.map"))
     yield rule("KeepResult", "s3: PutObject", objects("restores/*/result.json"))
     yield rule("Report Sweep", "s3: PutObject", objects("restores/*/report.*"))
+    yield rule("Announce", "s3: PutObject", objects("restores/*/report.sent"))
     yield rule("PollInitialization", "s3: PutObject", objects("restores/*/samples.json"))
     yield rule("PrepareFleet ReportFleet", "s3: PutObject", objects("restores/fleet-*"))
     yield rule("Api", "s3: PutObject", objects("restores/fleet-*/fleet-request.json"))

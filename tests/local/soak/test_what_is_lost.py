@@ -53,31 +53,57 @@ def test_a_restore_whose_objects_are_deleted_holds_nothing_when_it_has_ended(see
 PUT_BACK = ("warm-up-agent", "provisioned-rate", "fast-snapshot-restore", "fast-snapshot-restore")
 
 
+def put_back(lab: FastLab, seconds: float, back: float) -> None:
+    """After `back` seconds more, the table is again what it will be in some seconds."""
+    table, kept = lab.table("RestoresTable"), dict[str, dict[str, str]]()
+
+    def keep() -> None:
+        kept.update({key: dict(row) for key, row in table.rows.items()})
+
+    def put() -> None:
+        changed = {key for key in {*table.rows, *kept} if kept.get(key) != table.rows.get(key)}
+        lab.outside.lost.update(json.loads(key)["S"] for key in changed)
+        table.rows.clear()
+        table.rows.update(kept)
+
+    lab.scheduler.after(seconds, keep)
+    lab.scheduler.after(seconds + back, put)
+
+
 @pytest.mark.parametrize("seed", MANY if LONG else (6, 11))
 def test_though_the_table_is_put_back_nothing_is_held_and_nothing_is_called_ready_again(seed: int) -> None:
-    """A failure may be told twice: nothing but the table knows that it was told."""
     chance = Random(seed)
     with FastLab(seed) as lab:
-        table, kept = lab.table("RestoresTable"), dict[str, dict[str, str]]()
-
-        def keep() -> None:
-            kept.update({key: dict(row) for key, row in table.rows.items()})
-
-        def put_back() -> None:
-            changed = {key for key in {*table.rows, *kept} if kept.get(key) != table.rows.get(key)}
-            lab.outside.lost.update(json.loads(key)["S"] for key in changed)
-            table.rows.clear()
-            table.rows.update(kept)
-
         seconds, back = chance.uniform(0, chance.choice((10, 60, 400, 600))), chance.choice((1, 5, 30, 300))
-        lab.scheduler.after(seconds, keep)
-        lab.scheduler.after(seconds + back, put_back)
+        put_back(lab, seconds, back)
         ending = restored(lab, request(lab, chance.choice(PUT_BACK)))
         lab.pass_time(seconds + back)
         lab.pass_time(SWEPT_SECONDS)
         assert Auditor(lab).findings(ending) == []
         titles = [posted["text"] for posted in lab.slack if "is at full speed" in posted["text"]]
         assert len(titles) == len(ending.ready)
+
+
+@pytest.mark.parametrize("seed", MANY if LONG else range(3))
+def test_though_the_table_is_put_back_a_failure_is_announced_once(seed: int) -> None:
+    """Somebody cancels the restore or stops its execution. The auditor counts the messages."""
+    chance = Random(seed)
+    with FastLab(seed) as lab:
+        seconds, back = chance.uniform(0, chance.choice((10, 60, 200))), chance.choice((5, 30, 300))
+
+        def end() -> None:
+            for execution in lab.executions(RESTORE):
+                if chance.random() < 0.5:
+                    lab.states.stop(execution.arn)
+                else:
+                    lab.begin_api("DELETE", f"/restores/{execution.name}")
+
+        put_back(lab, seconds, back)
+        lab.scheduler.after(seconds + chance.random() * back, end)
+        ending = restored(lab, request(lab, chance.choice(PUT_BACK)))
+        lab.pass_time(seconds + back)
+        lab.pass_time(SWEPT_SECONDS)
+        assert Auditor(lab).findings(ending) == []
 
 
 RUNNING: Json = {"Status": "InProgress", "StatusDetails": "InProgress", "ResponseCode": -1}

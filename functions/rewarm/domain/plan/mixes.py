@@ -316,7 +316,6 @@ class Mixes:
     def __init__(self, volumes: Sequence[PricedVolume], quotas: SharedQuotas) -> None:
         self.volumes = volumes
         self.quotas = quotas
-        self._known_readers_usd: dict[tuple[int, ...], Decimal | None] = {}
         self._known_in_time: dict[tuple[tuple[int, float, SharedResource], ...], bool] = {}
         self._known_turns: dict[tuple[int, ...], list[Turn] | None] = {}
         self._do_not_fit: list[frozenset[int]] = []
@@ -382,14 +381,6 @@ class Mixes:
         """With the quotas of the Region."""
         found = self.estimates(choices)
         return None if found is None else _key(found.values())
-
-    def readers_usd(self, readers: Sequence[int]) -> Decimal | None:
-        """What the boosts of volumes that an instance reads together cost; None where one is late."""
-        key = tuple(readers)
-        if key not in self._known_readers_usd:
-            estimates = self._on_instance(dict.fromkeys(readers, SharedResource.AGENT), {})
-            self._known_readers_usd[key] = None if estimates is None else _sum(estimates.values())
-        return self._known_readers_usd[key]
 
     def are_in_time(self, busy: Choices) -> bool:
         """Whether all volumes of an instance are, by the estimates themselves; the same for alike volumes."""

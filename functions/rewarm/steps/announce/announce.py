@@ -28,7 +28,7 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import LinkedPage, Messages, PageLinks
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce import ended, usable
-from rewarm.steps.record.bucket import report_keys
+from rewarm.steps.record.bucket import report_keys, sent_key
 from rewarm.steps.record.payloads import with_plans
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes
 from rewarm.steps.registration import Metric, state
@@ -62,6 +62,8 @@ TRANSIENT = (ServiceUnavailableError, ThrottledError)
 """Errors after which `Announce Ready` is retried, so that the record gets its news in the end."""
 MUST_ARRIVE = frozenset({"ready", "failed"})
 """Messages that are sent until a channel accepts them, which the record then notes."""
+END = ("status", "finishedAt", "failure", "reportKey", "pageKey", "toldAt")
+"""How a restore ended, in its record; of a failure the bucket has it too, as the table may be put back."""
 MUST_BE_TAKEN = MUST_ARRIVE | {"approval", "fleet-ended"}
 """The state is retried until a channel accepts such a message: somebody must learn of it."""
 FAILURES = MappingProxyType({"failed": "RestoresFailed", "fallback": "FallBacks"})
@@ -130,7 +132,7 @@ def announce(
     if event.event in MUST_BE_TAKEN and not channels:
         raise ServiceUnavailableError(f"no channel took the message {event.event}")
     if event.event in MUST_ARRIVE:
-        _note_sent(event, table)
+        _note_sent(event, table, artifacts)
     return AnnounceResult(channels=channels)
 
 
@@ -228,7 +230,7 @@ def _append(restore: RestoreNotes, index: int | None, news: JsonObject, record: 
     (restore if index is None else restore.volume(index)).append_event(news)
 
 
-def _note_sent(event: AnnounceEvent, table: RestoreTable) -> None:
+def _note_sent(event: AnnounceEvent, table: RestoreTable, artifacts: Artifacts | None) -> None:
     """Notes that a channel or the event bus accepted the message; until then the sweeper sends it.
 
     For a volume, a failed write is ignored: the state continues, and the sweeper may repeat the message.
@@ -237,9 +239,12 @@ def _note_sent(event: AnnounceEvent, table: RestoreTable) -> None:
     restore = RestoreNotes(table, event.restore_id)
     if index is None:
         restore.note_message_sent(event.now)
-        return
     with suppress(RestoreError):
-        restore.volume(index).note_message_sent(event.now)
+        if index is not None:
+            restore.volume(index).note_message_sent(event.now)
+        elif artifacts is not None:
+            known = restore.read().raw
+            artifacts.put_json(sent_key(event.restore_id), {name: known.get(name) for name in END})
 
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:

@@ -2,15 +2,15 @@
 
 A restore was stopped, or its state `Report` failed. What the executions of its volumes wrote down is in the
 bucket; the record knows what is missing there. If somebody has deleted the plans, the executions were started
-with what was chosen. `Announce Ready` may have been refused by Lambda, or no
-channel took its message. A restore that ended ready without a report or message stays noted as running, which
-is how the sweeper finds it.
+with what was chosen. `Announce Ready` may have been refused by Lambda, or no channel took its message. A
+restore that ended ready without a report or message stays noted as running, where the sweeper finds it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,10 +25,10 @@ from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.messages import Messages, PageLinks
-from rewarm.steps.record.bucket import plans_key, result_key
+from rewarm.steps.record.bucket import plans_key, result_key, sent_key
 from rewarm.steps.record.lost_records import volumes_begun
 from rewarm.steps.record.payloads import LARGEST_BYTES, read_plans
-from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status, marks_of_settled
 from rewarm.steps.report.report import ReportPorts, report_of
 
 LATE_REPORTS = "reports"
@@ -101,12 +101,7 @@ def _plan_of(started_with: Mapping[str, Any]) -> VolumePlan:
 
 
 def write_late_report(
-    restore_id: str,
-    record: KnownRestore,
-    ending: ExecutionEnd,
-    *,
-    now: datetime,
-    ports: PagePorts,
+    restore_id: str, record: KnownRestore, ending: ExecutionEnd, *, now: datetime, ports: PagePorts
 ) -> SweptResource | None:
     """Returns `ending` where the next sweep tries again; None if nothing is missing or it is too late."""
     if not is_owed(record, ending):
@@ -178,21 +173,25 @@ def _result(
 
 def kept_result(restore_id: str, record: KnownRestore, index: int, ports: PagePorts) -> JsonObject:
     """A volume's result as `Keep Result` wrote it, or from the volume's own report; empty without both."""
-    try:
-        found = _read(result_key(restore_id, index), ports.artifacts)
-        if not found:
-            own = record.volume(index).report.report_key
-            account = _read(own, ports.artifacts) if own is not None else {}
-            found = next(iter(account.get("results") or []), {})
-    except (RestoreError, ValueError):
-        return {}
-    return found
+    found = _read(result_key(restore_id, index), ports.artifacts)
+    own = None if found else record.volume(index).report.report_key
+    return found if own is None else next(iter(_read(own, ports.artifacts).get("results") or []), {})
 
 
 def _read(key: str, artifacts: Artifacts) -> JsonObject:
-    text = artifacts.get_text(key, most_bytes=LARGEST_BYTES)
-    found = json.loads(text) if text is not None else {}
-    return found if isinstance(found, dict) else {}
+    with suppress(RestoreError, ValueError):
+        found = json.loads(artifacts.get_text(key, most_bytes=LARGEST_BYTES) or "{}")
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def recall_end(restore_id: str, ports: PagePorts) -> bool:
+    """Writes again what the table lost when it was put back: how it ended, and who is at full speed."""
+    begun = enumerate(volumes_begun(restore_id, ports.executions))
+    settled = marks_of_settled([index for index, volume in begun if volume.status == "SUCCEEDED"])
+    if known := {**settled, **_read(sent_key(restore_id), ports.artifacts)}:
+        ports.table.update(restore_id, known)
+    return bool(known)
 
 
 def volumes_without_message(

@@ -30,6 +30,7 @@ from rewarm.steps.clean_up.clean_up_account import Remains
 from rewarm.steps.clean_up.missing_reports import (
     PagePorts,
     is_owed,
+    recall_end,
     report_end,
     request_of,
     results_of,
@@ -111,21 +112,21 @@ def end_restore(
 
 
 def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> KnownRestore:
-    """The whole record, made again if it is lost and the restore failed, or succeeded without a message."""
+    """The whole record, with what is lost of a restore that failed, or that succeeded without a message."""
     record = RestoreNotes(ports.table, restore_id).read_whole()
-    if not is_lost(record):
-        return record
     owes_messages = ending.status == "SUCCEEDED" and ports.holds.entry(restore_id) is not None
-    if not (ending.without_account or owes_messages):
-        return record
-    return recovered(
-        restore_id,
-        record,
-        table=ports.table,
-        executions=ports.executions,
-        holds=ports.holds,
-        also_ready=owes_messages,
-    )
+    if is_lost(record) and (ending.without_account or owes_messages):
+        record = recovered(
+            restore_id,
+            record,
+            table=ports.table,
+            executions=ports.executions,
+            holds=ports.holds,
+            also_ready=owes_messages,
+        )
+    if ending.without_account and _lacks_message(record) and recall_end(restore_id, ports.pages):
+        record = RestoreNotes(ports.table, restore_id).read_whole()
+    return record
 
 
 def _todo(record: KnownRestore, ending: ExecutionEnd, also: Collection[int]) -> set[int]:

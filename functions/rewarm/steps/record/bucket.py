@@ -80,6 +80,11 @@ def report_keys(restore_id: str, index: int | None) -> tuple[str, str]:
     return f"{folder}/report.json", f"{folder}/report.html"
 
 
+def sent_key(restore_id: str) -> str:
+    """Says that a message told of the restore's failure, and how it ended; the table may be put back."""
+    return f"{_restore(restore_id)}/report.sent"
+
+
 def fleet_request_key(fleet_id: str) -> str:
     """What POST /fleets was sent. A fleet's files lie where those of a restore with its id would."""
     return f"{_restore(fleet_id)}/fleet-request.json"

@@ -10,6 +10,7 @@ import pytest
 from rewarm.domain.model import FastSnapshotRestore
 from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.ports import JsonObject
+from rewarm.steps.record.bucket import sent_key
 from rewarm.steps.record.payloads import write_plans
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at, request
 from tests.support.values import accounts
@@ -136,6 +137,45 @@ class TestRestore:
         assert record["request"] == request().to_json()
         assert told.items() <= record.items()
         assert (world.messages.sent, world.volumes.deleted) == ([], [])
+
+    @pytest.mark.parametrize("has_item", [True, False])
+    def test_one_whose_item_is_put_back_is_not_announced_as_failed_again(
+        self,
+        world: SweepWorld,
+        has_item: bool,  # noqa: FBT001
+    ) -> None:
+        """The bucket knows that the message was sent, and how the restore ended."""
+        world.begun()
+        world.sweep()
+        ended = world.table.records[RESTORE_ID]
+        begin(world, "FAILED")
+        world.table.lose(RESTORE_ID)
+        if has_item:
+            world.begun()
+        world.sweep(now=at(60))
+        known = ("status", "finishedAt", "failure", "toldAt", "reportKey")
+        again = world.table.records[RESTORE_ID]
+        assert {name: again[name] for name in known} == {name: ended[name] for name in known}
+        assert (len(world.messages.sent), world.holds.running()) == (1, [])
+
+    def test_one_whose_item_is_put_back_to_before_it_was_ready_has_not_failed(
+        self, world: SweepWorld
+    ) -> None:
+        of_ready_volume(world, "ABORTED")
+        world.table.update_volume(RESTORE_ID, 0, {"told": {"at": "2026-11-21T03:10:00Z"}})
+        world.sweep()
+        record = world.table.records[RESTORE_ID]
+        assert (record["status"], record["settled0"]) == ("ready", True)
+        assert (world.messages.sent, world.volumes.deleted, world.holds.running()) == ([], [], [])
+
+    @pytest.mark.parametrize("spoiled", ["[]", "{", ""])
+    def test_no_failure_is_hidden_by_what_somebody_else_wrote_there(
+        self, world: SweepWorld, spoiled: str
+    ) -> None:
+        world.begun()
+        world.artifacts.texts[sent_key(RESTORE_ID)] = spoiled
+        world.sweep()
+        assert len(world.messages.sent) == 1
 
     def test_one_that_ended_well_is_left_as_it_is(self, world: SweepWorld) -> None:
         world.begun()
