@@ -264,6 +264,11 @@ class TestCleanUp:
         assert (result.removed, result.kept) == ([f"volume {VOLUME_ID}"], [])
         assert world.volumes.volumes == {"vol-theirs": before}
 
+    def test_a_volume_that_was_there_before_is_not_ours_though_the_record_names_it(self, world):
+        world.volumes.change(VOLUME_ID, created_at=NOW - timedelta(days=365))
+        assert clean(world).removed == []
+        assert world.volumes.deleted == []
+
     def test_without_the_record_no_tag_proves_that_a_volume_is_ours(self, world):
         """The restore's own may be gone by now, and this one somebody's copy."""
         copy = copied(world)
