@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.applying import APPLY, EXITS
 from local.soak.lab.instances.hook import DOCUMENT, HOOK
 from local.soak.lab.lab import FastLab
+from local.soak.trouble.attacker import YEAR_SECONDS
 from local.soak.trouble.matrix import SEED, SETTLED_SECONDS, SWEPT_SECONDS, Result
 from local.soak.trouble.paths.fleet_paths import PATHS
 
@@ -30,6 +32,8 @@ RESTARTS = frozenset({"instance rebooted", "instance stopped"})
 WRITING = ("writing", APPLY, "rewind")
 UNHEARD = "unheard"
 """The agent has read everything and says so in the bucket; Run Command never shows that it has ended."""
+FORGED = "1" + 400 * "0"
+FORGED_NAMES = frozenset({"bytesDone", "bytesTotal", "mibPerSecond", "etaSeconds"})
 REASONS = frozenset(
     {
         "AgentFailedError",
@@ -82,6 +86,29 @@ def _silent(lab: FastLab, instance_id: str, _volume_id: str) -> None:
     lab.region.change_instance(instance_id, reachable=False)
 
 
+def _tag_others(lab: FastLab, _instance_id: str, volume_id: str) -> None:
+    """A year-old volume and its backup get all tags of the volume that is being warmed up."""
+    now = lab.region.now() - YEAR_SECONDS
+    theirs = lab.region.add_volume(size_gib=100, create_time=now)
+    backup = lab.region.add_snapshot(size_gib=100, extents=((0, 8),), volume_id=theirs, start_time=now)
+    (ours,) = lab.region.call("ec2", "DescribeVolumes", {"VolumeIds": [volume_id]})["Volumes"]
+    lab.region.call("ec2", "CreateTags", {"Resources": [theirs, backup], "Tags": ours["Tags"]})
+    lab.outside.others.update((theirs, backup))
+
+
+def _forge(lab: FastLab, _instance_id: str, _volume_id: str) -> None:
+    """Whoever has the address of the progress object writes numbers that no float holds."""
+    store = lab.data_plane.store
+    put = store.put
+
+    def forged(url: str, body: bytes) -> None:
+        account = json.loads(body)
+        numbers = dict.fromkeys(account.keys() & FORGED_NAMES, FORGED)
+        put(url, json.dumps({**account, **numbers}).replace(f'"{FORGED}"', FORGED).encode())
+
+    store.put = forged  # type: ignore[method-assign]
+
+
 ACTS: dict[str, Act] = {
     "instance rebooted": _call("RebootInstances"),
     "instance stopped": _call("StopInstances"),
@@ -90,6 +117,10 @@ ACTS: dict[str, Act] = {
     "device renamed": _rename,
     "volume detached": _detach,
     "volume deleted": _delete,
+}
+ATTACKS: dict[str, Act] = {
+    "a volume and a backup of others get its tags": _tag_others,
+    "its progress object is forged": _forge,
 }
 
 
@@ -113,6 +144,8 @@ def machine_rows() -> list[MachineRow]:
     found = [MachineRow(kind, *command) for kind in AGENT_KINDS for command in COMMANDS]
     found += [MachineRow(kind, *WRITING, share) for kind in (*EXITS, "hangs") for share in (0.1, 0.9)]
     found.append(MachineRow(UNHEARD, *COMMANDS[0]))
+    # A drill deletes what it has made, so it looks for that.
+    found += [MachineRow(name, "warm-up of a drill", "warm", "drill") for name in ATTACKS]
     # The volumes are announced by then, so they are their owner's to delete.
     gone = [name for name in ACTS if name.startswith("instance")]
     found += [MachineRow(name, *hook) for name in (*HOOK_KINDS, *gone) for hook in HOOKS]
@@ -122,7 +155,7 @@ def machine_rows() -> list[MachineRow]:
 def play_machine(row: MachineRow) -> Result:
     """The row's path with its trouble."""
     with FastLab(SEED) as lab:
-        act = ACTS.get(row.name)
+        act = (ACTS | ATTACKS).get(row.name)
         trouble = Trouble(row.name, row.action, row.at_share)
         if act is not None:
             trouble.kind, trouble.call = "call", lambda *names: act(lab, *names)
@@ -134,10 +167,16 @@ def play_machine(row: MachineRow) -> Result:
         if result.left:
             lab.pass_time(SWEPT_SECONDS)
             result.left_after_sweeps = Auditor(lab).findings(ending)
+        result.left_after_sweeps += [f"{name} of others is gone" for name in _gone(lab)]
         began = lab.data_plane.applications.documents
         if row.name not in RESTARTS and max(began.values(), default=0) > 1:
             result.left_after_sweeps.append(f"the user's document began {dict(began)} times")
         return result
+
+
+def _gone(lab: FastLab) -> list[str]:
+    tables = lab.region._tables
+    return sorted(lab.outside.others - {*tables.volumes, *tables.snapshots, *tables.instances})
 
 
 def machine_complaints(row: MachineRow, result: Result) -> list[str]:

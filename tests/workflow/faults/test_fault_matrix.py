@@ -11,9 +11,13 @@ from operator import attrgetter
 
 import pytest
 
+from local.soak.audit.auditor import Auditor
+from local.soak.lab.endings import Ending
+from local.soak.lab.lab import FastLab
 from local.soak.trouble import matrix
 from local.soak.trouble.call_table import NEEDED, OPTIONAL
 from local.soak.trouble.machine_rows import machine_complaints, machine_rows, play_machine
+from local.soak.trouble.paths.paths import alarmed
 from tests.support.stack import fault_matrix
 from tests.support.stack.matrix_summary import FAULT_ROWS
 
@@ -74,4 +78,13 @@ def test_a_volume_at_full_speed_stays_ready_whatever_its_release_meets(
 @pytest.mark.parametrize("row", machine_parameters(), ids=str)
 def test_the_agent_or_its_machine_in_trouble(row, record_property):
     assert machine_complaints(row, play_machine(row)) == []
+    record_property(FAULT_ROWS, (1, 1))
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("fields", [{"account": "999999999999"}, {"region": "eu-west-1"}], ids=str)
+def test_an_alarm_of_another_account_or_region_starts_nothing(fields, record_property):
+    with FastLab(matrix.SEED) as lab:
+        assert alarmed(lab, **fields).kind == "never started"
+        assert Auditor(lab).findings(Ending("never started")) == []
     record_property(FAULT_ROWS, (1, 1))

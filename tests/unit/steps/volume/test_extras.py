@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rewarm.contracts.events import PrepareSnapshotEvent
@@ -131,6 +133,21 @@ class TestAfterwards:
         world, copy = self.copied()
         assert f"snapshot copy {copy}" in self.cleaned(world).removed
         assert world.copies.made == {}
+
+    @pytest.mark.parametrize("end", ["released", "cleaned"])
+    @pytest.mark.parametrize("minute", [-365 * 24 * 60, 5])
+    def test_a_backup_of_somebody_else_stays_whatever_tags_it_has(self, minute, end):
+        world, copy = self.copied()
+        backup = replace(world.copies.made[copy], description="nightly", started_at=at(minute))
+        world.copies.made["snap-0bbbbbbbbbbbbbbbb"] = replace(backup, snapshot_id="snap-0bbbbbbbbbbbbbbbb")
+        getattr(self, end)(world)
+        assert list(world.copies.made) == ["snap-0bbbbbbbbbbbbbbbb"]
+
+    def test_a_snapshot_that_was_there_before_is_no_copy_though_the_record_names_it(self):
+        world, copy = self.copied()
+        world.copies.change(copy, description="nightly", started_at=at(-365 * 24 * 60))
+        self.cleaned(world)
+        assert list(world.copies.made) == [copy]
 
     def test_another_plan_goes_on_with_the_copy(self):
         world, copy = self.copied()
