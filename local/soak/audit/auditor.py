@@ -85,7 +85,8 @@ class Auditor:
             if "rewarm:boost" in tags and not self._outside.is_untagged(name) and not self._is_lowered(one):
                 found.append(f"volume {name} still has its boost")
             restore_id = tags["rewarm:restore-id"]
-            has_reason = "rewarm:failed" in tags or self._outside.is_told_to_stay(name, restore_id)
+            is_told = self._outside.is_told_to_stay(name, restore_id) or self._is_held(name)
+            has_reason = "rewarm:failed" in tags or is_told
             if DRILL_TAG in tags and not has_reason:
                 found.append(f"volume {name} of the drill {restore_id} stays")
             elif name not in ending.ready and not has_reason and not self._came_in_time(name):
@@ -113,6 +114,13 @@ class Auditor:
     def _was_of_drill(self, volume_id: str) -> bool:
         gone = self._lab.region._tables.gone_volumes
         return volume_id in gone and DRILL_TAG in gone[volume_id].tags
+
+    def _is_held(self, volume_id: str) -> bool:
+        """Somebody has mounted the volume, so EC2 cannot detach it, and a message says that it is left."""
+        said = f"Left behind: {volume_id} is still being detached"
+        return volume_id in self._lab.data_plane.mounted and any(
+            said in one["detail"]["text"] for one in self._lab.events.sent
+        )
 
     def _came_in_time(self, volume_id: str) -> bool:
         """The volume was at full speed when its restore was stopped, and a message says that it stays."""

@@ -50,6 +50,23 @@ def test_fast_snapshot_restore_is_ended_whatever_the_clocks_say(path, functions,
         assert Auditor(lab).findings(ending) == []
 
 
+def test_a_mounted_volume_that_cannot_be_detached_has_a_reason_to_stay_once_people_know():
+    with FastLab(1) as lab:
+
+        def mount(restore_id: str) -> None:
+            assert lab.run(lambda: lab.data_plane.volumes, most_seconds=60)
+            in_state(lab, restore_id, "Rewind")
+            lab.data_plane.mounted.update({volume_id: ["/data"] for volume_id in lab.data_plane.volumes})
+
+        ending = restored(lab, request(lab, "direct-write"), mount)
+        lab.pass_time(SWEPT_SECONDS)
+        assert ending.status == "failed"
+        assert Auditor(lab).findings(ending) == []
+        lab.events.sent.clear()
+        (finding,) = [one for one in Auditor(lab).findings(ending) if "stays without a reason" in one]
+        assert finding.startswith("volume vol-")
+
+
 @pytest.mark.parametrize("act", sorted(ACTS))
 @pytest.mark.parametrize("stops", [True, False])
 def test_nothing_is_left_untold_and_nothing_of_others_is_touched(act, stops):
