@@ -133,6 +133,7 @@ class Writer:
         if self.plan.fleet is None:
             chance = random.Random(self.plan.seed + 7)
             applications.write(self.plan.requests, self.plan.troubles, chance, lab)
+            applications.drill(self.plan.requests, self.plan.told, random.Random(self.plan.seed + 8), lab)
         return self.plan
 
     def write_rewind(self, lab: FastLab) -> Plan:

@@ -136,6 +136,10 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     result = remove(remains, ports, now=event.now)
     if isinstance(unkept, TEMPORARY):
         raise unkept
+    # A drill that is over promises that its volume is gone.
+    stays = [one for one in result.kept if event.volume_id is not None and event.volume_id in one]
+    if event.request.is_drill and event.failure is None and stays:
+        raise IncompleteCleanUpError("; ".join(stays))
     return result
 
 

@@ -131,6 +131,12 @@ class TestCleanUp:
         result = clean(world, announced=True, drill={"runbook": "rewarm-orders"})
         assert result.removed == [f"volume {VOLUME_ID}"]
 
+    def test_a_drill_whose_volume_cannot_be_deleted_has_failed(self, world):
+        del world.volumes.volumes[VOLUME_ID].settings.tags["rewarm:stack"]
+        with pytest.raises(IncompleteCleanUpError, match=f"volume {VOLUME_ID}.*tag rewarm:stack is gone"):
+            clean(world, announced=True, drill={"runbook": "rewarm-orders"})
+        assert VOLUME_ID in world.table.records[RESTORE_ID]["cleanUp0"]["kept"][0]
+
     def test_keeps_the_volume_where_the_request_says_so(self, world):
         result = clean(world, onFailure="keep")
         assert "the request says onFailure keep" in result.kept[0]
