@@ -31,10 +31,10 @@ def removed_and_kept(
             continue
         # The execution was stopped after it had found the volume ready: nothing removes the volume.
         is_settled, known = record.settled(index), record.last_volume(index)
-        if is_settled:
-            kept.append(f"volume {known} (ready)")
         volume = record.volume(index)
         account = volume.clean_up
+        if is_settled and not any(f"volume {known}" in one for one in (account.kept if account else ())):
+            kept.append(f"volume {known} (ready)")
         if account is not None:
             removed += account.removed
             kept += account.kept
@@ -119,9 +119,10 @@ def things_left(
 
 def _volumes_left(record: KnownRestore, index: int, costs: Keeping) -> Iterator[LeftThing]:
     account, settled = record.volume(index).clean_up, record.last_volume(index)
-    if record.settled(index) and settled is not None:
+    stays = account.stays if account is not None else ()
+    if record.settled(index) and settled is not None and settled not in {left.volume_id for left in stays}:
         yield _thing(f"{settled}, which is ready", costs.volume_usd, LeftVolume(settled).deletion)
-    for left in account.stays if account is not None else ():
+    for left in stays:
         volume = LeftVolume(left.volume_id, left.device, left.instance_id)
         yield _thing(f"{left.volume_id}, a volume that is not ready", costs.volume_usd, volume.deletion)
 

@@ -85,6 +85,16 @@ def test_volumes_of_a_restore_that_failed_have_the_price_of_a_new_volume():
     assert found[2].startswith("aws ec2 detach-volume --volume-id vol-new && ")
 
 
+def test_a_volume_that_was_ready_and_could_not_be_deleted_is_named_once():
+    stays = [{"volumeId": "vol-new", "device": "/dev/sdf", "instanceId": INSTANCE_ID}]
+    kept = f"volume vol-new, still /dev/sdf on {INSTANCE_ID} (its tag is gone)"
+    known = {"volume": {"volumeId": "vol-new"}, "cleanUp": {"removed": [], "kept": [kept], "stays": stays}}
+    (found,) = left_of({**known, "settled0": True}, "failed")
+    assert found[2].startswith("aws ec2 detach-volume --volume-id vol-new && ")
+    record = KnownRestore.model_validate({"volumes": {0: known}, "settled0": True})
+    assert removed_and_kept("restore-1", FAILED, record)[1] == [kept]
+
+
 def test_the_evidence_of_a_rewind_is_a_snapshot_or_an_undo_log():
     (evidence,) = left_of({"rewind": {"volumeId": "vol-1", "evidence": "snap-2", "state": "done"}})
     assert evidence == (
