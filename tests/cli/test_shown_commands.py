@@ -235,7 +235,7 @@ def test_every_document_with_commands_is_among_them():
     assert shown >= {"README.md", "cli/README.md", "docs/api.md", "docs/commands.md", "docs/operations.md"}
     marked = re.compile(r"^```(\w+)$", re.MULTILINE)
     kinds = {kind for path in DOCUMENTS for kind in marked.findall(path.read_text(encoding="utf-8"))}
-    assert kinds <= {"text", "json", "yaml", "hcl"}, "a block of commands has no mark, so that it is run"
+    assert kinds <= {"text", "json", "yaml", "hcl", "mermaid"}, "a block of commands has no mark, and is run"
 
 
 def test_what_a_run_that_stays_up_prints_is_run(check, answering):

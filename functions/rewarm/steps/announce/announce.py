@@ -62,8 +62,6 @@ TRANSIENT = (ServiceUnavailableError, ThrottledError)
 """Errors after which `Announce Ready` is retried, so that the record gets its news in the end."""
 MUST_ARRIVE = frozenset({"ready", "failed"})
 """Messages that are sent until a channel accepts them, which the record then notes."""
-END = ("status", "finishedAt", "failure", "reportKey", "pageKey", "toldAt")
-"""How a restore ended, in its record; of a failure the bucket has it too, as the table may be put back."""
 MUST_BE_TAKEN = MUST_ARRIVE | {"approval", "fleet-ended"}
 """The state is retried until a channel accepts such a message: somebody must learn of it."""
 FAILURES = MappingProxyType({"failed": "RestoresFailed", "fallback": "FallBacks"})
@@ -243,8 +241,7 @@ def _note_sent(event: AnnounceEvent, table: RestoreTable, artifacts: Artifacts |
         if index is not None:
             restore.volume(index).note_message_sent(event.now)
         elif artifacts is not None:
-            known = restore.read().raw
-            artifacts.put_json(sent_key(event.restore_id), {name: known.get(name) for name in END})
+            artifacts.put_json(sent_key(event.restore_id), restore.end())
 
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:

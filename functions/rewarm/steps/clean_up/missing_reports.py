@@ -28,7 +28,7 @@ from rewarm.ports.messages import Messages, PageLinks
 from rewarm.steps.record.bucket import plans_key, result_key, sent_key
 from rewarm.steps.record.lost_records import volumes_begun
 from rewarm.steps.record.payloads import LARGEST_BYTES, read_plans
-from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status, marks_of_settled
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.report.report import ReportPorts, report_of
 
 LATE_REPORTS = "reports"
@@ -188,10 +188,11 @@ def _read(key: str, artifacts: Artifacts) -> JsonObject:
 def recall_end(restore_id: str, ports: PagePorts) -> bool:
     """Writes again what the table lost when it was put back: how it ended, and who is at full speed."""
     begun = enumerate(volumes_begun(restore_id, ports.executions))
-    settled = marks_of_settled([index for index, volume in begun if volume.status == "SUCCEEDED"])
-    if known := {**settled, **_read(sent_key(restore_id), ports.artifacts)}:
-        ports.table.update(restore_id, known)
-    return bool(known)
+    settled = [index for index, volume in begun if volume.status == "SUCCEEDED"]
+    end = _read(sent_key(restore_id), ports.artifacts)
+    if settled or end:
+        RestoreNotes(ports.table, restore_id).recall(settled, end)
+    return bool(settled or end)
 
 
 def volumes_without_message(

@@ -66,6 +66,7 @@ REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
 """Errors of a restore that another one kept from starting: nothing was created."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _ATTACHED, _SETTLED = "attached", "settled"
+_END = ("status", "finishedAt", "failure", "reportKey", "pageKey", "toldAt")
 _WRITING = "writing"
 """Mark of a rewind that is about to write blocks: from then on it cannot be cancelled."""
 _INSTANCE = "instance"
@@ -413,6 +414,15 @@ class RestoreNotes(Value):
             self.volume(each.volume.index).note_planned(each.volume, each.plan)
         self._set(summary=summary.to_json())
         self.advance(Status.PLANNED)
+
+    def end(self) -> JsonObject:
+        """How it ended, which the bucket keeps as well: the table may be put back."""
+        known = self.table.get(self.restore_id) or {}
+        return {name: known.get(name) for name in _END}
+
+    def recall(self, settled: Collection[int], end: JsonObject) -> None:
+        """Writes again what a table that was put back has lost: its end, and the volumes at full speed."""
+        self._set(**marks_of_settled(settled), **{name: end[name] for name in _END if name in end})
 
     def advance(self, status: Status) -> None:
         """Sets the status unless the restore has ended."""
