@@ -139,12 +139,12 @@ def _stopped(run: _Run, application: Application) -> Application | None:
 
     Not while Run Command may not show yet what was sent.
     """
-    is_undoing = any(part.at_end for part in application.parts) and not any(
-        part.is_open and not part.at_end for part in application.parts
-    )
+    position = application.next_part
+    is_undoing = position is not None and application.parts[position].at_end
+    is_cancelled = run.known.cancel_requested and not is_undoing
     limits = [timedelta(seconds=part.limit_seconds) + _patience(part) for part in application.parts]
     whole = sum(limits, GRACE)
-    if run.known.cancel_requested and not is_undoing:
+    if is_cancelled:
         state: ApplicationState = "failed"
         reason = "the restore was cancelled"
     elif run.event.now - application.started_at > whole:
@@ -164,7 +164,7 @@ def _stopped(run: _Run, application: Application) -> Application | None:
         elif part.state == "running" and part.command_id is not None:
             _cancelled(run, part.command_id)
     over = {"state": state, "reason": reason, "finished_at": run.event.now}
-    if run.known.cancel_requested and any(part.at_end for part in parts):
+    if is_cancelled and any(part.at_end for part in parts):
         over = {}
         parts = [
             _failed(part, reason, run.event.now) if part.is_open and not part.at_end else part

@@ -496,6 +496,32 @@ class TestDrills:
         assert restore.record["reason"] == "the restore was cancelled"
         assert restore.record["parts"][-1]["state"] == "done"
 
+    def failed(self):
+        """A drill whose document failed, and which unmounts."""
+        restore = self.restore()
+        restore.look()
+        restore.hooks.finish("command-1", stdout="mounted")
+        restore.look()
+        restore.look()
+        restore.hooks.finish("command-2", "Failed", exit_code=5)
+        restore.look()
+        restore.look()
+        assert [part["state"] for part in restore.record["parts"]] == ["done", "failed", "waiting", "running"]
+        restore.world.table.records[RESTORE_ID]["cancelRequested"] = True
+        return restore
+
+    def test_a_cancellation_does_not_end_the_unmounting(self):
+        restore = self.failed()
+        restore.look()
+        assert restore.hooks.cancelled == []
+        assert restore.run().state == "failed"
+        assert restore.record["parts"][-1]["state"] == "done"
+
+    def test_a_cancelled_drill_is_over_after_all_its_time(self):
+        restore = self.failed()
+        assert restore.look(seconds=100_000).state == "unknown"
+        assert restore.record["reason"].startswith("it was not over after")
+
     def test_the_application_was_back_before_the_volume_was_unmounted(self):
         restore = self.restore()
         restore.run()
