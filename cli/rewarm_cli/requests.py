@@ -198,6 +198,11 @@ def plain(request: Json) -> Json:
     return found
 
 
+def undrilled(request: Json) -> Json:
+    """What an alarm restores by the runbook: it does not look at how the runbook is drilled."""
+    return {name: value for name, value in request.items() if name != "drill"}
+
+
 _OPTIONS = (
     click.option("-f", "--file", metavar="FILE", help="The request as YAML or JSON; - is standard input."),
     click.option("--volume", metavar="VOL", help="Restore this volume's newest usable snapshot."),

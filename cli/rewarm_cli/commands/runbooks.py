@@ -12,7 +12,7 @@ from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import pages
 from rewarm_cli.inputs import Known, Minutes, Whole
 from rewarm_cli.problems import NOT_READY
-from rewarm_cli.requests import plain, takes_request
+from rewarm_cli.requests import plain, takes_request, undrilled
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 Json = dict[str, Any]
@@ -134,10 +134,7 @@ def check_runbook(settings: Settings, alarm_name: str | None, request: Json) -> 
     """
     if (alarm_name is None) == (not request):
         raise click.UsageError("name an alarm whose runbook is stored, or a file with -f")
-    # How it is drilled is no business of the alarm.
-    asked = {name: value for name, value in request.items() if name != "drill"} or {
-        "source": {"alarm": alarm_name}
-    }
+    asked = undrilled(request) or {"source": {"alarm": alarm_name}}
     answer = settings.api().insist(200, "POST", "/plans", asked)
     if settings.for_people:
         from rewarm_cli.output import console

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from rewarm_cli import words
 from rewarm_cli.doctor.account import Account
 from rewarm_cli.doctor.findings import Finding, ok, problem, unknown, warning
+from rewarm_cli.requests import undrilled
 
 Json = dict[str, Any]
 
@@ -106,9 +107,7 @@ def snapshot_time(account: Account) -> Iterator[Finding]:
 
 def plan(account: Account) -> Iterator[Finding]:
     """The runbook can be planned now: its snapshot is usable, and its target is there."""
-    # How it is drilled is no business of the alarm.
-    asked = {name: value for name, value in account.wanted.request.items() if name != "drill"}
-    answer = account.api().call("POST", "/plans", asked)
+    answer = account.api().call("POST", "/plans", undrilled(account.wanted.request))
     if answer.status == 200:
         yield ok("plan", "the runbook can be restored now")
         return
