@@ -81,7 +81,7 @@ def report_keys(restore_id: str, index: int | None) -> tuple[str, str]:
 
 
 def sent_key(restore_id: str) -> str:
-    """Says that a message told of the restore's failure, and how it ended; the table may be put back."""
+    """How the restore ended, once a message has announced its failure: the table may be put back."""
     return f"{_restore(restore_id)}/report.sent"
 
 

@@ -415,15 +415,6 @@ class RestoreNotes(Value):
         self._set(summary=summary.to_json())
         self.advance(Status.PLANNED)
 
-    def end(self) -> JsonObject:
-        """How it ended, which the bucket keeps as well: the table may be put back."""
-        known = self.table.get(self.restore_id) or {}
-        return {name: known.get(name) for name in _END}
-
-    def recall(self, settled: Collection[int], end: JsonObject) -> None:
-        """Writes again what a table that was put back has lost: its end, and the volumes at full speed."""
-        self._set(**marks_of_settled(settled), **{name: end[name] for name in _END if name in end})
-
     def advance(self, status: Status) -> None:
         """Sets the status unless the restore has ended."""
         self.table.advance(self.restore_id, status.value)
@@ -514,6 +505,15 @@ class RestoreNotes(Value):
     def note_message_sent(self, at: datetime) -> None:
         """A message has said how it ended."""
         self._set(toldAt=iso(at))
+
+    def end(self) -> JsonObject:
+        """How it ended, which the bucket keeps as well: the table may be put back."""
+        known = self.table.get(self.restore_id) or {}
+        return {name: known.get(name) for name in _END}
+
+    def recall(self, settled: Collection[int], end: JsonObject) -> None:
+        """Writes again what a table that was put back has lost: its end, and the volumes at full speed."""
+        self._set(**marks_of_settled(settled), **{name: end[name] for name in _END if name in end})
 
     def note_recovered(self, known: JsonObject) -> None:
         """Adds what is missing in an item that was lost."""
