@@ -14,8 +14,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from local.tools.plan.offline import plan
 from local.tools.plan.options import parse
-from local.tools.schemas import WithoutFieldTitles, request_examples
+from local.tools.schemas import WithoutFieldTitles, main, request_examples
 from rewarm import __version__
 from rewarm.adapters.channels.messages import detail_type
 from rewarm.contracts import answers
@@ -310,6 +311,7 @@ signature has 401, where AWS has 403: as every path is a route here, nothing els
 """
 
 
+@cache
 def document() -> JsonObject:
     """Returns docs/openapi.json."""
     paths: dict[str, JsonObject] = {}
@@ -525,14 +527,5 @@ def write(folder: Path) -> None:
         (folder / path).write_text(f"{text}\n", encoding="utf-8")
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Returns the exit status: 2 if no folder is named."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python -m local.tools.openapi FOLDER\n")
-        return 2
-    write(Path(arguments[0]))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], "openapi", write))

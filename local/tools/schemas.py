@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -183,10 +184,10 @@ def write(folder: Path) -> list[Path]:
     return paths
 
 
-def main(arguments: list[str]) -> int:
-    """Returns the exit status: 2 if no folder is named."""
+def main(arguments: list[str], name: str = "schemas", write: Callable[[Path], object] = write) -> int:
+    """Returns the exit status: 2 if no folder is named. `write` puts the files of the tool `name` there."""
     if len(arguments) != 1:
-        sys.stderr.write("usage: python -m local.tools.schemas FOLDER\n")
+        sys.stderr.write(f"usage: python -m local.tools.{name} FOLDER\n")
         return 2
     write(Path(arguments[0]))
     return 0

@@ -53,8 +53,9 @@ def page() -> str:
 
 
 def _rows(role: str, deployed: Json) -> Iterator[str]:
-    arns = [arn for arn in deployed[role]["Properties"].get("ManagedPolicyArns", []) if isinstance(arn, dict)]
-    for aws in (str(arn["Fn::Sub"]).rpartition("/")[2] for arn in arns if "Fn::Sub" in arn):
+    for aws in (
+        str(arn["Fn::Sub"]).rpartition("/")[2] for arn in _managed(role, deployed) if "Fn::Sub" in arn
+    ):
         yield f"| AWS's own policy `{aws}` | | |"
     for statement in statements_of(role, deployed):
         cells = (
@@ -73,12 +74,15 @@ def statements_of(role: str, deployed: Json) -> Iterator[Json]:
         for name, resource in deployed.items()
         if resource["Type"] == roles.POLICY and {"Ref": role} in resource["Properties"]["Roles"]
     ]
-    arns = [arn for arn in properties.get("ManagedPolicyArns", []) if isinstance(arn, dict)]
     documents = [policy["PolicyDocument"] for policy in properties.get("Policies", [])]
-    named = [*(arn["Ref"] for arn in arns if "Ref" in arn), *attached]
+    named = [*(arn["Ref"] for arn in _managed(role, deployed) if "Ref" in arn), *attached]
     for document in [*documents, *(deployed[name]["Properties"]["PolicyDocument"] for name in named)]:
         for element in listed(document["Statement"]):
             yield element["Fn::If"][1] if "Fn::If" in element else element
+
+
+def _managed(role: str, deployed: Json) -> list[Json]:
+    return [arn for arn in deployed[role]["Properties"].get("ManagedPolicyArns", []) if isinstance(arn, dict)]
 
 
 def conditions_of(block: Json) -> Iterator[str]:
