@@ -217,7 +217,7 @@ def _files() -> Iterator[Rule]:
     yield rule("DispatchWarmer DrillDispatchWarmer", "s3: PutObject", objects("restores/*/first.map"))
     yield rule("KeepResult", "s3: PutObject", objects("restores/*/result.json"))
     yield rule("Report Sweep", "s3: PutObject", objects("restores/*/report.*"))
-    yield rule("Announce", "s3: PutObject", objects("restores/*/report.sent"))
+    yield rule("Announce", "s3: GetObject PutObject", objects("restores/*/report.sent"))
     yield rule("PollInitialization", "s3: PutObject", objects("restores/*/samples.json"))
     yield rule("PrepareFleet ReportFleet", "s3: PutObject", objects("restores/fleet-*"))
     yield rule("Api", "s3: PutObject", objects("restores/fleet-*/fleet-request.json"))
@@ -229,9 +229,9 @@ def _files() -> Iterator[Rule]:
     yield rule("Announce", "s3: GetObject", objects("restores/*/plans.json"))
     yield rule("Public", "s3: GetObject", objects("restores/*/report.html", "restores/*/progress*.json"))
     yield rule("Api VerifyVolume DrillVerifyVolume", "s3: GetObject PutObject", objects("benchmarks/*"))
-    yield rule("Api ChooseStrategy CopyShard DispatchWarmer DrillDispatchWarmer DrillVerifyVolume JoinParts "
-               "ListBlocks PollInitialization PrepareFleet Public PublishAgent Report ReportFleet Rewind "
-               "SelectSnapshot Sweep VerifyVolume", "s3: ListBucket", on("bucket"))  # fmt: skip
+    yield rule("Announce Api ChooseStrategy CopyShard DispatchWarmer DrillDispatchWarmer DrillVerifyVolume "
+               "JoinParts ListBlocks PollInitialization PrepareFleet Public PublishAgent Report ReportFleet "
+               "Rewind SelectSnapshot Sweep VerifyVolume", "s3: ListBucket", on("bucket"))  # fmt: skip
 
 
 def _records() -> Iterator[Rule]:

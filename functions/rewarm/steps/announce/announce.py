@@ -29,7 +29,7 @@ from rewarm.ports.messages import LinkedPage, Messages, PageLinks
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce import ended, usable
 from rewarm.steps.record.bucket import report_keys, sent_key
-from rewarm.steps.record.payloads import with_plans
+from rewarm.steps.record.payloads import read_if_kept, with_plans
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes
 from rewarm.steps.registration import Metric, state
 
@@ -116,6 +116,9 @@ def announce(
         return AnnounceResult(channels=[], repeated=True)
     if artifacts is not None and "plansKey" in event.details:
         event = with_plans(event, artifacts)
+    if event.event == "failed" and artifacts and (end := read_if_kept(sent_key(event.restore_id), artifacts)):
+        # A redrive comes here again, and the record may have lost that the message was sent.
+        RestoreNotes(table, event.restore_id).recall((), end)
     if event.event in usable.USABLE:
         usable.note_usable(event, table)
     if event.event == "approval":
@@ -194,9 +197,8 @@ def _of_drill(event: AnnounceEvent, message: Message) -> Message:
 
 def _is_sent(event: AnnounceEvent, index: int | None, record: KnownRestore) -> bool:
     """Whether an earlier try, the sweeper or an execution before a redrive has sent the message."""
-    if event.event not in MUST_ARRIVE:
-        return False
-    return (record.message_sent_at if index is None else record.volume(index).message_sent) is not None
+    sent_at = record.message_sent_at if index is None else record.volume(index).message_sent
+    return event.event in MUST_ARRIVE and sent_at is not None
 
 
 def _is_sent_unrecorded(event: AnnounceEvent, error: RestoreError) -> bool:
@@ -233,8 +235,7 @@ def _note_sent(event: AnnounceEvent, table: RestoreTable, artifacts: Artifacts |
 
     For a volume, a failed write is ignored: the state continues, and the sweeper may repeat the message.
     """
-    index = _index(event)
-    restore = RestoreNotes(table, event.restore_id)
+    index, restore = _index(event), RestoreNotes(table, event.restore_id)
     if index is None:
         restore.note_message_sent(event.now)
     with suppress(RestoreError):

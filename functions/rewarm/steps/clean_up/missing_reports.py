@@ -8,9 +8,7 @@ restore that ended ready without a report or message stays noted as running, whe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,12 +20,11 @@ from rewarm.domain.errors import RequestRefusedError, RestoreError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
-from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.messages import Messages, PageLinks
 from rewarm.steps.record.bucket import plans_key, result_key, sent_key
 from rewarm.steps.record.lost_records import volumes_begun
-from rewarm.steps.record.payloads import LARGEST_BYTES, read_plans
+from rewarm.steps.record.payloads import read_if_kept, read_plans
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.report.report import ReportPorts, report_of
 
@@ -173,23 +170,16 @@ def _result(
 
 def kept_result(restore_id: str, record: KnownRestore, index: int, ports: PagePorts) -> JsonObject:
     """A volume's result as `Keep Result` wrote it, or from the volume's own report; empty without both."""
-    found = _read(result_key(restore_id, index), ports.artifacts)
+    found = read_if_kept(result_key(restore_id, index), ports.artifacts)
     own = None if found else record.volume(index).report.report_key
-    return found if own is None else next(iter(_read(own, ports.artifacts).get("results") or []), {})
-
-
-def _read(key: str, artifacts: Artifacts) -> JsonObject:
-    with suppress(RestoreError, ValueError):
-        found = json.loads(artifacts.get_text(key, most_bytes=LARGEST_BYTES) or "{}")
-        return found if isinstance(found, dict) else {}
-    return {}
+    return found if own is None else next(iter(read_if_kept(own, ports.artifacts).get("results") or []), {})
 
 
 def recall_end(restore_id: str, ports: PagePorts) -> bool:
     """Writes again what the table lost when it was put back: how it ended, and who is at full speed."""
     begun = enumerate(volumes_begun(restore_id, ports.executions))
     settled = [index for index, volume in begun if volume.status == "SUCCEEDED"]
-    end = _read(sent_key(restore_id), ports.artifacts)
+    end = read_if_kept(sent_key(restore_id), ports.artifacts)
     if settled or end:
         RestoreNotes(ports.table, restore_id).recall(settled, end)
     return bool(settled or end)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rewarm.contracts.base import Contract
 from rewarm.contracts.values import VolumeAssignment, VolumePlan
-from rewarm.domain.errors import RequestRefusedError
+from rewarm.domain.errors import RequestRefusedError, RestoreError
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import plan_key, plans_key, volumes_key
@@ -37,6 +38,14 @@ def read_object(key: str, artifacts: Artifacts) -> JsonObject:
         raise RequestRefusedError(f"{key} is no longer in the bucket, or has more than {LARGEST_BYTES} bytes")
     found: JsonObject = json.loads(text)
     return found
+
+
+def read_if_kept(key: str, artifacts: Artifacts) -> JsonObject:
+    """The JSON object; empty where it is missing, unreadable, or something else."""
+    with suppress(RestoreError, ValueError):
+        found = json.loads(artifacts.get_text(key, most_bytes=LARGEST_BYTES) or "{}")
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 def write_volumes(restore_id: str, volumes: Sequence[VolumeAssignment], artifacts: Artifacts) -> str:

@@ -126,6 +126,18 @@ class TestFailed:
         say(world, "failed", {"failure": failure, "results": []})
         assert world.messages.sent[0]["text"].startswith(f"The restore was cancelled by {BOB.name}.")
 
+    def test_is_announced_once_though_the_record_was_lost_before_a_redrive(self):
+        """The bucket knows that the message was sent, and how the restore ended."""
+        world = World()
+        world.table.put_new(RESTORE_ID, {})
+        say(world, "failed", {"failure": FAILURE, "results": []})
+        ended = dict(world.table.records[RESTORE_ID])
+        world.table.lose(RESTORE_ID)
+        say(world, "failed", {"failure": FAILURE, "results": []})
+        assert len(world.messages.sent) == 1
+        again = world.table.records[RESTORE_ID]
+        assert (again["status"], again["toldAt"]) == (ended["status"], ended["toldAt"])
+
 
 class TestNextSteps:
     """After a restore that failed or was cancelled."""
