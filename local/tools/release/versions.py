@@ -16,7 +16,7 @@ COPIES = {
     "cli/pyproject.toml": r'^(version = ")([^"\n]+)(")$',
     "cli/rewarm_cli/__init__.py": _ASSIGNED,
     "functions/rewarm/__init__.py": _ASSIGNED,
-    "template.yaml": r"^(  Version:\n    Description: [^\n]+\n    Value: )(\S+)($)",
+    "template.yaml": r"^(  Version: \{Description: [^,\n]+, Value: )([^}\s]+)(\})$",
     "terraform/main.tf": r'^(  release += ")([^"\n]+)(")$',
     "warmer/VERSION": r"\A()([^\n]+)(\n)\Z",
 }
