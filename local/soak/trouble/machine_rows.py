@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from local.aws.machines.dataplane import DataPlaneError
+from local.aws.region import ApiError
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import Ending
 from local.soak.lab.instances.agent import Trouble
@@ -69,7 +71,9 @@ def _delete(lab: FastLab, instance_id: str, volume_id: str) -> None:
     _detach(lab, instance_id, volume_id)
 
     def delete() -> None:
-        lab.region.call("ec2", "DeleteVolume", {"VolumeId": volume_id})
+        # The restore may have noticed, and removed or attached it meanwhile.
+        with suppress(ApiError):
+            lab.region.call("ec2", "DeleteVolume", {"VolumeId": volume_id})
 
     lab.scheduler.after(60, delete)
 
