@@ -17,7 +17,7 @@ SCHEMA = ROOT / "events" / "restore-request.schema.json"
 
 def test_there_are_examples_for_the_usual_cases():
     assert {path.stem for path in EXAMPLES} == {
-        "application", "database", "nightly-drill", "whole-instance", "windows-file-server",
+        "application", "database", "drilled", "whole-instance", "windows-file-server",
     }  # fmt: skip
 
 
