@@ -124,7 +124,8 @@ def _volumes_left(record: KnownRestore, index: int, costs: Keeping) -> Iterator[
         yield _thing(f"{settled}, which is ready", costs.volume_usd, LeftVolume(settled).deletion)
     for left in stays:
         volume = LeftVolume(left.volume_id, left.device, left.instance_id)
-        yield _thing(f"{left.volume_id}, a volume that is not ready", costs.volume_usd, volume.deletion)
+        kind = "the volume of a drill" if record.is_drill else "a volume that is not ready"
+        yield _thing(f"{left.volume_id}, {kind}", costs.volume_usd, volume.deletion)
 
 
 def _evidence_left(restore_id: str, rewind: Rewinding | None, costs: Keeping) -> Iterator[LeftThing]:

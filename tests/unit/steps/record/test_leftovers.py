@@ -55,8 +55,8 @@ def left_of(known, verdict="ready", **changes):
     """(thing, dollars a month, command) of each thing that one volume's restore has left."""
     replaces = OLD if changes.pop("replaces", False) else None
     planned = volume_plan(volume=assignment(replaces=replaces), keeping=COSTS)
-    settled = known.pop("settled0", None)
-    record = KnownRestore.model_validate({"volumes": {0: known}, **({"settled0": True} if settled else {})})
+    of_restore = {name: known.pop(name) for name in ("settled0", "request") if name in known}
+    record = KnownRestore.model_validate({"volumes": {0: known}, **of_restore})
     report = SimpleNamespace(**{**REPORT, **changes})
     found = things_left("restore-1", [planned], [{"index": 0, "verdict": verdict}], [report], record)
     return [(one.thing, one.usd_per_month and str(one.usd_per_month), one.remove) for one in found]
@@ -83,6 +83,12 @@ def test_volumes_of_a_restore_that_failed_have_the_price_of_a_new_volume():
     (found,) = left_of({"cleanUp": {"removed": [], "kept": [], "stays": stays}}, "failed")
     assert found[:2] == ("vol-new, a volume that is not ready", "8")
     assert found[2].startswith("aws ec2 detach-volume --volume-id vol-new && ")
+
+
+def test_the_volume_of_a_drill_that_stays_is_not_called_slow():
+    account = {"removed": [], "kept": [], "stays": [{"volumeId": "vol-new"}]}
+    (found,) = left_of({"cleanUp": account, "request": {"drill": {"runbook": "database"}}}, "failed")
+    assert found[0] == "vol-new, the volume of a drill"
 
 
 def test_a_volume_that_was_ready_and_could_not_be_deleted_is_named_once():
