@@ -85,5 +85,6 @@ class OutsideHandsAudit:
             volume = volumes.get(name)
             if volume is None or volume.state in ("deleting", "deleted") or name in ready:
                 continue
-            if not self.is_named(name) and "rewarm:failed" not in volume.tags:
+            is_announced = self.is_named(name) or f"{name} is at full speed" in self._told
+            if not is_announced and "rewarm:failed" not in volume.tags:
                 yield f"volume {name}, whose tags were taken off, stays and nobody was told"
