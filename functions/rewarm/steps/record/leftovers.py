@@ -22,8 +22,7 @@ def removed_and_kept(
     restore_id: str, results: Sequence[JsonObject], record: KnownRestore
 ) -> tuple[list[str], list[str]]:
     """What clean-up removed and what it left behind, by its account of each volume."""
-    removed: list[str] = []
-    kept: list[str] = []
+    removed, kept = list[str](), list[str]()
     for result in results:
         index = result.get("index", 0)
         if result.get("verdict") == "ready":
@@ -119,13 +118,13 @@ def things_left(
 
 def _volumes_left(record: KnownRestore, index: int, costs: Keeping) -> Iterator[LeftThing]:
     account, settled = record.volume(index).clean_up, record.last_volume(index)
-    stays = account.stays if account is not None else ()
+    stays = account.stays if account else ()
+    kind = "the volume of a drill" if record.is_drill else "a volume that is not ready"
     if record.settled(index) and settled is not None and settled not in {left.volume_id for left in stays}:
         yield _thing(f"{settled}, which is ready", costs.volume_usd, LeftVolume(settled).deletion)
     for left in stays:
-        volume = LeftVolume(left.volume_id, left.device, left.instance_id)
-        kind = "the volume of a drill" if record.is_drill else "a volume that is not ready"
-        yield _thing(f"{left.volume_id}, {kind}", costs.volume_usd, volume.deletion)
+        removal = LeftVolume(left.volume_id, left.device, left.instance_id).deletion
+        yield _thing(f"{left.volume_id}, {kind}", costs.volume_usd, removal)
 
 
 def _evidence_left(restore_id: str, rewind: Rewinding | None, costs: Keeping) -> Iterator[LeftThing]:
