@@ -70,7 +70,9 @@ class Auditor:
         ]
 
     def _is_lowered(self, volume: Json) -> bool:
-        """Without its item, Rewarm cannot know that a lowered volume is its own, so that the tag stays."""
+        """Without its item Rewarm cannot know that the volume is its own: the tag stays, a boost is named."""
+        if self._outside.is_told_unproven(volume["VolumeId"]):
+            return True
         target = parse_performance(volume["tags"]["rewarm:boost"])
         found = PerformanceSettings(volume["VolumeType"], volume.get("Iops"), volume.get("Throughput"))
         return self._outside.is_lost(volume["tags"]["rewarm:restore-id"]) and target.fits(found)

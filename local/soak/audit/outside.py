@@ -51,6 +51,10 @@ class OutsideHandsAudit:
         to_lower = self.is_untagged(volume_id) and f"Lower {volume_id} to " in self._told
         return to_lower or self.is_named(volume_id)
 
+    def is_told_unproven(self, volume_id: str) -> bool:
+        """Whether the sweeper's alarm says what to lower by hand, because the volume's record is lost."""
+        return any(f"{volume_id} (unproven)" in text for text in self._lab.alarmed)
+
     def is_told_out_of_place(self, volume_id: str, device: str) -> bool:
         """Whether tags were taken off the volume at its device, and the sweeper's alarm says what to do."""
         said = [f"volume {volume_id}: {device} has {other} now" for other in self._outside.untagged]

@@ -98,6 +98,8 @@ class FastLab:
         self.skew = ClockSkew()
         self.undelivered: list[str] = []
         """Functions of rules that failed three times."""
+        self.alarmed: list[str] = []
+        """What functions of rules have failed with; an alarm leads to their log."""
         self.stack = stack()
         self.scheduler = Scheduler(ManualClock(), random.Random(seed))
         self._settings = settings
@@ -380,6 +382,7 @@ class FastLab:
             _, failure = yield fiber.result
             if failure is None:
                 return
+            self.alarmed.append(str(failure))
             if failure.error.startswith("Lambda."):
                 pause = min(2.0**refused, MOST_QUEUE_PAUSE_SECONDS)
                 refused += 1
