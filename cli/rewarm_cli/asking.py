@@ -11,8 +11,11 @@ from typing import Any
 
 import click
 
+from rewarm_cli.output import folded, say, width_of
 from rewarm_cli.problems import DECLINED
 
+CHOICE = " [y/N]: "
+"""What click adds to a question."""
 HELP = "Do not ask. Needed where there is no terminal."
 
 
@@ -37,11 +40,11 @@ def is_terminal() -> bool:
 
 def agrees(question: str) -> bool:
     """Whether the user answers yes."""
-    return click.confirm(question, err=True)
+    return click.confirm(folded(question, width_of(sys.stderr) - len(CHOICE)), err=True)
 
 
 def agree(question: str, otherwise: str) -> None:
     """Ends the command unless the user agrees; `otherwise` says what was left undone."""
     if not agrees(question):
-        click.echo(otherwise, err=True)
+        say(otherwise, err=True)
         raise click.exceptions.Exit(DECLINED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -21,7 +22,8 @@ from rewarm_cli.commands.showing import list_restores, status
 from rewarm_cli.commands.undo_logs import undo_log
 from rewarm_cli.commands.volumes import volume
 from rewarm_cli.inputs import OneOf
-from rewarm_cli.problems import DONE, FAILED, STOPPED, USAGE
+from rewarm_cli.output import Help, say
+from rewarm_cli.problems import DONE, FAILED, STOPPED, USAGE, ApiProblemError
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 NAME = "rewarm"
@@ -30,6 +32,10 @@ MEANT = {"--json": "-o json", "--yaml": "-o yaml"}
 """Options of other programs -> ours."""
 SHELLS = ("bash", "zsh", "fish")
 COMPLETE = "_REWARM_COMPLETE"
+
+
+# Of every command, because each makes its own context.
+click.Context.formatter_class = Help
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": HELP_OPTIONS, "max_content_width": 100})
@@ -69,7 +75,7 @@ def version(settings: Settings) -> None:
     """Show the version of this command and that of the stack."""
     versions = {"rewarm": __version__, "stack": settings.api().stack_version}
     if settings.for_people:
-        click.echo(f"rewarm {__version__}\nstack  {versions['stack'] or 'unknown'}")
+        say(f"rewarm {__version__}\nstack  {versions['stack'] or 'unknown'}")
     else:
         settings.emit(versions)
 
@@ -78,23 +84,33 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command, show what went wrong, and return the exit status."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     if wrong := next((word for word in given if not _is_text(word)), None):
-        click.echo(f"Error: found {wrong!a}, which is no UTF-8; text in UTF-8 is allowed", err=True)
+        say(f"Error: found {wrong!a}, which is no UTF-8; text in UTF-8 is allowed", err=True)
         return USAGE
     try:
         result = rewarm.main(arguments, prog_name=NAME, complete_var=COMPLETE, standalone_mode=False)
     except click.ClickException as problem:
         if isinstance(problem, click.NoSuchOption) and (meant := MEANT.get(problem.option_name)):
             problem = click.NoSuchOption(problem.option_name, possibilities=[meant], ctx=problem.ctx)
-        problem.show()
+        _show(problem)
         return problem.exit_code
     except click.Abort:
-        click.echo("Stopped.", err=True)
+        say("Stopped.", err=True)
         return STOPPED
     except BrokenPipeError:
         # The reader of the output has closed it, so nothing more is written, not even when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return result if isinstance(result, int) else DONE
+
+
+def _show(problem: click.ClickException) -> None:
+    """Its sentences; programs get the API's refusal unchanged."""
+    if isinstance(problem, ApiProblemError) and problem.output != "table":
+        problem.show()
+        return
+    said = io.StringIO()
+    problem.show(said)
+    say(said.getvalue().rstrip("\n"), err=True)
 
 
 def _is_text(word: str) -> bool:

@@ -1,11 +1,14 @@
-"""What a command prints: a table for people, JSON or YAML for programs."""
+"""What a command prints: tables and folded sentences for people, JSON or YAML for programs."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -23,6 +26,16 @@ SAID_BY_ITSELF = frozenset({"strategy", "way", "id", "alarm"})
 DRAWN = frozenset({"schedule"})
 WIDE = 10_000
 """The width if the output is no terminal: a program reads it, so nothing is cut or wrapped."""
+USUAL = 80
+"""Columns of a terminal that does not say how many it has."""
+HANGING = 2
+NO_BREAK = "\u2011"
+"""A hyphen at which click breaks no line."""
+_QUOTED = r"""(?:'[^']*'|"[^"]*"|[^\s'"])+"""
+_COMMAND = re.compile(r"(?:^\s*|: )((?:\S*/)?(?:rewarm|aws|sudo|make|curl) .+)$")
+"""A command at the end of a line."""
+_PARTS = re.compile(r"`[^`]*`[^\s`]*|\S+")
+"""Words, and commands between backticks."""
 
 
 def document(value: Any, output: str) -> str:
@@ -61,9 +74,14 @@ def console(*, stderr: bool = False) -> Console:
             return super().render_str(visible(text), **options)
 
     stream = sys.stderr if stderr else sys.stdout
-    return VisibleConsole(
-        file=stream, width=None if stream.isatty() else WIDE, highlight=False, markup=False, emoji=False
-    )
+    width = None if stream.isatty() else WIDE
+    return VisibleConsole(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
+def tell(target: Console, text: str, *, style: str | None = None) -> None:
+    """Print sentences or a command there, folded as `say` folds them."""
+    width = target.width if target.is_terminal else WIDE
+    target.print(folded(visible(text), width), style=style, soft_wrap=True)
 
 
 def print_table(
@@ -128,7 +146,93 @@ def _print_lines(
             if column in beside and column and cell not in {"", "-"}
         ]
         mark = row[0] + " " if row[0] and not columns[0] else ""
-        target.print(mark + ", ".join(named))
+        tell(target, mark + ", ".join(named))
         for column, cell in zip(columns, row, strict=True):
             if cell.strip() and column and column not in beside:
                 target.print(Padding(cell, (0, 0, 0, INDENT), expand=False))
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print sentences, on standard error with `err`."""
+    click.echo(folded(text, width_of(sys.stderr if err else sys.stdout)), err=err)
+
+
+def width_of(stream: TextIO) -> int:
+    """Its columns."""
+    if not stream.isatty():
+        return WIDE
+    with suppress(ValueError):
+        return int(os.environ["COLUMNS"]) if "COLUMNS" in os.environ else _columns(stream)
+    return USUAL
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or USUAL
+    except OSError:
+        return USUAL
+
+
+def folded(text: str, width: int) -> str:
+    """The text with new lines instead of some blanks. A command that has no room gets backslashes there."""
+    return "\n".join(
+        found for line in text.split("\n") for found in ([line] if len(line) <= width else _fold(line, width))
+    )
+
+
+def _fold(line: str, width: int) -> Iterator[str]:
+    command = _COMMAND.search(line)
+    said = line[: command.start(1)] if command else line
+    margin = " " * (len(line) - len(line.lstrip()))
+    parts = [
+        part
+        for found in _PARTS.findall(said)
+        for part in ([found] if len(margin) + HANGING + len(found) <= width else found.split())
+    ]
+    lines = [*_filled(parts, margin, margin + " " * HANGING, width)]
+    if not command:
+        yield from lines
+        return
+    if lines and len(lines[-1]) + 1 + len(command[1]) <= width:
+        yield f"{lines[-1]} {command[1]}"
+        return
+    yield from lines
+    margin = margin + " " * HANGING if lines else margin
+    *first, last = _filled(re.findall(_QUOTED, command[1]), margin, margin + " " * HANGING, width - 2)
+    yield from (f"{part} \\" for part in first)
+    yield last
+
+
+def _filled(parts: list[str], margin: str, hanging: str, width: int) -> Iterator[str]:
+    """Lines of as many parts as have room; a part that is longer has a line for itself."""
+    line = ""
+    for part in parts:
+        if line and len(line) + 1 + len(part) > width:
+            yield line
+            line, margin = "", hanging
+        line = f"{line} {part}" if line else margin + part
+    if line:
+        yield line
+
+
+class Help(click.HelpFormatter):
+    """Help in which no name is broken at its hyphens, and examples can be copied."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        super().write_usage(prog, _unbroken(args), prefix)
+
+    def write_text(self, text: str) -> None:
+        width = self.width - self.current_indent
+        paragraphs = [folded(part, width) if part.startswith("\b\n") else part for part in text.split("\n\n")]
+        super().write_text(_unbroken("\n\n".join(paragraphs)))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        most = min(col_max, self.width // 2 - 4)
+        super().write_dl([(name, _unbroken(text)) for name, text in rows], most, col_spacing)
+
+    def getvalue(self) -> str:
+        return super().getvalue().replace(NO_BREAK, "-")
+
+
+def _unbroken(text: str) -> str:
+    return text.replace("-", NO_BREAK)

@@ -14,6 +14,7 @@ import click
 
 from rewarm_cli import __version__, words
 from rewarm_cli.inputs import Address, OneOf, Region
+from rewarm_cli.output import say
 from rewarm_cli.problems import ApiProblemError, CommandFailedError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Settings:
         except StackUnreachableError as error:
             raise CommandFailedError(str(error)) from error
         if api.stack_version is not None and not _agree(__version__, api.stack_version):
-            click.echo(
+            say(
                 f"Warning: this is rewarm {__version__}, and the stack {self.stack} runs "
                 f"{api.stack_version}; update the older one (docs/upgrade.md).",
                 err=True,
@@ -73,6 +74,16 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Their first sentences, which click itself would cut on a narrow terminal."""
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, self.commands[name].get_short_help_str(limit=500))
+                    for name in self.list_commands(ctx)
+                ]
+            )
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Lets options stand before a command, as in `aws --profile night s3 ls`."""

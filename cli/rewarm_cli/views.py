@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rewarm_cli import words
-from rewarm_cli.output import print_table
+from rewarm_cli.output import print_table, tell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +48,7 @@ def is_back(record: Json) -> bool:
 def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: bool = False) -> None:
     """One volume with all strategies, or the schedule of several volumes; then the summary."""
     for text in interruption_lines(answer["plans"]):
-        target.print(text, style="bold")
+        tell(target, text, style="bold")
     schedule = answer["summary"].get("schedule") or []
     if len(answer["plans"]) == 1 or not schedule:
         for planned in answer["plans"]:
@@ -55,7 +56,7 @@ def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: b
     else:
         _show_schedule(target, answer["summary"])
         for line in schedule if explain else ():
-            target.print(f"Each of {words.count(line['volumes'], 'volume')}, if all took the same way:")
+            tell(target, f"Each of {words.count(line['volumes'], 'volume')}, if all took the same way:")
             planned = next(plan for plan in answer["plans"] if plan["volume"]["index"] == line["firstIndex"])
             _show_strategies(target, planned, [])
     if explain:
@@ -69,7 +70,7 @@ def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: b
         *summary_lines(answer["summary"], several=len(answer["plans"]) > 1),
         *rewind_lines(answer["plans"]),
     ):
-        target.print(text)
+        tell(target, text)
 
 
 def interruption_lines(plans: list[Json]) -> Iterator[str]:
@@ -82,20 +83,18 @@ def interruption_lines(plans: list[Json]) -> Iterator[str]:
 
 def _show_schedule(target: Console, summary: Json) -> None:
     columns, rows = schedule_table(summary)
-    target.print(schedule_heading(summary))
+    tell(target, schedule_heading(summary))
     print_table(target, columns, rows, right=SCHEDULE_RIGHT, whole=("way", "schedule"))
     for line in schedule_lines(summary):
-        target.print(line, soft_wrap=line is not BAR_LEGEND)  # a command is copied in one piece
+        tell(target, line)
     target.print()
 
 
 def _show_strategies(target: Console, planned: Json, by_hand: list[list[str]]) -> None:
-    target.print(_volume_line(planned["volume"]))
+    tell(target, _volume_line(planned["volume"]))
     rows = [_candidate(candidate) for candidate in planned["candidates"]] + by_hand
-    columns = ("", "strategy", "p50", "p90", "cost", "why")
-    print_table(
-        target, columns, rows, right=("p50", "p90", "cost"), whole=("", "strategy"), sentences=("why",)
-    )
+    columns = ("", "strategy", *_TIMES, "cost", "why")
+    print_table(target, columns, rows, right=(*_TIMES, "cost"), whole=("", "strategy"), sentences=("why",))
     target.print()
 
 
@@ -115,6 +114,7 @@ def by_hand_rows(summary: Json) -> list[list[str]]:
         [
             "",
             f"by hand: {way['program']}",
+            "-",
             words.estimate(way["readySeconds"]),
             "-",
             words.usd(way["costUsd"]),
@@ -124,10 +124,13 @@ def by_hand_rows(summary: Json) -> list[list[str]]:
     ]
 
 
-_COLUMNS = ("volumes", "data", "from", "to", "way", "begins", "p50", "p90", "each", "together", "schedule")
+_FIELDS = {"usable": "usableSeconds", "p50": "readyP50Seconds", "p90": "readyP90Seconds"}
+"""When a volume can be used, though it is cold; and when it is at full speed."""
+_TIMES = tuple(_FIELDS)
+_COLUMNS = ("volumes", "data", "from", "to", "way", "begins", *_TIMES, "each", "together", "schedule")
 _SAID_ONCE = ("data", "from", "to", "begins")
 """Columns that are left out if all lines have the same value."""
-SCHEDULE_RIGHT = ("volumes", "data", "begins", "p50", "p90", "each", "together")
+SCHEDULE_RIGHT = ("volumes", "data", "begins", *_TIMES, "each", "together")
 BAR_LEGEND = (
     "Schedule: ░ waits for others, ▒ is prepared and created, █ loads (P50), ▓ may take until then (P90)."
 )
@@ -181,12 +184,10 @@ def _deadline_row(summary: Json) -> list[dict[str, str]]:
 
 def _together_row(summary: Json) -> dict[str, str]:
     lines = summary["schedule"]
-    p50, p90 = (max(line[name] for line in lines) for name in ("readyP50Seconds", "readyP90Seconds"))
     return {
         "volumes": f"{sum(line['volumes'] for line in lines):,}",
         "way": "together",
-        "p50": words.estimate(p50),
-        "p90": words.estimate(p90),
+        **{name: words.estimate(max(line[field] for line in lines)) for name, field in _FIELDS.items()},
         "together": words.usd(summary["totalCostUsd"]),
     }
 
@@ -200,8 +201,7 @@ def _schedule_row(line: Json) -> dict[str, str]:
         "to": line.get("target") or "(several)",
         "way": _strategy(line),
         "begins": words.estimate(line["startSeconds"]) if line["startSeconds"] else "at once",
-        "p50": words.estimate(line["readyP50Seconds"]),
-        "p90": words.estimate(line["readyP90Seconds"]),
+        **{name: words.estimate(line[field]) for name, field in _FIELDS.items()},
         "each": up_to + words.usd(line["eachCostUsd"]),
         "together": words.usd(line["togetherCostUsd"]),
         "schedule": line.get("bar") or "",
@@ -282,8 +282,7 @@ def _candidate(candidate: Json) -> list[str]:
     return [
         "*" if candidate["chosen"] else "",
         _strategy(candidate),
-        words.estimate(candidate["readyP50Seconds"]),
-        words.estimate(candidate["readyP90Seconds"]),
+        *(words.estimate(candidate[field]) for field in _FIELDS.values()),
         words.usd(candidate["costUsd"]),
         candidate["reason"] + kept_on_text(candidate),
     ]
@@ -310,9 +309,9 @@ def _choices(choices: list[Json]) -> str:
 def show_restore(target: Console, record: Json, *, events: bool = True) -> None:
     """One restore: where it is, its volumes, its events, and what to type next."""
     restore_id = record["restoreId"]
-    target.print(f"{restore_id} is {status_of(record)}", style="bold", soft_wrap=True)
+    tell(target, f"{restore_id} is {status_of(record)}", style="bold")
     for name, text in _facts(record):
-        target.print(f"  {name:<9} {text}", soft_wrap=True)
+        tell(target, f"  {name:<9} {text}")
     lost = is_over(record) and not is_good(record)
     if rows := [_volume_row(volume, lost=lost) for volume in record.get("volumes") or []]:
         target.print()
@@ -323,17 +322,15 @@ def show_restore(target: Console, record: Json, *, events: bool = True) -> None:
     if events and record.get("events"):
         target.print()
         for event in record["events"]:
-            target.print(
-                f"  {words.clock(event['at'], seconds=True)}  {event.get('title') or event['event']}",
-                soft_wrap=True,
-            )
+            at = words.clock(event["at"], seconds=True)
+            tell(target, f"  {at}  {event.get('title') or event['event']}")
     target.print()
     if not is_back(record):
-        target.print(_not_back(record.get("application") or {}), soft_wrap=True)
+        tell(target, _not_back(record.get("application") or {}))
     for line in left_lines(record):
-        target.print(line, soft_wrap=True)
+        tell(target, line)
     for line in _next(record):
-        target.print(line, soft_wrap=True)
+        tell(target, line)
 
 
 def left_lines(record: Json) -> Iterator[str]:
@@ -480,8 +477,20 @@ def _progress(percent: float, figures: Json) -> str:
     if figures.get("mibPerSecond") is not None and percent < 100:
         parts.append(f"{figures['mibPerSecond']:.1f} MiB/s")
     if figures.get("etaSeconds") is not None and percent < 100:
-        parts.append(f"ETA {words.duration(figures['etaSeconds'])}")
+        parts.append(_remaining(figures, datetime.now(UTC)))
     return "  ".join(parts)
+
+
+def _remaining(figures: Json, now: datetime) -> str:
+    """Until when it takes; where no agent reads, AWS alone says that it is loaded, and late."""
+    of_aws = "progressKey" in figures and not figures["progressKey"]
+    looked_at = words.moment(figures.get("at"))
+    if not of_aws or looked_at is None:
+        return f"ETA {words.duration(figures['etaSeconds'])}"
+    left = figures["etaSeconds"] - (now - looked_at).total_seconds()
+    if left < 1:
+        return "expected to be loaded by now; AWS reports it up to 5 min later"
+    return f"loaded in about {words.duration(left)}; AWS reports it up to 5 min later"
 
 
 def _next(record: Json) -> Iterator[str]:

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 import click
 
 from rewarm_cli import words
+from rewarm_cli.output import say, tell
 from rewarm_cli.problems import NOT_BACK, NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
 from rewarm_cli.views import (
     is_awaiting,
@@ -36,10 +37,13 @@ LONG_POLL_SECONDS = 20
 """The longest time that the API lets a call wait for news."""
 LIVE_POLL_SECONDS = 2
 """Seconds between calls while an agent reads, because its progress does not change the record."""
+ANSWER_SECONDS = 10
+"""An API that takes longer than this, beside what it was asked to wait, is down."""
 LEAST_PAUSE_SECONDS = 1.0
 OUTAGE_SECONDS = 300.0
 """How long the API may be out of reach without a break while a restore is watched."""
-MOST_BARS = 10
+MOST_BARS, BAR_CELLS, WIDE_CELLS = 10, 30, 100
+"""Bars at once, how long each is, and the columns of a terminal that has room for such bars."""
 PLAIN_STEP_PERCENT = 10.0
 
 
@@ -55,7 +59,7 @@ def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> It
         seconds = LIVE_POLL_SECONDS if live and reading else LONG_POLL_SECONDS
         query = "" if version is None else "?" + urlencode({"wait": seconds, "version": version})
         asked_at = time.monotonic()
-        record = reach.ask(path_of(restore_id) + query)
+        record = reach.ask(path_of(restore_id) + query, waits=seconds if query else 0)
         if record is not None:
             yield record
             if is_over(record):
@@ -70,19 +74,21 @@ class Reach:
     """Asks the API, and waits out that it does not answer; says so at once, and again when it answers."""
 
     def __init__(self, api: Api) -> None:
-        # A long poll lasts LONG_POLL_SECONDS at most; who waits much longer is not answered at all.
-        self._api = replace(api, timeout_seconds=LONG_POLL_SECONDS + 10)
+        self._api = api
         self._answered_at = time.monotonic()
         self._is_out = False
 
-    def ask(self, path: str) -> Json | None:
-        """The answer; None if there was none this time, so that watching continues."""
+    def ask(self, path: str, *, waits: int = 0) -> Json | None:
+        """The answer; None if there was none this time, so that watching continues.
+
+        The API itself waits so many seconds for news; who waits much longer is not answered at all.
+        """
         from rewarm_cli.api import ApiRefusedError
 
         try:
-            answer = self._api.insist(200, "GET", path)
+            answer = replace(self._api, timeout_seconds=waits + ANSWER_SECONDS).expect(200, "GET", path)
         except ApiRefusedError as refusal:
-            if refusal.answer.status < 500:
+            if refusal.answer.status < 500 and not refusal.may_pass:
                 raise
             self._bear(f"it answers {refusal.answer.status}", refusal)
             return None
@@ -90,7 +96,7 @@ class Reach:
             self._bear(str(getattr(error, "reason", error)), error)
             return None
         if self._is_out:
-            click.echo("The API answers again.", err=True)
+            say("The API answers again.", err=True)
         self._answered_at, self._is_out = time.monotonic(), False
         return answer
 
@@ -99,7 +105,7 @@ class Reach:
             raise error
         if not self._is_out:
             patience = words.duration(OUTAGE_SECONDS)
-            click.echo(
+            say(
                 f"The API does not answer ({reason}). What runs continues; it is asked for {patience} more.",
                 err=True,
             )
@@ -118,7 +124,7 @@ def follow(settings: Settings, api: Api, restore_id: str, *, watch: bool, minute
     except KeyboardInterrupt:
         if view is not None:
             view.close()
-        click.echo(words.stopped_looking("restore", restore_id), err=True)
+        say(words.stopped_looking("restore", restore_id), err=True)
         raise click.exceptions.Exit(STOPPED) from None
     finally:
         if view is not None:
@@ -163,16 +169,16 @@ class _View:
         """Show what is new."""
         for event in (record.get("events") or [])[self._events :]:
             title = event.get("title") or event["event"]
-            self._console.print(f"{words.clock(event['at'], seconds=True)}  {title}", soft_wrap=True)
+            tell(self._console, f"{words.clock(event['at'], seconds=True)}  {title}")
         self._events = len(record.get("events") or [])
         status = " ".join(filter(None, [status_of(record), record.get("step")]))
         if self._console.is_terminal:
-            self._move(record, status)
+            self._move(record)
         else:
             self._print(record, status)
         if is_awaiting(record) and status != self._status:
             typed = words.command("approve", record["restoreId"])
-            self._console.print(f"Approve it: {typed}", soft_wrap=True)
+            tell(self._console, f"Approve it: {typed}")
         self._status = status
 
     def close(self) -> None:
@@ -183,7 +189,7 @@ class _View:
 
     def _print(self, record: Json, status: str) -> None:
         if status != self._status:
-            self._console.print(status)
+            tell(self._console, status)
         for volume in record.get("volumes") or []:
             found = progress_of(volume)
             if found is None:
@@ -192,16 +198,17 @@ class _View:
             known = self._percents.get(index, -PLAIN_STEP_PERCENT)
             if percent >= known + PLAIN_STEP_PERCENT or percent >= 100 > known:
                 self._percents[index] = percent
-                self._console.print(f"volume {index}: {progress_text(volume)}")
+                tell(self._console, f"volume {index}: {progress_text(volume)}")
 
-    def _move(self, record: Json, status: str) -> None:
+    def _move(self, record: Json) -> None:
         if self._progress is None:
             self._progress = _bars(self._console)
-            self._tasks[-1] = self._progress.add_task(status, total=None, words="")
+            self._tasks[-1] = self._progress.add_task("", total=None, words="")
             self._progress.start()
         expected = (record.get("summary") or {}).get("readyP90At")
-        said = f"at full speed by {words.clock(expected)} (P90)" if expected else ""
-        self._progress.update(self._tasks[-1], description=status, words=said)
+        said = [record.get("step"), f"at full speed by {words.clock(expected)} (P90)" if expected else None]
+        text = ", ".join(filter(None, said))
+        self._progress.update(self._tasks[-1], description=status_of(record), words=text)
         for volume in (record.get("volumes") or [])[:MOST_BARS]:
             self._bar(self._progress, volume)
 
@@ -218,9 +225,10 @@ class _View:
 def _bars(console: Console) -> Progress:
     """A spinner for the restore, and a bar for each volume whose share is known."""
     from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+    from rich.table import Column
     from rich.text import Text
 
-    bar = BarColumn(30)
+    bar = BarColumn(BAR_CELLS if console.width >= WIDE_CELLS else BAR_CELLS // 3)
 
     class KnownShare(ProgressColumn):
         """The bar, only for what has a known share."""
@@ -228,12 +236,11 @@ def _bars(console: Console) -> Progress:
         def render(self, task: Task) -> Any:
             return Text() if task.total is None else bar.render(task)
 
-    words_of = TextColumn("{task.fields[words]}", markup=False)
     return Progress(
         SpinnerColumn(finished_text=" "),
-        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.description}", markup=False, table_column=Column()),
         KnownShare(),
-        words_of,
+        TextColumn("{task.fields[words]}", markup=False, table_column=Column()),
         console=console,
         transient=True,
     )

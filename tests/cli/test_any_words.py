@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from functools import cache
 
 import botocore.loaders
 import click
@@ -14,9 +13,10 @@ from botocore.httpsession import URLLib3Session
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rewarm_cli import main
+from rewarm_cli import output
 from rewarm_cli.problems import DONE, NOT_READY, STATUSES, USAGE
 from tests.support.amount import cases
+from tests.support.commands.every import commands, too_wide
 from tests.support.commands.stack_api import RefusedError
 
 IDS = (
@@ -38,18 +38,6 @@ REFUSALS = (
 )  # fmt: skip
 NEVER = {"local"}
 """Options that would leave this process."""
-
-
-@cache
-def commands():
-    """(its words, the command) of each command that does something."""
-    found, open_groups = [], [((), main.rewarm)]
-    while open_groups:
-        path, group = open_groups.pop()
-        for name, command in group.commands.items():
-            place = open_groups if isinstance(command, click.Group) else found
-            place.append(((*path, name), command))
-    return sorted(found, key=lambda pair: pair[0])
 
 
 @st.composite
@@ -87,6 +75,8 @@ def typed(rewarm, stack, monkeypatch, tmp_path):
     monkeypatch.setattr("time.sleep", lambda _seconds: None)
     monkeypatch.setattr("webbrowser.open", lambda _url: False)
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.setattr(output, "WIDE", 60)
+    monkeypatch.setenv("COLUMNS", "60")
     summary = {"readyP90At": "2026-11-22T10:04:00Z", "totalCostUsd": "0", "deadlineMissed": False}
     planned = {"plans": [], "frontier": [], "summary": summary}
 
@@ -119,6 +109,7 @@ def test_a_command_ends_well_or_says_why(typed, words, refusal, has_address):
     ended = typed(words, refusal, has_address=has_address)
     assert ended.status in STATUSES
     said = " ".join(ended.err.split())
+    assert "{" in said or too_wide(ended.err, 60) == [], "a terminal of 60 columns would break words"
     if ended.status not in {DONE, NOT_READY}:
         _, _, why = said.rpartition("Error: ")
         of_findings, of_programs = "problem" in ended.out, "error" in why

@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from rewarm_cli import api as calls
 from rewarm_cli import watching
 from rewarm_cli.problems import DECLINED, DONE, FAILED, NOT_BACK, STOPPED
 from rewarm_cli.views import progress_text
@@ -112,6 +113,32 @@ def test_an_api_that_fails_for_a_moment_ends_no_watching(rewarm, stack):
         "The API does not answer (it answers 502). What runs continues; it is asked for 5 min more.",
         "The API answers again.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        ("2999-01-01T00:00:00Z", "; AWS reports it up to 5 min later"),
+        ("2026-01-01T00:00:00Z", "expected to be loaded by now; AWS reports it up to 5 min later"),
+    ],
+)
+def test_where_aws_loads_no_estimate_stands_still(at, words):
+    polled = {"progressPercent": 0, "etaSeconds": 11, "progressKey": None, "at": at}
+    assert words in progress_text({"initialization": polled})
+    assert progress_text({"initialization": {**polled, "progressKey": "key"}}) == "0 %  ETA 11 s"
+
+
+def test_an_api_that_is_busy_is_said_before_anything_is_sent_again(rewarm, stack, monkeypatch):
+    stack.put(record("ready"))
+    left = [503]
+
+    def refuse(_call):
+        if left:
+            raise RefusedError(left.pop(), "ServiceUnavailable", "a moment")
+
+    stack.before = refuse
+    monkeypatch.setattr(calls, "PAUSES_SECONDS", (1e9,))
+    assert "(it answers 503)" in rewarm("status", "restore-1", "--wait").err
 
 
 def test_that_nothing_is_there_is_said_at_once(rewarm, stack, monkeypatch):

@@ -11,6 +11,7 @@ import click
 
 from rewarm_cli.bench.tables import COLUMNS, PATTERNS, by_pattern, row, title
 from rewarm_cli.inputs import NewFile, OneOf, Whole
+from rewarm_cli.output import say
 from rewarm_cli.problems import FAILED, STOPPED, CommandFailedError
 from rewarm_cli.settings import Settings, examples, takes_settings
 
@@ -23,7 +24,7 @@ LEAST_SECONDS, MOST_SECONDS = 5, 3_600
 """Seconds of each run that the API allows (events/benchmark-request.schema.json)."""
 DEFAULT_PATTERN = "cache"
 PAUSE_SECONDS = 3.0
-RIGHT = ("rank", "IOPS", "MiB/s")
+RIGHT, WHOLE = ("rank", "IOPS", "MiB/s"), ("read p50 / p99", "write p50 / p99")
 _LIMITS = r"(=(?P<iops>\d+)?(,(?P<mib_s>\d+))?)?"
 _LIMITED = re.compile(r"(?P<place>[^=]+)" + _LIMITS)
 _MOUNT = re.compile(r"/[A-Za-z0-9._/-]*" + _LIMITS)
@@ -68,9 +69,9 @@ def bench(settings: Settings, *, instance: str, picture: Path | None, **options:
     """Compare mounts of an instance with fio, side by side."""
     found = _benchmark(settings.api(), request_of(instance, options))
     for line in _show(settings, found):
-        click.echo(line, err=not settings.for_people)
+        say(line, err=not settings.for_people)
     if picture is not None and _draw(picture, found["runs"]):
-        click.echo(f"{picture} has the picture", err=True)
+        say(f"{picture} has the picture", err=True)
     if not settings.for_people:
         settings.emit(found)
     measured = found["copied"] is not None or any(run["problem"] is None for run in found["runs"])
@@ -109,7 +110,7 @@ def _target(name: str, text: str) -> Json:
 def _benchmark(api: Api, request: Json) -> Json:
     started = api.expect(202, "POST", "/benchmarks", request)
     benchmark_id = started["benchmarkId"]
-    click.echo(f"{benchmark_id} runs on {request['instanceId']}", err=True)
+    say(f"{benchmark_id} runs on {request['instanceId']}", err=True)
     try:
         while True:
             found = api.insist(200, "GET", f"/benchmarks/{benchmark_id}")
@@ -117,7 +118,7 @@ def _benchmark(api: Api, request: Json) -> Json:
                 return found
             time.sleep(PAUSE_SECONDS)
     except KeyboardInterrupt:
-        click.echo("Stopped looking. What was started continues on the instance.", err=True)
+        say("Stopped looking. What was started continues on the instance.", err=True)
         raise click.exceptions.Exit(STOPPED) from None
 
 
@@ -125,12 +126,13 @@ def _show(settings: Settings, found: Json) -> list[str]:
     """Print the tables; returns the lines about what failed and what was copied."""
     lines = [f"It failed: {found['reason']}"] if found["status"] == "failed" else []
     if found["runs"]:
-        from rewarm_cli.output import console, print_table
+        from rewarm_cli.output import console, print_table, tell
 
         target = console(stderr=not settings.for_people)
         for pattern, runs in by_pattern(found["runs"]).items():
-            target.print(title(pattern), soft_wrap=True)
-            print_table(target, COLUMNS, [row(run) for run in runs], right=RIGHT)
+            tell(target, title(pattern))
+            rows = [row(run) for run in runs]
+            print_table(target, COLUMNS, rows, right=RIGHT, whole=WHOLE, sentences=("met",))
     if (copied := found["copied"]) is not None:
         first, second = (
             f"{copied[f'{name}Seconds']:.1f} s ({copied[f'{name}MibS']:.1f} MiB/s)"

@@ -16,6 +16,7 @@ import click
 
 from rewarm_cli.asking import agree, agrees, asks, takes_yes
 from rewarm_cli.inputs import OneOf, Usd, Whole
+from rewarm_cli.output import say
 from rewarm_cli.problems import FAILED, STOPPED, CommandFailedError
 from rewarm_cli.settings import Settings, examples, takes_settings
 from rewarm_cli.words import duration
@@ -137,7 +138,7 @@ def _offer(
     ended = [lease for lease in leases if datetime.fromisoformat(lease["expiresAt"]) <= now or wanted]
     over = [leftover for leftover in old if leftover.is_of(ended)]
     for leftover in old:
-        click.echo(f"{leftover.name} of {leftover.calibration} {_state(leftover, over, leases)}", err=True)
+        say(f"{leftover.name} of {leftover.calibration} {_state(leftover, over, leases)}", err=True)
     if over and (not asked or agrees("Remove what is left?")):
         volumes = [leftover.name for leftover in over if leftover.name.startswith("vol-")]
         snapshots = [leftover.name for leftover in over if leftover.name.startswith("snap-")]
@@ -279,19 +280,14 @@ def _show(settings: Settings, found: Json, saved: Path | None) -> None:
     if not settings.for_people:
         settings.emit(found)
         return
-    from rich.table import Table
+    from rewarm_cli.output import console, print_table
 
-    from rewarm_cli.output import console
-
-    table = Table(*COLUMNS)
-    for row in rows(found):
-        table.add_row(*row)
-    console().print(table)
-    click.echo(NOT_MEASURED)
-    click.echo("Estimates use it from now on, and plans say so. Correct it by another calibration.")
+    print_table(console(), COLUMNS, [*rows(found)], sentences=("what", "consequence"))
+    say(NOT_MEASURED)
+    say("Estimates use it from now on, and plans say so. Correct it by another calibration.")
     if saved is not None:
-        click.echo(f"{saved} names no account and no id: docs/calibrations takes such files.")
+        say(f"{saved} names no account and no id: docs/calibrations takes such files.")
 
 
 def _say(text: str) -> None:
-    click.echo(text, err=True)
+    say(text, err=True)

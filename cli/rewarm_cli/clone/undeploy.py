@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import subprocess
-import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rewarm_cli import words
 from rewarm_cli.asking import HELP, agree, asks
 from rewarm_cli.clone.arguments import Parser
+from rewarm_cli.output import say
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation.type_defs import StackTypeDef
@@ -51,13 +51,13 @@ def main(arguments: Sequence[str] | None = None, run_sam: RunSam | None = None) 
     except click.exceptions.Exit as declined:
         return declined.exit_code
     except click.UsageError as problem:
-        print(problem.message, file=sys.stderr)
+        say(problem.message, err=True)
         return problem.exit_code
     except (KeyboardInterrupt, click.Abort):
-        print("Stopped looking. A deletion that has begun continues in CloudFormation.")
+        say("Stopped looking. A deletion that has begun continues in CloudFormation.")
         return STOPPED
     except (NotRemovableError, BotoCoreError, ClientError) as problem:
-        print(f"The stack {options.stack_name} cannot be deleted: {problem}")
+        say(f"The stack {options.stack_name} cannot be deleted: {problem}")
         return STILL_THERE
 
 
@@ -87,17 +87,17 @@ def _undeploy(session: boto3.Session, name: str, *, asked: bool, run_sam: RunSam
     outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", [])}
     if not {"ArtifactsBucket", "RestoresTable"} <= outputs.keys():
         raise NotRemovableError("it is not Rewarm's: it has no outputs ArtifactsBucket and RestoresTable")
-    print(f"Restores that still run in {name} are ended first. The reports and the runbooks stay.")
+    say(f"Restores that still run in {name} are ended first. The reports and the runbooks stay.")
     if asked:
         agree(f"Delete the stack {name} in {session.region_name}?", "Nothing was deleted.")
     run_sam(["delete", "--stack-name", name, "--region", session.region_name, "--no-prompts"])
     found = session.client("cloudformation").describe_stacks(StackName=stack["StackId"])["Stacks"][0]
     if found["StackStatus"] != "DELETE_COMPLETE":
-        print(f"{name} is still there: {found['StackStatus']}.")
-        print("\n".join([*_failures(session, found), HINT]))
+        say(f"{name} is still there: {found['StackStatus']}.")
+        say("\n".join([*_failures(session, found), HINT]))
         return STILL_THERE
-    print(f"{name} is deleted. This stays until you remove it:")
-    print("\n".join([*_kept(session, name, outputs), HINT]))
+    say(f"{name} is deleted. This stays until you remove it:")
+    say("\n".join([*_kept(session, name, outputs), HINT]))
     return DELETED
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rewarm_cli.output import INDENT, LEAST_SENTENCE, folded
 from rewarm_cli.problems import FAILED
 from rewarm_cli.settings import Settings, examples, takes_settings
-from rewarm_cli.words import count
+from rewarm_cli.words import count, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,16 +67,24 @@ def _number(status: str, number: int) -> str:
 
 
 def show(target: Console, name: str, findings: list[Finding]) -> None:
-    """A heading, and below it each finding; what to do stands on its own line."""
-    from rich.table import Table
+    """A heading, and below it each finding; what to do stands on its own line.
+
+    Where the terminal has no room beside the checks, what was found stands below each.
+    """
     from rich.text import Text
 
-    table = Table.grid(padding=(0, 2))
-    for finding in findings:
-        state = Text("  ").append(finding.status, style=COLOURS[finding.status])
-        table.add_row(state, finding.check, finding.found)
-        if finding.todo:
-            table.add_row("", "", f"→ {finding.todo}")
     target.print(name, style="bold")
-    target.print(table)
+    states, checks = (max(len(getattr(one, what)) for one in findings) for what in ("status", "check"))
+    longest = max(len(word) for one in findings for word in f"{one.found} {one.todo}".split())
+    margin = len("  ") + states + len("  ") + checks + len("  ")
+    if margin + max(longest, LEAST_SENTENCE) > target.width:
+        margin = INDENT
+    for finding in findings:
+        line = Text("  ").append(finding.status.ljust(states), style=COLOURS[finding.status])
+        line.append(f"  {visible(finding.check)}")
+        texts = [finding.found, f"→ {finding.todo}"] if finding.todo else [finding.found]
+        folds = (folded(visible(text), target.width - margin) for text in texts)
+        below = textwrap.indent("\n".join(folds), " " * margin)
+        line.append(f"\n{below}" if margin == INDENT else below[len(line) :])
+        target.print(line, soft_wrap=True)
     target.print()

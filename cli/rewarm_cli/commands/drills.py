@@ -13,6 +13,7 @@ from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.restores import open_page, show_plan_of, start
 from rewarm_cli.commands.showing import takes_end
 from rewarm_cli.inputs import Known, Minutes
+from rewarm_cli.output import say
 from rewarm_cli.problems import NOT_FOUND, NOT_READY, CommandFailedError
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
@@ -82,7 +83,7 @@ def list_drills(settings: Settings, alarm_name: str) -> None:
         settings.emit({"drills": found})
         return
     if not found:
-        click.echo(f"{alarm_name} was not drilled yet: {words.command('drill', 'start', alarm_name)}")
+        say(f"{alarm_name} was not drilled yet: {words.command('drill', 'start', alarm_name)}")
         return
     from rewarm_cli.output import console
     from rewarm_cli.views import show_drills

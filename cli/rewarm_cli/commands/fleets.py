@@ -14,6 +14,7 @@ from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.restores import opened
 from rewarm_cli.commands.showing import asked_to_cancel, pages, takes_end, takes_wait
 from rewarm_cli.inputs import Key, Known, OneOf, Whole
+from rewarm_cli.output import say
 from rewarm_cli.problems import NOT_FOUND, NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
 from rewarm_cli.requests import read
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
@@ -103,12 +104,12 @@ def _planned(api: Api, request: Json) -> Json:
 
 
 def _show_plan(answer: Json, *, err: bool = False) -> None:
-    from rewarm_cli.output import console
+    from rewarm_cli.output import console, tell
     from rewarm_cli.views import fleet_plan_lines
 
     target = console(stderr=err)
     for line in fleet_plan_lines(answer):
-        target.print(line)
+        tell(target, line)
 
 
 @fleet.command("redrive")
@@ -131,12 +132,12 @@ def _begun(
 ) -> None:
     fleet_id = begun["fleetId"]
     if watch or wait:
-        click.echo(f"{fleet_id} was accepted", err=not settings.for_people)
+        say(f"{fleet_id} was accepted", err=not settings.for_people)
         show_fleet(settings, api, fleet_id, watch=watch, wait=wait, minutes=timeout)
     elif settings.for_people:
-        click.echo(f"{fleet_id} was accepted")
-        click.echo(f"Watch it: {words.command('fleet', 'status', fleet_id, '--watch')}")
-        click.echo(f"Cancel it: {words.command('fleet', 'cancel', fleet_id)}")
+        say(f"{fleet_id} was accepted")
+        say(f"Watch it: {words.command('fleet', 'status', fleet_id, '--watch')}")
+        say(f"Cancel it: {words.command('fleet', 'cancel', fleet_id)}")
     else:
         settings.emit(begun)
 
@@ -182,7 +183,7 @@ def _ended(settings: Settings, api: Api, fleet_id: str, *, watch: bool, minutes:
                 )
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
-        click.echo(words.stopped_looking("fleet", fleet_id, "fleet"), err=True)
+        say(words.stopped_looking("fleet", fleet_id, "fleet"), err=True)
         raise click.exceptions.Exit(STOPPED) from None
 
 
@@ -199,13 +200,13 @@ class _News:
         events = record.get("events") or []
         for event in events[self._events :]:
             title = event.get("title") or event["event"]
-            click.echo(f"{words.clock(event['at'], seconds=True)}  {title}", err=self._to_stderr)
+            say(f"{words.clock(event['at'], seconds=True)}  {title}", err=self._to_stderr)
         self._events = len(events)
         counts = (record.get("progress") or {}).get("counts") or {}
         shown = ", ".join(f"{count:,} {name}" for name, count in counts.items())
         state = f"{record['status']}: {shown}" if shown else record["status"]
         if state != self._state:
-            click.echo(state, err=self._to_stderr)
+            say(state, err=self._to_stderr)
         self._state = state
 
 
@@ -228,11 +229,13 @@ def _show(record: Json, *, err: bool = False) -> None:
     from rewarm_cli.views import fleet_lines
 
     for line in fleet_lines(record):
-        click.echo(line, err=err)
+        say(line, err=err)
 
 
 @fleet.command("list")
-@click.option("--status", type=OneOf(STATUSES), help="Only those with this status.")
+@click.option(
+    "--status", type=OneOf(STATUSES), metavar="STATUS", help=f"Only those that are {', '.join(STATUSES)}."
+)
 @click.option("-L", "--limit", type=Whole(1, 10_000), default=30, show_default=True, help="At most so many.")
 @takes_settings
 def list_fleets(settings: Settings, *, limit: int, status: str | None) -> None:
@@ -242,9 +245,7 @@ def list_fleets(settings: Settings, *, limit: int, status: str | None) -> None:
         settings.emit({"fleets": found})
         return
     if not found:
-        click.echo(
-            "There is no such fleet." if status else "There is no fleet yet: rewarm fleet start -f FILE"
-        )
+        say("There is no such fleet." if status else "There is no fleet yet: rewarm fleet start -f FILE")
         return
     from rewarm_cli.output import console
     from rewarm_cli.views import show_fleets
@@ -273,15 +274,15 @@ def cancel_known_fleet(
     before = api.insist(200, "GET", _path(fleet_id))
     if asked and before["status"] in RUNNING:
         _show(before, err=True)
-        click.echo("Kept are volumes at full speed, and those that were announced as usable.", err=True)
+        say("Kept are volumes at full speed, and those that were announced as usable.", err=True)
         agree(f"Cancel {fleet_id}?", "Nothing was cancelled.")
     answer = api.insist(202, "DELETE", _path(fleet_id))
     if wait:
         _shown(settings, _ended(settings, api, fleet_id, watch=False, minutes=timeout), good=True)
     elif settings.for_people and (said := asked_to_cancel(before)):
-        click.echo(said)
+        say(said)
     elif settings.for_people:
-        click.echo(f"{fleet_id} ends as cancelled; what its restores have made is cleaned up")
+        say(f"{fleet_id} ends as cancelled; what its restores have made is cleaned up")
     else:
         settings.emit(answer)
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rewarm_cli.asking import agree, asks, takes_yes
+from rewarm_cli.output import say
 from rewarm_cli.problems import CommandFailedError
 from rewarm_cli.settings import Settings, examples, takes_settings
 
@@ -51,7 +52,7 @@ def launch(settings: Settings, *, dry_run: bool, yes: bool, **options: Any) -> N
         if asked:
             source = options["like"] or options["template"]
             agree(f"Launch {_words(planned.request)} with the settings of {source}?", "Nothing was launched.")
-        made = launching.launch(ec2, planned, uuid.uuid4().hex, lambda text: click.echo(text, err=True))
+        made = launching.launch(ec2, planned, uuid.uuid4().hex, lambda text: say(text, err=True))
     except (StackUnreachableError, launching.NotLaunchedError, BotoCoreError, ClientError) as error:
         raise CommandFailedError(str(error)) from error
     _show(settings, made, options["like"], planned.left_out)
@@ -76,10 +77,6 @@ def _show(settings: Settings, made: dict[str, Any], like: str | None, left_out: 
         settings.emit(answer)
         return
     source = f"--source-instance {like}" if like else "--source-instance i-…"
-    click.echo(
-        f"{made['InstanceId']} is stopped. It did not get: {', '.join(left_out) or 'nothing is missing'}."
-    )
-    click.echo(f"  rewarm restore {source} --instance {made['InstanceId']} --start --watch")
-    click.echo(
-        f"Once that is ready, delete {', '.join(volumes)}: it is of the image, and has none of your data."
-    )
+    say(f"{made['InstanceId']} is stopped. It did not get: {', '.join(left_out) or 'nothing is missing'}.")
+    say(f"  rewarm restore {source} --instance {made['InstanceId']} --start --watch")
+    say(f"Once that is ready, delete {', '.join(volumes)}: it is of the image, and has none of your data.")

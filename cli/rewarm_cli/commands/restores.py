@@ -13,6 +13,7 @@ from rewarm_cli import words
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import asked_to_cancel, cancel_lines, takes_end, takes_wait
 from rewarm_cli.inputs import Key, Known, NewFile, OneOf
+from rewarm_cli.output import say
 from rewarm_cli.problems import NOT_FOUND, STOPPED, CommandFailedError
 from rewarm_cli.requests import put, takes_request
 from rewarm_cli.settings import Settings, examples, takes_settings
@@ -128,7 +129,7 @@ def _started(api: Api, request: Json, key: str) -> Json:
     try:
         return api.insist(202, "POST", "/restores", request, {"Idempotency-Key": key})
     except KeyboardInterrupt:
-        click.echo(
+        say(
             f"Stopped. The restore may have been started: `{words.command('list')}` shows it. The same "
             f"command with --idempotency-key {key} starts it only once.",
             err=True,
@@ -143,12 +144,12 @@ def _followed(
     if watch or wait:
         from rewarm_cli.watching import end, follow
 
-        click.echo(f"{restore_id} was accepted", err=not settings.for_people)
+        say(f"{restore_id} was accepted", err=not settings.for_people)
         end(settings, follow(settings, api, restore_id, watch=watch, minutes=timeout), events=not watch)
     elif settings.for_people:
-        click.echo(f"{restore_id} was accepted")
-        click.echo(f"Watch it: {words.command('status', restore_id, '--watch')}")
-        click.echo(f"Cancel it: {words.command('cancel', restore_id)}")
+        say(f"{restore_id} was accepted")
+        say(f"Watch it: {words.command('status', restore_id, '--watch')}")
+        say(f"Cancel it: {words.command('cancel', restore_id)}")
     else:
         settings.emit(started)
 
@@ -173,14 +174,14 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
     asked_at = (record.get("approval") or {}).get("askedAt")
     if is_awaiting(record):
         for line in approval_lines(record):
-            click.echo(line, err=not settings.for_people)
+            say(line, err=not settings.for_people)
         if asked:
             agree("Approve this plan?", "Nothing was approved.")
     query = f"?{urlencode({'askedAt': asked_at})}" if asked_at else ""
     answer = api.insist(202, "POST", f"{path}/approve{query}")
     if settings.for_people:
-        click.echo(f"{restore_id} is approved, by {answer['approval']['by']}")
-        click.echo(f"Watch it: {words.command('status', restore_id, '--watch')}")
+        say(f"{restore_id} is approved, by {answer['approval']['by']}")
+        say(f"Watch it: {words.command('status', restore_id, '--watch')}")
     else:
         settings.emit(answer)
 
@@ -206,17 +207,17 @@ def cancel(settings: Settings, restore_id: str, *, yes: bool, wait: bool, timeou
     before = api.insist(200, "GET", path_of(restore_id))
     if asked and not is_over(before):
         for line in cancel_lines(before):
-            click.echo(line, err=True)
+            say(line, err=True)
         agree(f"Cancel {restore_id}?", "Nothing was cancelled.")
     answer = api.insist(202, "DELETE", path_of(restore_id))
     if wait:
         record = follow(settings, api, restore_id, watch=False, minutes=timeout)
         end(settings, record, good=status_of(record) == "cancelled")
     elif settings.for_people and (said := asked_to_cancel(before)):
-        click.echo(said)
+        say(said)
     elif settings.for_people:
-        click.echo(f"{restore_id} ends as cancelled; it is {status_of(answer)} now")
-        click.echo(f"Watch it: {words.command('status', restore_id, '--watch')}")
+        say(f"{restore_id} ends as cancelled; it is {status_of(answer)} now")
+        say(f"Watch it: {words.command('status', restore_id, '--watch')}")
     else:
         settings.emit(answer)
 
@@ -252,7 +253,7 @@ def open_page(settings: Settings, restore_id: str, *, url: bool, save: Path | No
     if not settings.for_people:
         settings.emit({"restoreId": restore_id, "status": status_of(record), "reportUrl": link})
     elif save is not None:
-        click.echo(f"{save} has the page of {restore_id}")
+        say(f"{save} has the page of {restore_id}")
     elif url or not opened(link):
         click.echo(link)
 

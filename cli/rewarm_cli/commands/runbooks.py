@@ -11,6 +11,7 @@ from rewarm_cli import words
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import pages
 from rewarm_cli.inputs import Known, Minutes, Whole
+from rewarm_cli.output import say
 from rewarm_cli.problems import NOT_READY
 from rewarm_cli.requests import plain, takes_request, undrilled
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
@@ -44,7 +45,7 @@ def put_runbook(settings: Settings, alarm_name: str, request: Json) -> None:
     answer = settings.api().insist(200, "PUT", _path(alarm_name), request)
     if settings.for_people:
         check = words.command("runbook", "check", alarm_name)
-        click.echo(f"The runbook of {alarm_name} is stored. `{check}` plans it.")
+        say(f"The runbook of {alarm_name} is stored. `{check}` plans it.")
     else:
         settings.emit(answer)
     _say_what_is_wrong(settings, alarm_name, answer["request"], planned=False)
@@ -91,7 +92,7 @@ def list_runbooks(settings: Settings, *, limit: int) -> None:
         settings.emit({"runbooks": found})
         return
     if not found:
-        click.echo("There is no runbook yet, so no alarm restores anything: rewarm runbook put ALARM -f FILE")
+        say("There is no runbook yet, so no alarm restores anything: rewarm runbook put ALARM -f FILE")
         return
     from rewarm_cli.output import console
     from rewarm_cli.views import show_runbooks
@@ -112,7 +113,7 @@ def delete_runbook(settings: Settings, alarm_name: str, *, yes: bool) -> None:
         )
     answer = settings.api().insist(200, "DELETE", _path(alarm_name))
     if settings.for_people:
-        click.echo(f"The runbook of {alarm_name} is deleted")
+        say(f"The runbook of {alarm_name} is deleted")
     else:
         settings.emit(answer)
 
@@ -140,10 +141,10 @@ def check_runbook(settings: Settings, alarm_name: str | None, request: Json) -> 
         from rewarm_cli.output import console
         from rewarm_cli.views import missing_lines, show_plan
 
-        click.echo(f"If {alarm_name or 'its alarm'} went off now:")
+        say(f"If {alarm_name or 'its alarm'} went off now:")
         show_plan(console(), answer)
         for line in missing_lines(answer):
-            click.echo(line)
+            say(line)
     else:
         settings.emit(answer)
     wrong = alarm_name is not None and _say_what_is_wrong(

@@ -10,6 +10,7 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.inputs import Instant, Known, Minutes, OneOf, Whole
+from rewarm_cli.output import say
 from rewarm_cli.settings import Settings, examples, takes_settings
 
 if TYPE_CHECKING:
@@ -121,11 +122,13 @@ def _show_running(settings: Settings, api: Api) -> None:
     if fleets:
         show_fleets(console(), fleets)
     if not restores and not fleets:
-        click.echo(f"Nothing runs. `{words.command('list')}` shows what has ended.")
+        say(f"Nothing runs. `{words.command('list')}` shows what has ended.")
 
 
 @click.command("list")
-@click.option("--status", type=OneOf(STATUSES), help="Only those with this status.")
+@click.option(
+    "--status", type=OneOf(STATUSES), metavar="STATUS", help=f"Only those that are {', '.join(STATUSES)}."
+)
 @click.option("--instance", metavar="I", help="Only those onto this instance.")
 @click.option("--alarm", metavar="NAME", help="Only those that this alarm started.")
 @click.option(
@@ -153,7 +156,7 @@ def list_restores(
         return
     if not found:
         asked = any(value is not None for value in query.values())
-        click.echo("There is no such restore." if asked else "There is no restore yet: rewarm restore --help")
+        say("There is no such restore." if asked else "There is no restore yet: rewarm restore --help")
         return
     from rewarm_cli.output import console
     from rewarm_cli.views import show_restores

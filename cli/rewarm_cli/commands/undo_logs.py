@@ -10,6 +10,7 @@ import click
 from rewarm_cli import words
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.inputs import Known
+from rewarm_cli.output import say
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 Json = dict[str, Any]
@@ -29,7 +30,7 @@ def list_undo_logs(settings: Settings) -> None:
         settings.emit({"undoLogs": found})
         return
     if not found:
-        click.echo("There is no undo log.")
+        say("There is no undo log.")
         return
     from rewarm_cli.output import console, print_table
 
@@ -68,6 +69,6 @@ def delete_undo_log(settings: Settings, restore_id: str, *, yes: bool) -> None:
         agree(f"Delete what undoes the rewind of {restore_id}?", "Nothing was deleted.")
     answer = settings.api().insist(200, "DELETE", f"/undo-logs/{quote(restore_id, safe='')}")
     if settings.for_people:
-        click.echo(f"The undo log of {restore_id} is deleted: {answer['deletedObjects']:,} objects")
+        say(f"The undo log of {restore_id} is deleted: {answer['deletedObjects']:,} objects")
     else:
         settings.emit(answer)

@@ -11,6 +11,7 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.inputs import Known, OneOf, Whole
+from rewarm_cli.output import say
 from rewarm_cli.problems import FAILED, STOPPED
 from rewarm_cli.settings import Commands, Settings, takes_settings
 
@@ -63,8 +64,8 @@ def set_volume(settings: Settings, volume_id: str, *, wait: bool, **options: Any
         if (answer.get("change") or {}).get("status") == "failed":
             raise click.exceptions.Exit(FAILED)
     elif settings.for_people:
-        click.echo(f"{volume_id} changes to {_settings(started['target'])}")
-        click.echo(f"See it: {words.command('volume', 'get', volume_id)}")
+        say(f"{volume_id} changes to {_settings(started['target'])}")
+        say(f"See it: {words.command('volume', 'get', volume_id)}")
     else:
         settings.emit(started)
 
@@ -79,7 +80,7 @@ def _changed(api: Api, volume_id: str, change_id: str) -> Json:
             time.sleep(PAUSE_SECONDS)
     except KeyboardInterrupt:
         typed = words.command("volume", "get", volume_id)
-        click.echo(f"Stopped looking. The change continues: {typed}", err=True)
+        say(f"Stopped looking. The change continues: {typed}", err=True)
         raise click.exceptions.Exit(STOPPED) from None
 
 
@@ -87,9 +88,9 @@ def _show(settings: Settings, answer: Json) -> None:
     if not settings.for_people:
         settings.emit(answer)
         return
-    click.echo(f"{answer['volumeId']} is {_settings(answer['performance'])}")
+    say(f"{answer['volumeId']} is {_settings(answer['performance'])}")
     for line in _lines(answer):
-        click.echo(f"  {line}")
+        say(f"  {line}")
 
 
 def _lines(answer: Json) -> Iterator[str]:

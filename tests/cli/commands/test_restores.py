@@ -15,11 +15,12 @@ VOLUME, INSTANCE = "vol-0123456789abcdef0", "i-0123456789abcdef0"
 REQUEST = ("--volume", VOLUME, "--instance", INSTANCE)
 AGENT = {
     "strategy": "warm-up-agent", "chosen": True, "reason": "It is the cheapest in time.",
-    "readyP50Seconds": 31, "readyP90Seconds": 240, "costUsd": "0.000001",
+    "usableSeconds": 20, "readyP50Seconds": 31, "readyP90Seconds": 240, "costUsd": "0.000001",
 }  # fmt: skip
 RATE = {
     "strategy": "provisioned-rate", "initializationRateMibS": 100, "chosen": False,
-    "reason": "Not possible.", "readyP50Seconds": None, "readyP90Seconds": None, "costUsd": None,
+    "reason": "Not possible.", "usableSeconds": None, "readyP50Seconds": None,
+    "readyP90Seconds": None, "costUsd": None,
 }  # fmt: skip
 PLACE = {
     "snapshotId": "snap-1", "snapshotStartedAt": "2026-11-22T03:00:00Z", "dataBytes": 2**30,
@@ -53,8 +54,8 @@ class TestPlan:
             "snap-1 of 2026-11-22 03:00 UTC (1 GiB of data) to i-0123456789abcdef0 as /dev/sdf" in shown.out
         )
         lines = [line.split() for line in shown.out.splitlines()]
-        assert ["*", "warm-up-agent", "31", "s", "4", "min", "under", "$0.0001"] in [
-            line[:8] for line in lines
+        assert ["*", "warm-up-agent", "20", "s", "31", "s", "4", "min", "under", "$0.0001"] in [
+            line[:10] for line in lines
         ]
         assert "provisioned-rate 100 MiB/s" in shown.out
         assert "background (2 volumes)" in shown.out
@@ -124,7 +125,7 @@ LATER = {
 BY_HAND = {"program": "dd", "command": "sudo dd", "readySeconds": 3_247, "costUsd": "0", "effort": "a person"}
 FSR = {
     "strategy": "fast-snapshot-restore", "chosen": False, "reason": "Costs $0.63 more.", "costUsd": "0.75",
-    "readyP50Seconds": 760, "readyP90Seconds": 1_130, "keptOnUsdAMonth": "547.500000",
+    "usableSeconds": 700, "readyP50Seconds": 760, "readyP90Seconds": 1_130, "keptOnUsdAMonth": "547.500000",
 }  # fmt: skip
 OF_TWO = [{"volume": {**PLACE, "index": index}, "candidates": [AGENT, FSR]} for index in (0, 50)]
 JOINT = {
@@ -152,12 +153,22 @@ class TestSchedule:
     def test_a_line_for_each_group_then_the_deadline_all_together_and_by_hand(self, shown):
         heading, columns, *rows = shown().splitlines()
         assert heading == "55 volumes of snap-1 (100 GiB of data each) to eu-west-1a"
-        assert columns.split() == ["volumes", "way", "begins", "p50", "p90", "each", "together", "schedule"]
+        assert columns.split() == [
+            "volumes",
+            "way",
+            "begins",
+            "usable",
+            "p50",
+            "p90",
+            "each",
+            "together",
+            "schedule",
+        ]
         assert [row.split("  ") and " ".join(row.split()) for row in rows[:5]] == [
-            "50 provisioned-rate 100 MiB/s at once 20 min 25 min $0.12 $6.00 ████████████▓▓▓",
-            "5 provisioned-rate 100 MiB/s 25 min 35 min 40 min $0.25 $1.26 ░░░░░░░░░░░░░░░██████▓▓▓",
+            "50 provisioned-rate 100 MiB/s at once 10 s 20 min 25 min $0.12 $6.00 ████████████▓▓▓",
+            "5 provisioned-rate 100 MiB/s 25 min 10 s 35 min 40 min $0.25 $1.26 ░░░░░░░░░░░░░░░██████▓▓▓",
             "deadline 40 min |",
-            "55 together 35 min 40 min $7.26",
+            "55 together 10 s 35 min 40 min $7.26",
             "by hand: dd 55 min $0.00",
         ]
         assert "By hand with dd: a person: sudo dd" in rows
@@ -194,7 +205,7 @@ class TestSchedule:
         answer = {**PLAN, "summary": {**SUMMARY, "byHand": [BY_HAND]}}
         stack.answers["POST", "/plans"] = 200, answer
         rows = [line.split() for line in rewarm("plan", *REQUEST).out.splitlines()]
-        assert ["by", "hand:", "dd", "55", "min", "-", "$0.00", "A", "person:", "sudo", "dd"] in rows
+        assert ["by", "hand:", "dd", "-", "55", "min", "-", "$0.00", "A", "person:", "sudo", "dd"] in rows
 
     def test_who_approves_reads_a_line_for_each_group(self):
         summary = JOINT["summary"]

@@ -6,12 +6,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import click
-
 from rewarm_cli import words
 from rewarm_cli.doctor.account import Account, NoAnswerError
 from rewarm_cli.doctor.findings import Finding, ok, problem, unknown, warning
 from rewarm_cli.doctor.reach import instance as instances
+from rewarm_cli.output import say
 
 Json = dict[str, Any]
 
@@ -99,7 +98,7 @@ def script(host: str, *, is_windows: bool) -> str:
 def _run(account: Account, text: str, *, is_windows: bool) -> tuple[str, str, str]:
     """Send the command, and wait for its end: status, output, and what went wrong."""
     instance_id, document = account.wanted.instance, DOCUMENTS[is_windows]
-    click.echo(
+    say(
         f"Running a command on {instance_id} through Systems Manager ({document}). It writes no file.",
         err=True,
     )
