@@ -20,6 +20,7 @@ from rewarm.domain.plan.cost import CostPart
 from rewarm.domain.units import count_text, duration_text, price_text, size_text, usd_text
 from rewarm.domain.words.schedule import strategy_text
 from rewarm_cli import views
+from rewarm_cli.output import tell
 
 PLAIN_COLUMNS = 120
 SAID_BY_ITSELF = frozenset({"", "strategy", "way", "price of"})
@@ -54,7 +55,7 @@ class View:
 
     def say(self, text: str) -> None:
         """One sentence."""
-        self.console.print(escape(text), soft_wrap=True)
+        tell(self.console, escape(text))
 
     def plan(self, result: PlanResult, *, explain: bool = False) -> None:
         """Facts, table and choice of one volume; of several, their schedule. Then the prices behind them."""

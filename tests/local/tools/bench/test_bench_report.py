@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from local.tools.bench import report
+from local.tools.bench import view as terminal
 from local.tools.bench.checks.checks import is_check, tools_of_check
 from local.tools.bench.goals import evaluate
 from local.tools.bench.options import parse
@@ -17,7 +18,9 @@ from local.tools.bench.record import Spread, summarise
 from local.tools.bench.specs import SPECS, TOOLS
 from local.tools.bench.view import View
 from local.tools.bench.wording import TOOL_TEXT, row, run_line, spread_text
+from rewarm_cli import output
 from tests.local.tools.bench.bench_records import five, run
+from tests.support.commands.every import too_wide
 
 NAMED = [spec for spec in SPECS if spec.name in {"full", "quarter"}]
 FACTS = {
@@ -83,6 +86,22 @@ def test_the_terminal_shows_all_of_it(summaries):
         "yes",
     ):
         assert words in text
+
+
+def test_a_terminal_of_60_columns_breaks_no_word(summaries, monkeypatch):
+    said = []
+    for width in (400, 60):
+        monkeypatch.setattr(terminal, "PLAIN_COLUMNS", width)
+        monkeypatch.setattr(output, "WIDE", width)
+        stream = io.StringIO()
+        view = View(stream, NAMED, 5)
+        view.run(run("full", "agent-io_uring", 8.3))
+        view.table(summaries)
+        view.goals(evaluate(summaries, NAMED))
+        said.append(stream.getvalue())
+    wide, narrow = ({word.strip(",") for word in text.split()} for text in said)
+    assert too_wide(said[1], 60) == []
+    assert wide - narrow - {"-", "note", "reached", "goal"} == set()
 
 
 def test_the_page_and_its_picture(tmp_path, summaries):
