@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from math import ceil, log2
 from typing import TYPE_CHECKING, Any
 
 from local import Json
@@ -259,6 +261,7 @@ class AgentRun:
         yield from self._spend(seconds)
         self._check_device(volume)
         volume.sample(samples, seconds)
+        edges = Counter(2.0 ** ceil(log2(latency)) for latency in latencies)
         p50, p90, p99 = (latencies[min(samples - 1, int(samples * share))] for share in (0.5, 0.9, 0.99))
         return {
             "event": "result",
@@ -267,7 +270,7 @@ class AgentRun:
             "samples": samples,
             "iops": samples / seconds,
             "latencyMs": {"p50": p50, "p90": p90, "p99": p99, "max": latencies[-1]},
-            "histogram": [{"upToMs": latencies[-1] + 1, "count": samples}],
+            "histogram": [{"upToMs": edge, "count": count} for edge, count in sorted(edges.items())],
         }
 
 
