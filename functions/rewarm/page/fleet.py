@@ -17,7 +17,6 @@ MOST_RESTORES = 1_000
 
 def render(account: Json) -> str:
     """The page. Everything is escaped but our own style sheet."""
-    restores = account["restores"]
     facts = {
         "style": STYLE.read_text(encoding="utf-8"),
         "account": account,
@@ -25,8 +24,8 @@ def render(account: Json) -> str:
         "askers": _askers(account),
         "cards": _cards(account),
         "failed": [{**row, "snapshot": _named(row["snapshot"])} for row in account["progress"]["failed"]],
-        "restores": restores[:MOST_RESTORES],
-        "more": len(restores[MOST_RESTORES:]),
+        "restores": account["restores"][:MOST_RESTORES],
+        "more": len(account["restores"][MOST_RESTORES:]),
     }
     return environment().get_template("fleet.html.j2").render(facts)
 

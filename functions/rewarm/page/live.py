@@ -11,6 +11,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from rewarm.domain.ready.agent_output import figures
 from rewarm.page import application, pictures, text
 
 HERE = Path(__file__).parent
@@ -91,7 +92,7 @@ def _cards(account: Json) -> list[tuple[str, str, str]]:
         by = f"{text.estimate_text(summary['lateSeconds'])} " if summary.get("lateSeconds") else ""
         late = f"{by}after the deadline" if summary.get("deadlineMissed") else ""
         cards.append(("Full speed expected by (P90)", text.clock_text(summary.get("readyP90At")), late))
-        prices = f"{summary.get('priceSource')}, of {str(summary.get('priceBookAsOf'))[:10]}"
+        prices = f"by prices of {str(summary.get('priceBookAsOf'))[:10]}"
         cards.append(("Extra cost, as planned", text.money(summary.get("totalCostUsd")), prices))
     if account.get("deadlineAt"):
         cards.append(("Deadline", text.clock_text(account["deadlineAt"]), ""))
@@ -112,19 +113,29 @@ def _volume(account: Json, planned: Json) -> Json:
         "p50": text.estimate_text(plan["readyP50Seconds"]),
         "p90": text.estimate_text(plan["readyP90Seconds"]),
         "cost": text.money(plan["costUsd"]),
-        "progress": "at full speed" if index in account.get("settled", ()) else _progress(known),
+        "progress": _progress(account, index, known),
     }
 
 
-def _progress(volume: Json) -> str:
-    """The agent's own figures, seconds old, or else those of the last look."""
+def _progress(account: Json, index: int, volume: Json) -> tuple[float | None, str]:
+    """Per cent and words, by the agent's own figures, seconds old, or else those of the last look."""
+    if index in account.get("settled", ()):
+        return 100.0, "at full speed"
     agent, polled = volume.get("agent") or {}, volume.get("initialization") or {}
-    total, done = agent.get("bytesTotal"), agent.get("bytesDone")
-    if isinstance(total, int) and isinstance(done, int) and total > 0:
-        return f"{text.percent(100 * done / total)}, {text.size(done)} of {text.size(total)}"
-    if polled.get("progressPercent") is not None:
-        return text.percent(float(polled["progressPercent"]))
-    return text.NONE
+    found = figures(agent if agent.get("bytesTotal") else polled)
+    done, total, left = found.bytes_done, found.bytes_total, found.eta_seconds
+    if done is None or not total:
+        return None, ""
+    words = [text.percent(100 * done / total), f"{text.size(done)} of {text.size(total)}"]
+    words += [text.rate(found.mib_per_second)] if found.mib_per_second else []
+    looked_at, now = text.parsed(polled.get("at")), text.parsed(account["at"])
+    if left and (agent or polled.get("progressKey")):
+        words.append(f"{text.estimate_text(left)} to go")
+    elif left is not None and not agent and looked_at and now:
+        ahead = left - (now - looked_at).total_seconds()
+        when = f"in about {text.estimate_text(ahead)}" if ahead >= 1 else "by now, as planned"
+        words.append(f"loaded {when}; AWS reports it up to 5 minutes later")
+    return 100 * done / total, ", ".join(words)
 
 
 def _facts(account: Json) -> list[tuple[str, str]]:
@@ -133,6 +144,7 @@ def _facts(account: Json) -> list[tuple[str, str]]:
         ("Started by", started_by(account.get("trigger") or {})),
         ("Started", text.clock_text(account.get("startedAt"))),
         ("Cancelled by", name_of(account.get("cancelledBy"))),
+        ("Prices", str((account.get("summary") or {}).get("priceSource") or "")),
         ("This page is of", text.clock_text(account["at"])),
     ]
     return [(name, value) for name, value in found if value]

@@ -184,6 +184,7 @@ def _latency(name: str, measured: Json) -> Pictures:
 
 
 Row = tuple[str, ...]
+_TIMES = ("usableSeconds", "readyP50Seconds", "readyP90Seconds")
 
 
 def schedule_view(summary: Json | None) -> Json | None:
@@ -191,12 +192,11 @@ def schedule_view(summary: Json | None) -> Json | None:
     lines: list[Json] = (summary or {}).get("schedule") or []
     if summary is None or not lines:
         return None
-    by_hand: list[Json] = summary.get("byHand") or []
     return {
         "pictures": schedule_pictures(lines, summary.get("deadlineSeconds")),
         "rows": [_row(line) for line in lines],
         "together": _together(summary, lines),
-        "byHand": [_by_hand(way) for way in by_hand],
+        "byHand": [_by_hand(way) for way in summary.get("byHand") or []],
     }
 
 
@@ -210,7 +210,7 @@ def _row(line: Json) -> Row:
         volumes + source + target,
         text.strategy_text(line),
         text.estimate_text(line["startSeconds"]) if line["startSeconds"] else "at once",
-        *(text.estimate_text(line[name]) for name in ("usableSeconds", "readyP50Seconds", "readyP90Seconds")),
+        *(text.estimate_text(line[name]) for name in _TIMES),
         up_to + text.money(line["eachCostUsd"]),
         text.money(line["togetherCostUsd"]),
     )
@@ -218,14 +218,11 @@ def _row(line: Json) -> Row:
 
 def _together(summary: Json, lines: list[Json]) -> Row:
     late = summary.get("lateSeconds")
-    p90 = text.estimate_text(max(line["readyP90Seconds"] for line in lines))
     return (
         f"{sum(line['volumes'] for line in lines):,} together",
         f"{text.estimate_text(late)} after the deadline" if late else "",
         "",
-        text.estimate_text(max(line["usableSeconds"] for line in lines)),
-        text.estimate_text(max(line["readyP50Seconds"] for line in lines)),
-        p90,
+        *(text.estimate_text(max(line[name] for line in lines)) for name in _TIMES),
         "",
         text.money(summary["totalCostUsd"]),
     )
@@ -233,10 +230,5 @@ def _together(summary: Json, lines: list[Json]) -> Row:
 
 def _by_hand(way: Json) -> Row:
     """(program, time, price, effort)."""
-    time = f"about {text.estimate_text(way['readySeconds'])}"
-    return (
-        f"by hand, {way['program']}",
-        time,
-        text.money(way["costUsd"]),
-        f"{way['effort']}: {way['command']}",
-    )
+    time, effort = f"about {text.estimate_text(way['readySeconds'])}", f"{way['effort']}: {way['command']}"
+    return f"by hand, {way['program']}", time, text.money(way["costUsd"]), effort

@@ -118,12 +118,8 @@ def histogram_rows(result: Json) -> list[tuple[str, str, str]]:
             edge = float("inf") if bucket.get("upToMs") is None else float(bucket["upToMs"])
             counts.setdefault(edge, {})[phase] = bucket["count"]
     return [
-        (
-            "more" if edge == float("inf") else f"{edge:g} ms",
-            f"{found.get('before', 0):,}",
-            f"{found.get('after', 0):,}",
-        )
-        for edge, found in sorted(counts.items())
+        (f"{edge:g} ms".replace("inf ms", "more"), f"{both.get('before', 0):,}", f"{both.get('after', 0):,}")
+        for edge, both in sorted(counts.items())
     ]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from local.tools.run.report.page import render as report_of_run
-from rewarm.page import render
+from rewarm.page import live, render
 from tests.support import browser
 from tests.support.browser import Browser
 from tests.support.builders import RESTORE_ID, World
@@ -21,12 +21,18 @@ from tests.support.pages import Page as LinkedPage
 from tests.support.pages import is_of
 from tests.support.values import accounts
 from tests.support.values.run_recordings import recorded_run
+from tests.unit.page.test_live import RUNNING_VOLUMES
 from tests.unit.page.test_page import poisoned
 
 Json = dict[str, Any]
 WIDTHS = (360, 1_280)
 LEAST_CONTRAST = 4.5
 """WCAG 2.2, success criterion 1.4.3, level AA."""
+CUT = """
+[...document.querySelectorAll('div.scroll:has(> .stack)')].filter(one => one.scrollWidth > one.clientWidth + 1
+).map(one => one.textContent.slice(0, 80))
+"""
+"""Tables that show their end only to who moves them."""
 SPILLED = """
 [...document.querySelectorAll('data')].filter(one => one.getClientRects().length
   && one.getBoundingClientRect().right > one.parentElement.getBoundingClientRect().right + 1
@@ -123,6 +129,16 @@ def served(request: pytest.FixtureRequest) -> Iterator[tuple[str, Json]]:
     server.close()
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_of_a_restore_that_runs_fits(chromium: Browser, tmp_path: Path, width: int) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(live.render(RUNNING_VOLUMES), encoding="utf-8")
+    chromium.open(page.as_uri(), width=width)
+    assert chromium.evaluate("document.documentElement.scrollWidth") <= width
+    assert chromium.evaluate(CUT) == []
+    assert chromium.complaints() == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_it_loads_alone_without_complaint_and_fits(
@@ -137,6 +153,7 @@ def test_it_loads_alone_without_complaint_and_fits(
     assert chromium.evaluate("window.innerWidth") == width
     assert chromium.evaluate("document.documentElement.scrollWidth") <= width
     assert chromium.evaluate(SPILLED) == []
+    assert chromium.evaluate(CUT) == []
     assert chromium.evaluate("document.querySelectorAll('script, iframe, img, object, embed').length") == 0
     background = chromium.evaluate("getComputedStyle(document.body).backgroundColor")
     assert background == ("rgb(17, 22, 28)" if dark else "rgb(246, 247, 249)")
