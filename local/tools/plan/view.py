@@ -22,7 +22,7 @@ from rewarm.domain.words.schedule import strategy_text
 from rewarm_cli import views
 from rewarm_cli.output import tell
 
-PLAIN_COLUMNS = 120
+PLAIN_COLUMNS = 124
 SAID_BY_ITSELF = frozenset({"", "strategy", "way", "price of"})
 """Columns whose values need no name before them."""
 LEAST_WRAPPED = 24
