@@ -96,7 +96,7 @@ demo-docs: ## write docs/demo.md and README.md's excerpt from a run
 	@local/setup.sh run >&2
 	@$(PYTHON) -m local.tools.run.demo
 
-permissions-docs: ## write docs/permissions.md and docs/deployed.md from the template
+permissions-docs: ## write docs/permissions.md, docs/deployed.md and README.md's counts from the template
 	@$(PYTHON) -m local.aws.permissions.documentation
 	@$(PYTHON) -m local.aws.permissions.deployed
 

@@ -32,3 +32,17 @@ def _template_loader() -> type[yaml.CSafeLoader]:
 
     Loader.add_multi_constructor("!", intrinsics_multi_constructor)
     return Loader
+
+
+class _Untagged(yaml.CSafeLoader):
+    """Reads a template where SAM is not installed, without the values that have a short form."""
+
+
+_Untagged.add_multi_constructor("!", lambda _loader, _suffix, _node: None)
+
+
+def conditions(root: Path = ROOT) -> dict[str, str]:
+    """Resource -> its condition, of those in the template of a folder that have one."""
+    text = (root / "template.yaml").read_text(encoding="utf-8")
+    resources = yaml.load(text, _Untagged)["Resources"]  # noqa: S506 - a safe loader
+    return {name: one["Condition"] for name, one in resources.items() if "Condition" in one}

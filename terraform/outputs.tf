@@ -22,12 +22,12 @@ output "rest_api_id" {
 
 output "pages_url" {
   description = "The API without IAM's signatures, which opens the pages that messages link."
-  value       = aws_cloudformation_stack.rewarm.outputs["PagesUrl"]
+  value       = lookup(aws_cloudformation_stack.rewarm.outputs, "PagesUrl", null)
 }
 
 output "slack_interactions_url" {
   description = "The request URL of the Slack app, under Interactivity."
-  value       = aws_cloudformation_stack.rewarm.outputs["SlackInteractionsUrl"]
+  value       = lookup(aws_cloudformation_stack.rewarm.outputs, "SlackInteractionsUrl", null)
 }
 
 output "restore_state_machine_arn" {
@@ -42,12 +42,12 @@ output "restore_volume_state_machine_arn" {
 
 output "fleet_state_machine_arn" {
   description = "The state machine of a fleet."
-  value       = aws_cloudformation_stack.rewarm.outputs["FleetStateMachineArn"]
+  value       = lookup(aws_cloudformation_stack.rewarm.outputs, "FleetStateMachineArn", null)
 }
 
 output "change_performance_state_machine_arn" {
   description = "The state machine of a change of performance."
-  value       = aws_cloudformation_stack.rewarm.outputs["ChangePerformanceStateMachineArn"]
+  value       = lookup(aws_cloudformation_stack.rewarm.outputs, "ChangePerformanceStateMachineArn", null)
 }
 
 output "log_group_name" {
@@ -107,7 +107,7 @@ output "warmer_windows_document_name" {
 
 output "calibration_document_name" {
   description = "The SSM document that `rewarm calibrate` sends."
-  value       = aws_cloudformation_stack.rewarm.outputs["CalibrationDocumentName"]
+  value       = lookup(aws_cloudformation_stack.rewarm.outputs, "CalibrationDocumentName", null)
 }
 
 output "drills_role_arn" {

@@ -18,6 +18,14 @@ locals {
     JwtIssuer              = var.jwt_issuer
     JwtAudience            = var.jwt_audience
     JwtScopePrefix         = var.jwt_scope_prefix
+    PublicPages            = var.public_pages
+    Applications           = var.applications
+    InstanceStarts         = var.instance_starts
+    Fleets                 = var.fleets
+    Drills                 = var.drills
+    Rewinds                = var.rewinds
+    PerformanceChanges     = var.performance_changes
+    Calibration            = var.calibration
     MaxRestoresPerInstance = tostring(var.max_restores_per_instance)
     MaxRestoresInFlight    = tostring(var.max_restores_in_flight)
     DescribeCallsPerSecond = tostring(var.describe_calls_per_second)

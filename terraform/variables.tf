@@ -79,7 +79,7 @@ variable "slack_channel" {
 }
 
 variable "slack_signing_secret" {
-  description = "Signing secret of the Slack app; empty for messages without the buttons Approve and Cancel. It is kept in Secrets Manager."
+  description = "Signing secret of the Slack app; empty for messages without the buttons Approve and Cancel. It is kept in Secrets Manager, and does nothing without PublicPages."
   type        = string
   default     = ""
   sensitive   = true
@@ -211,6 +211,102 @@ variable "jwt_scope_prefix" {
   validation {
     condition     = can(regex("^[!-~]*$", var.jwt_scope_prefix))
     error_message = "It must match ^[!-~]*$."
+  }
+}
+
+variable "public_pages" {
+  description = "Pages that messages link, and Slack's buttons, in an API that everybody can call."
+  type        = string
+  default     = "yes"
+  nullable    = false
+
+  validation {
+    condition     = contains(["yes", "no"], var.public_pages)
+    error_message = "It must be one of yes, no."
+  }
+}
+
+variable "applications" {
+  description = "What restores run on the instance to bring its application back (after)."
+  type        = string
+  default     = "yes"
+  nullable    = false
+
+  validation {
+    condition     = contains(["yes", "no"], var.applications)
+    error_message = "It must be one of yes, no."
+  }
+}
+
+variable "instance_starts" {
+  description = "Restores that start a stopped instance with its new volumes (target.start)."
+  type        = string
+  default     = "yes"
+  nullable    = false
+
+  validation {
+    condition     = contains(["yes", "no"], var.instance_starts)
+    error_message = "It must be one of yes, no."
+  }
+}
+
+variable "fleets" {
+  description = "Restores of many volumes in one request."
+  type        = string
+  default     = "no"
+  nullable    = false
+
+  validation {
+    condition     = contains(["yes", "no"], var.fleets)
+    error_message = "It must be one of yes, no."
+  }
+}
+
+variable "drills" {
+  description = "Restores that prove how fast a runbook is, and delete what they made."
+  type        = string
+  default     = "no"
+  nullable    = false
+
+  validation {
+    condition     = contains(["yes", "no"], var.drills)
+    error_message = "It must be one of yes, no."
+  }
+}
+
+variable "rewinds" {
+  description = "Rewinds and the strategy direct-write, by an agent that writes blocks."
+  type        = string
+  default     = "no"
+  nullable    = false
+
+  validation {
+    condition     = contains(["yes", "no"], var.rewinds)
+    error_message = "It must be one of yes, no."
+  }
+}
+
+variable "performance_changes" {
+  description = "Changes of a volume's type, IOPS and throughput."
+  type        = string
+  default     = "no"
+  nullable    = false
+
+  validation {
+    condition     = contains(["yes", "no"], var.performance_changes)
+    error_message = "It must be one of yes, no."
+  }
+}
+
+variable "calibration" {
+  description = "The document by which `rewarm calibrate` measures what AWS does not document."
+  type        = string
+  default     = "no"
+  nullable    = false
+
+  validation {
+    condition     = contains(["yes", "no"], var.calibration)
+    error_message = "It must be one of yes, no."
   }
 }
 

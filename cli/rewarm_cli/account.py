@@ -75,11 +75,6 @@ def _said_plainly() -> Iterator[None]:
         raise StackUnreachableError(f"the AWS credentials cannot be used: {error}") from error
 
 
-def output_of(session: botocore.session.Session, stack: str, region: str, name: str) -> str:
-    """An output of the stack. Raises StackUnreachableError."""
-    return _named(outputs_of(session, stack, region), stack, region, name)
-
-
 def outputs_of(session: botocore.session.Session, stack: str, region: str) -> dict[str, str]:
     """All outputs of the stack. Raises StackUnreachableError."""
     try:

@@ -6,11 +6,15 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import field
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from rewarm.domain.value import Value
 from rewarm.domain.volume.holds import ConcurrencyLimits
 from rewarm.domain.volume.performance import ModificationRule
 from rewarm.ports.instances import APPLY
+
+if TYPE_CHECKING:
+    from rewarm.domain.parts import Parts
 
 
 class MissingSettingError(RuntimeError):
@@ -35,6 +39,14 @@ class Settings(Value):
     def region(self) -> str:
         """The Region of the function."""
         return self.environment.get("AWS_REGION") or self._required("AWS_DEFAULT_REGION")
+
+    @property
+    def parts(self) -> Parts:
+        """The parts that the stack was deployed with."""
+        from rewarm.domain.parts import Parts  # noqa: PLC0415 - few functions ask
+
+        chosen = (one.partition("=") for one in self._required("PARTS").split())
+        return Parts(frozenset(name for name, _, is_there in chosen if is_there == "yes"))
 
     @property
     def restores_table(self) -> str:
@@ -94,8 +106,8 @@ class Settings(Value):
 
     @property
     def change_performance_state_machine_arn(self) -> str:
-        """The state machine `change-performance`; only the API's function has it."""
-        return self._required("CHANGE_PERFORMANCE_STATE_MACHINE_ARN")
+        """The state machine `change-performance`; empty for functions that start none."""
+        return self.environment.get("CHANGE_PERFORMANCE_STATE_MACHINE_ARN", "")
 
     @property
     def fleet_state_machine_arn(self) -> str:

@@ -20,6 +20,7 @@ from rewarm.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from rewarm.domain.parts import Parts
     from rewarm.ports import JsonObject
     from rewarm.ports.artifacts import Artifacts, UndoLogs
     from rewarm.ports.executions import (
@@ -100,6 +101,10 @@ def cooldown() -> timedelta:
 
 def most_in_stack() -> int:
     return settings.limits.in_stack
+
+
+def parts() -> Parts:
+    return settings.parts
 
 
 def region() -> str:

@@ -15,7 +15,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local import ROOT
+from local import ROOT, parts, yaml_text
 from local.aws import namespace
 from local.aws.clock import LabClock
 from local.aws.command_output import CommandOutput
@@ -106,7 +106,7 @@ class Host:
             raise
 
     def deploy(self, parameters: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Deploy template.yaml, with Slack's webhook, and return the stack's outputs."""
+        """Deploy template.yaml, with all its parts and Slack's webhook, and return the stack's outputs."""
         source = Source(ROOT, ROOT / "warmer" / "build" / "warmer")
         self.outputs = deploy(self.client, source, STACK, self._parameters(parameters or {}))
         return self.outputs
@@ -244,7 +244,7 @@ class Host:
         self._close.callback(_restore_environment, before)
 
     def _parameters(self, given: Mapping[str, str]) -> dict[str, str]:
-        return {"SlackWebhookUrl": self.slack.url, **given}
+        return {**parts.every(yaml_text.template()), "SlackWebhookUrl": self.slack.url, **given}
 
     def _pulse(self) -> None:
         """Let the Region do what is due and publish its metrics, whether or not anybody calls it."""

@@ -134,3 +134,19 @@ def test_status_without_an_id_shows_what_runs(rewarm, stack):
     found = json.loads(rewarm("status", "-o", "json").out)
     assert [one["restoreId"] for one in found["restores"]] == ["restore-3", "restore-2"]
     assert rewarm("status", "--watch").status == USAGE
+
+
+def test_a_part_that_the_stack_was_deployed_without_is_named_with_its_parameter(rewarm, stack):
+    said = "this stack was deployed without rewinds and direct writes; deploy it with Rewinds=yes"
+    refusing(stack, 422, "PartLeftOutError", said)
+    shown = rewarm("undo-log", "list")
+    assert shown.status == REFUSED
+    assert " ".join(shown.err.split()).count(said) == 1
+
+
+def test_a_calibration_of_a_stack_without_its_document_names_the_parameter(account, stack, rewarm):
+    stack.answers["GET", "/calibration"] = 200, {"stack": "rewarm", "leases": []}
+    account.answers |= {"DescribeSnapshots": {"Snapshots": []}, "DescribeVolumes": {"Volumes": []}}
+    shown = rewarm("calibrate", "--instance", "i-0123456789abcdef0", "--yes")
+    assert shown.status == FAILED
+    assert "deploy it with Calibration=yes" in " ".join(shown.err.split())

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from local import state_machines, yaml_text
+from local import parts, state_machines, yaml_text
 
 Json = dict[str, Any]
 ROOT = Path(__file__).parents[2]
@@ -20,8 +20,9 @@ MACHINES = state_machines.definitions()
 
 @cache
 def template() -> Json:
-    """template.yaml, with CloudFormation's short forms spelt out."""
-    return yaml_text.template()
+    """template.yaml with all its parts, and with CloudFormation's short forms spelt out."""
+    whole = yaml_text.template()
+    return parts.chosen(whole, parts.every(whole))
 
 
 def resources(kind: str) -> dict[str, Json]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import pytest
 
-from local import state_machines, yaml_text
+from local import parts, state_machines, yaml_text
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.domain import errors
 from rewarm.domain.words.failures import PLAIN
@@ -253,13 +253,18 @@ def test_the_readme_counts_what_set_up_installs(requirements, said):
 
 
 def test_the_readme_counts_what_an_idle_stack_pays_for():
-    resources = yaml_text.template()["Resources"]
-    types = [resource["Type"] for resource in resources.values()]
+    whole = yaml_text.template()
+    types, every_type = (
+        [resource["Type"] for resource in resources.values()]
+        for resources in (parts.chosen(whole)["Resources"], whole["Resources"])
+    )
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    parts = re.findall(r"^\| (\w+)[^|]* \| (\d+) \| (\d\.\d\d) \| (\d\.\d\d) \|$", readme, re.MULTILINE)
-    assert len(parts) == 4
+    more = every_type.count("AWS::CloudWatch::Alarm") - types.count("AWS::CloudWatch::Alarm")
+    assert f"adds {more} alarms, {more * Decimal('0.10')} USD a month" in readme
+    rows = re.findall(r"^\| (\w+)[^|]* \| (\d+) \| (\d\.\d\d) \| (\d\.\d\d) \|$", readme, re.MULTILINE)
+    assert len(rows) == 4
     assert f"| CloudWatch alarms | {types.count('AWS::CloudWatch::Alarm')} |" in readme
     assert f"| CloudWatch dashboard | {types.count('AWS::CloudWatch::Dashboard')} |" in readme
     assert f"with Slack | {types.count('AWS::SecretsManager::Secret')} |" in readme
-    assert all(int(number) * Decimal(each) == Decimal(month) for _, number, each, month in parts)
-    assert f"about {sum(Decimal(month) for *_, month in parts)} USD a month" in readme
+    assert all(int(number) * Decimal(each) == Decimal(month) for _, number, each, month in rows)
+    assert f"about {sum(Decimal(month) for *_, month in rows)} USD a month" in readme

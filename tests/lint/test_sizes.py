@@ -14,9 +14,9 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_794, "statemachine": 2_100, "events": 6_183, "functions": 47_185}
+MOST_LINES = {"template.yaml": 2_800, "statemachine": 2_100, "events": 6_183, "functions": 47_333}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
-MOST_MODULES = 270
+MOST_MODULES = 271
 """In functions/."""
 MOST_FILES = 14
 """In a folder, beside `__init__.py`."""

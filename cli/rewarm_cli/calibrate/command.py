@@ -83,6 +83,10 @@ def calibrate(settings: Settings, **given: Any) -> None:
         return
     if given["instance"] is None:
         raise click.UsageError("Missing option '--instance'.")
+    if document is None:
+        raise CommandFailedError(
+            f"the stack {settings.stack} was deployed without calibration; deploy it with Calibration=yes"
+        )
     where = _where(clients, given["instance"], api.region, known["stack"], document)
     ways = _agreed_ways(known, where, given)
     found = _measure(api, clients, where, given["size_gib"], ways)
@@ -92,21 +96,23 @@ def calibrate(settings: Settings, **given: Any) -> None:
     _show(settings, found, given["save"])
 
 
-def _account(settings: Settings, region: str) -> tuple[Clients, str]:
-    """Clients that sign as the AWS CLI would, and the stack's SSM document."""
+def _account(settings: Settings, region: str) -> tuple[Clients, str | None]:
+    """Clients that sign as the AWS CLI would, and the stack's SSM document, if it has one."""
     import botocore.session
 
-    from rewarm_cli.account import StackUnreachableError, output_of
+    from rewarm_cli.account import StackUnreachableError, outputs_of
     from rewarm_cli.calibrate.cloud import Clients
 
     session = botocore.session.Session(profile=settings.profile)
     near = {name: session.create_client(name, region_name=region) for name in ("ec2", "ssm", "cloudwatch")}
     # The price list answers only in a few Regions (botocore's endpoints of `pricing`).
     try:
-        document = output_of(session, settings.stack, region, "CalibrationDocumentName")
+        outputs = outputs_of(session, settings.stack, region)
     except StackUnreachableError as error:
         raise CommandFailedError(str(error)) from error
-    return Clients(**near, pricing=session.create_client("pricing", region_name="us-east-1")), document
+    return Clients(**near, pricing=session.create_client("pricing", region_name="us-east-1")), outputs.get(
+        "CalibrationDocumentName"
+    )
 
 
 def _where(clients: Clients, instance_id: str, region: str, stack: str, document: str) -> Where:

@@ -11,6 +11,7 @@ from rewarm.contracts.request import SELECTORS, ListedVolume, RestoreRequest, So
 from rewarm.domain.blocks.rewind_facts import MOST_REWOUND
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import OnFailure, Strategy
+from rewarm.domain.parts import EVERY_PART, Part, Parts
 from rewarm.domain.units import shown
 from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
 
@@ -18,9 +19,10 @@ NOT_IN_DRILLS = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.VOLUME_CLONE
 """Strategies that work on the source's own snapshot or volume, or that write to one."""
 
 
-def parse_restore_request(value: object) -> RestoreRequest:
-    """Returns the checked request. Raises InvalidRequestError."""
+def parse_restore_request(value: object, parts: Parts = EVERY_PART) -> RestoreRequest:
+    """Returns the checked request. Raises InvalidRequestError, PartLeftOutError."""
     request = parsed(RestoreRequest, value)
+    _check_parts(request, parts)
     _check_source(request.source)
     _check_target(request)
     _check_tags(request.volume.tags)
@@ -43,6 +45,20 @@ def _with_defaults(request: RestoreRequest) -> RestoreRequest:
     if target.instance_id is not None and target.mode is None:
         target = target.model_copy(update={"mode": "attach"})
     return request.model_copy(update={"source": source, "target": target})
+
+
+def _check_parts(request: RestoreRequest, parts: Parts) -> None:
+    """What the stack was deployed without is said before anything else, which would not matter."""
+    if request.target.mode == "rewind":
+        parts.need(Part.REWINDS, found="rewind", field="target.mode")
+    if request.objective.strategy == "direct-write":
+        parts.need(Part.REWINDS, found=request.objective.strategy, field="objective.strategy")
+    if request.target.start:
+        parts.need(Part.INSTANCE_STARTS, found="true", field="target.start")
+    if request.after is not None:
+        parts.need(Part.APPLICATIONS, found="an object", field="after")
+    if request.drill is not None:
+        parts.need(Part.DRILLS, found="an object", field="drill")
 
 
 def _check_source(source: Source) -> None:

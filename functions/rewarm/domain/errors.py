@@ -98,6 +98,10 @@ class InvalidRequestError(RestoreError):
         self.faults = tuple(faults)
 
 
+class PartLeftOutError(RestoreError):
+    """The stack was deployed without what the request needs; the message names the parameter."""
+
+
 class FleetNotFoundError(RestoreError):
     """There is no fleet of this id."""
 

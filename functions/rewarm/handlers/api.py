@@ -31,6 +31,7 @@ from rewarm import wiring
 from rewarm.adapters import clients
 from rewarm.contracts.base import parsed
 from rewarm.domain import errors
+from rewarm.domain.parts import Part
 from rewarm.domain.units import shown
 from rewarm.handlers.api_others import fleet_ports, router
 from rewarm.handlers.http import (
@@ -83,6 +84,7 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.SnapshotNotUsableError: 422,
     errors.TargetNotUsableError: 422,
     errors.NoStrategyFitsError: 422,
+    errors.PartLeftOutError: 422,
     errors.QuotaExceededError: 422,
     errors.TooManyRestoresError: 429,
     errors.ThrottledError: 429,
@@ -397,6 +399,7 @@ def _delete_runbook(alarm_name: str) -> JsonObject:
 def _put_calibration() -> JsonObject:
     from rewarm.steps.record.calibrations import put_calibration
 
+    wiring.settings.parts.need(Part.CALIBRATION)
     return put_calibration(_body(), _history(), by=caller(app.current_event), now=now()).to_json()
 
 
@@ -412,6 +415,7 @@ def _get_calibration() -> JsonObject:
 def _put_lease(calibration_id: str) -> JsonObject:
     from rewarm.steps.record.calibrations import put_lease
 
+    wiring.settings.parts.need(Part.CALIBRATION)
     by = caller(app.current_event)
     return put_lease(calibration_id, _body(), _history(), by=by, now=now()).to_json()
 

@@ -12,11 +12,12 @@ from uuid import uuid4
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
+from rewarm.domain.parts import Part
 from rewarm.handlers.http import caller, json_body, query
 from rewarm.observability import count, logger
 from rewarm.ports import JsonObject
 from rewarm.runtime import filled
-from rewarm.wiring import now
+from rewarm.wiring import now, settings
 
 if TYPE_CHECKING:
     from rewarm.steps.fleet.routes import FleetPorts
@@ -99,6 +100,7 @@ def _redrive_fleet(fleet_id: str) -> tuple[JsonObject, int]:
 def _change_performance(volume_id: str) -> tuple[JsonObject, int]:
     from rewarm.steps.performance.routes import start_performance_change
 
+    settings.parts.need(Part.PERFORMANCE_CHANGES)
     # A repeated request finds the first one's change in EC2, so no key is needed.
     change_id = f"performance-{uuid4().hex[:16]}"
     logger.append_keys(restore_id=change_id, volume_id=volume_id)
@@ -115,6 +117,7 @@ def _change_performance(volume_id: str) -> tuple[JsonObject, int]:
 def _get_performance(volume_id: str) -> JsonObject:
     from rewarm.steps.performance.routes import get_performance
 
+    settings.parts.need(Part.PERFORMANCE_CHANGES)
     return get_performance(volume_id, now=now(), ports=_changes())
 
 
@@ -142,6 +145,7 @@ def _get_benchmark(benchmark_id: str) -> JsonObject:
 def _list_undo_logs() -> JsonObject:
     from rewarm.steps.rewind.undo_logs import list_undo_logs
 
+    settings.parts.need(Part.REWINDS)
     return list_undo_logs(_undo_logs())
 
 
@@ -149,5 +153,6 @@ def _list_undo_logs() -> JsonObject:
 def _delete_undo_log(restore_id: str) -> JsonObject:
     from rewarm.steps.rewind.undo_logs import delete_undo_log
 
+    settings.parts.need(Part.REWINDS)
     by = caller(router.current_event)
     return delete_undo_log(restore_id, by=by, now=now(), ports=_undo_logs())

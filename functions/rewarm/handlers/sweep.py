@@ -164,4 +164,5 @@ def _ports(context: LambdaContext, executions: RestoreExecutions) -> SweepPorts:
         pages=pages,
         pause=lambda: time.sleep(PAUSE_SECONDS),
         has_time=lambda: context.get_remaining_time_in_millis() > ENOUGH_MILLIS,
+        parts=wiring.settings.parts,
     )

@@ -1,15 +1,23 @@
-"""docs/deployed.md, what a security team reads first, made from the template: `make permissions-docs`."""
+"""docs/deployed.md, what a security team reads first, and README.md's counts, made from the template.
+
+`make permissions-docs` writes both.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 
-from local import ROOT, Json
+import yaml
+
+from local import ROOT, Json, parts, yaml_text
 from local.aws.permissions import roles
 from local.aws.permissions.documentation import conditions_of, listed, statements_of, text
 
 PAGE = ROOT / "docs" / "deployed.md"
+README = ROOT / "README.md"
 KINDS = {
     "AWS::Lambda::Function": "Lambda functions, each with its own role",
     "AWS::StepFunctions::StateMachine": "Step Functions state machines",
@@ -88,8 +96,10 @@ flowchart LR
 What leaves the account are the messages to Slack and e-mail, and pages that somebody opens by their link.
 Messages name restores, volumes, instances, prices and who asked. No data of a volume leaves the account.
 
-| count | what |
-|---|---|
+The stack with its defaults, with every [part](../README.md#parts-of-the-stack), and with none has:
+
+| default | every part | no part | what |
+|---|---|---|---|
 """
 _STRONGEST_HEAD = """
 ## The ten strongest permissions
@@ -109,11 +119,35 @@ _ENDPOINTS = """
 """
 
 
+@cache
+def stacks() -> Mapping[str, Json]:
+    """What CloudFormation gets of the stack with its defaults, with every part, and with none."""
+    whole = yaml_text.template()
+    choices = {"default": {}, "every part": parts.every(whole), "no part": parts.every(whole, "no")}
+    return {name: roles.whole(**chosen) for name, chosen in choices.items()}
+
+
+def kinds(template: Json) -> Counter[str]:
+    """How many resources of each kind there are."""
+    return Counter(resource["Type"] for resource in template["Resources"].values())
+
+
+def readme(text: str) -> str:
+    """README.md with the counts of the three stacks."""
+    rows = []
+    for name, template in stacks().items():
+        found, lines = kinds(template), len(yaml.safe_dump(template, width=10_000).splitlines())
+        rows.append(f"| {name} | {found['AWS::Lambda::Function']} | {found[roles.ROLE]} | {lines:,} |\n")
+    return re.sub(r"(?<=\n)(\| stack \|.*\n\|---.*\n)(\|.*\n)+", lambda table: table[1] + "".join(rows), text)
+
+
 def page() -> str:
     """The whole page."""
     deployed = roles.resources()
-    counts = Counter(resource["Type"] for resource in deployed.values())
-    rows = "".join(f"| {counts[kind]} | {name} |\n" for kind, name in KINDS.items())
+    counted = [kinds(template) for template in stacks().values()]
+    rows = "".join(
+        f"| {' | '.join(str(one[kind]) for one in counted)} | {name} |\n" for kind, name in KINDS.items()
+    )
     strongest = "".join(f"| {' | '.join(row)} |\n" for row in _strongest(deployed))
     return f"{_HEAD}{rows}{_STRONGEST_HEAD}{strongest}{_ENDPOINTS}"
 
@@ -137,8 +171,9 @@ def _limits(statement: Json) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write the page, and README.md's counts."""
     PAGE.write_text(page(), encoding="utf-8")
+    README.write_text(readme(README.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

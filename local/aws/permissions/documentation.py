@@ -12,9 +12,9 @@ from local.aws.permissions import roles
 PAGE = ROOT / "docs" / "permissions.md"
 _HEAD = """# Permissions
 
-What each role of the stack may do: `make permissions-docs` writes this table from `template.yaml`, which has
-the reason beside each statement. The names of resources are those of the template. AWS's own policies for
-logs and X-Ray come on top.
+What each role of a stack with every [part](../README.md#parts-of-the-stack) may do: `make
+permissions-docs` writes this table from `template.yaml`, which has the reason beside each statement. The
+names of resources are those of the template. AWS's own policies for logs and X-Ray come on top.
 
 Policies for people are in [policies/](policies): [operator](policies/operator.json) may call the whole API
 and stop executions, [viewer](policies/viewer.json) may look and plan, [approver](policies/approver.json) may

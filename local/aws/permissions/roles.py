@@ -20,7 +20,7 @@ from samtranslator.translator.arn_generator import ArnGenerator
 from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
 from samtranslator.translator.transform import transform
 
-from local import ROOT, Json, yaml_text
+from local import ROOT, Json, parts, yaml_text
 from local.aws.permissions.policies import Statement, statement, statements
 
 Value = Callable[[Any], Any]
@@ -29,15 +29,24 @@ ROLE, POLICY = "AWS::IAM::Role", "AWS::IAM::Policy"
 
 
 @cache
-def resources(root: Path = ROOT, region: str = "us-east-1") -> Json:
-    """The resources that CloudFormation deploys, by logical id, their functions unresolved."""
-    template = yaml_text.template(root)
+def resources(root: Path = ROOT, region: str = "us-east-1", **chosen: str) -> Json:
+    """The resources that CloudFormation deploys, by logical id, their functions unresolved.
+
+    Of all parts of the stack, or of those that are chosen.
+    """
+    found: Json = whole(root, region, **{**parts.every(yaml_text.template(root)), **chosen})["Resources"]
+    return found
+
+
+@cache
+def whole(root: Path = ROOT, region: str = "us-east-1", **chosen: str) -> Json:
+    """The template that CloudFormation deploys, of the chosen parts, or of the usual ones."""
+    template = parts.chosen(yaml_text.template(root), chosen)
     for resource in template["Resources"].values():
         properties = resource.get("Properties", {})
         packaged = {"CodeUri", "ContentUri", "DefinitionUri"} & set(properties)
         properties |= dict.fromkeys(packaged, "s3://bucket/key")
-    found: Json = transformed(template, region)["Resources"]
-    return found
+    return transformed(template, region)
 
 
 def transformed(template: Json, region: str) -> Json:

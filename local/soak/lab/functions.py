@@ -78,9 +78,9 @@ class Account(Desk, Protocol):
 
 
 @cache
-def handlers() -> dict[str, Handler]:
-    """Every function's handler by its name."""
-    deployed = stack()
+def handlers(**parameters: str) -> dict[str, Handler]:
+    """Every function's handler by its name, in a stack with these parameters."""
+    deployed = stack(**parameters)
     kept = _without_own()
     try:
         environment = mock.patch.dict(os.environ, _environment(deployed))
@@ -220,15 +220,15 @@ def _move(value: Any, seen: set[int]) -> None:
 
 
 @contextmanager
-def lambda_environment(chance: random.Random) -> Iterator[None]:
+def lambda_environment(deployed: Stack, chance: random.Random) -> Iterator[None]:
     """What the handlers find around them while a lab is open."""
-    handlers()
+    handlers(**deployed.parameters)
     for value, own in _AS_IMPORTED:
         vars(value).clear()
         vars(value).update({name: _own_copy(item) for name, item in own.items()})
     state, threads, silenced = random.getstate(), artifacts.UPLOAD.use_threads, logging.root.manager.disable
     with ExitStack() as patches:
-        patches.enter_context(mock.patch.dict(os.environ, _environment(stack())))
+        patches.enter_context(mock.patch.dict(os.environ, _environment(deployed)))
         patches.enter_context(mock.patch("uuid.uuid4", _new_id))
         patches.enter_context(mock.patch.object(_IDS, "chance", chance))
         patches.enter_context(SWITCHBOARD.in_force())
@@ -267,6 +267,7 @@ class Functions:
         """(execution, state, service) of calls without their own answer; or a mishap's kind."""
         self._scheduler = scheduler
         self._functions = deployed.functions
+        self._handlers = handlers(**deployed.parameters)
         self._chance = chance
         self._account = account
 
@@ -293,7 +294,7 @@ class Functions:
             return self._refused(refusal, Scope(place, function.logical_id, execution))
         self.invocations += 1
         self.places[place] += 1
-        handler = handlers()[function.handler]
+        handler = self._handlers[function.handler]
         mishap = self._account.invocation(place)
         if mishap is not None:
             self.troubled.add((execution, place, mishap.kind))

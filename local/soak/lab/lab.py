@@ -7,7 +7,7 @@ import json
 import math
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -86,7 +86,9 @@ class FastLab:
         settings: RegionSettings | None = None,
         interference: Interference | None = None,
         mishaps: Any = None,
+        parameters: Mapping[str, str] | None = None,
     ) -> None:
+        """`parameters` are those of the stack; without them it has all its parts."""
         self.seed = seed
         self.interference: Interference = interference or NoInterference()
         self.mishaps = mishaps
@@ -100,7 +102,7 @@ class FastLab:
         """Functions of rules that failed three times."""
         self.alarmed: list[str] = []
         """What functions of rules have failed with; an alarm leads to their log."""
-        self.stack = stack()
+        self.stack = stack(**(parameters or {}))
         self.scheduler = Scheduler(ManualClock(), random.Random(seed))
         self._settings = settings
         self._close = ExitStack()
@@ -120,7 +122,7 @@ class FastLab:
         self._close.close()
 
     def _open(self) -> None:
-        self._close.enter_context(lambda_environment(random.Random(self.seed + 1)))
+        self._close.enter_context(lambda_environment(self.stack, random.Random(self.seed + 1)))
         SWITCHBOARD.desk = self
         self._close.callback(self._leave)
         self.cloudwatch = CloudWatch()

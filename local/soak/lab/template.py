@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from local import ROOT, Json, documents, state_machines, yaml_text
+from local import ROOT, Json, documents, parts, state_machines, yaml_text
 from local.aws.permissions import roles
 from local.aws.permissions.authorizer import Policies
 
@@ -89,14 +89,14 @@ class Stack:
     """What Ref gives, by logical id."""
     policies: Policies = field(default_factory=dict)
     """What roles and AWS's services may do."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Those that the caller gave."""
 
 
 @cache
 def stack(root: Path = ROOT, **parameters: str) -> Stack:
-    """The stack with Slack and with the template's defaults otherwise."""
-    document = yaml_text.template(root)
-    given = {name: str(one.get("Default", "")) for name, one in document["Parameters"].items()}
-    values = {**given, **SLACK, **parameters}
+    """The stack with Slack and all its parts, and with the template's defaults otherwise."""
+    document, values = _with(yaml_text.template(root), parameters)
     resolver = Resolver(document, values, documents.contents(root))
     resources = document["Resources"]
     # A policy is attached to a role that SAM makes, which the file does not have.
@@ -105,12 +105,13 @@ def stack(root: Path = ROOT, **parameters: str) -> Stack:
     machines = {
         resolver.arn(name): _substituted(definition, found[name]["DefinitionSubstitutions"])
         for name, definition in state_machines.definitions(root).items()
+        if name in resources
     }
     functions = {}
     for name in _of(resources, "AWS::Serverless::Function"):
         function = _function(name, found[name], resolver)
         functions[function.arn] = function
-    deployed = roles.resources(root)
+    deployed = roles.resources(root, **{name: values[name] for name in parts.names(document)})
     known = {**document, "Resources": {**deployed, **resources}}
     grants = Resolver(known, values, documents.contents(root))
     owners = [*_of(resources, "AWS::Serverless::Function"), *_of(resources, "AWS::Serverless::StateMachine")]
@@ -130,7 +131,15 @@ def stack(root: Path = ROOT, **parameters: str) -> Stack:
         },
         names={name: resolver.ref(name) for name in resources},
         policies=roles.policies(deployed, grants.value),
+        parameters=parameters,
     )
+
+
+def _with(whole: Json, parameters: Mapping[str, str]) -> tuple[Json, dict[str, str]]:
+    """The template with the parts that are asked for, and the values of all parameters."""
+    given = {name: str(one.get("Default", "")) for name, one in whole["Parameters"].items()}
+    values = {**given, **parts.every(whole), **SLACK, **parameters}
+    return parts.chosen(whole, values), values
 
 
 def _of(resources: Json, kind: str) -> list[str]:
@@ -249,6 +258,10 @@ class Resolver:
 
     def _condition(self, value: Any) -> bool:
         name, argument = next(iter(value.items()))
+        if name == "Condition":
+            return self._condition(self._document["Conditions"][argument])
+        if name == "Fn::And":
+            return all(self._condition(one) for one in argument)
         if name == "Fn::Not":
             return not self._condition(argument[0])
         if name == "Fn::Equals":

@@ -36,9 +36,16 @@ class Wanted:
 
 def body(properties: Json, values: Mapping[str, str]) -> Json:
     """The dashboard's body, with every `${Name}` filled in; KeyError names one that is not known."""
-    text = re.sub(r"\$\{([^}]+)\}", lambda match: values[match[1]], properties["DashboardBody"]["Fn::Sub"])
+    text, more = properties["DashboardBody"]["Fn::Sub"]
+    # With all parts of the stack.
+    known = {**values, **{name: _filled(one["Fn::If"][1]["Fn::Sub"], values) for name, one in more.items()}}
+    text = _filled(text, known)
     parsed: Json = json.loads(text)
     return parsed
+
+
+def _filled(text: str, values: Mapping[str, str]) -> str:
+    return re.sub(r"\$\{([^}]+)\}", lambda match: values[match[1]], text)
 
 
 def shown(the_body: Json) -> Iterator[Wanted]:

@@ -13,6 +13,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from rewarm.domain.parts import Part
+
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "AKIATEST",
     "AWS_SECRET_ACCESS_KEY": "secret",
@@ -38,6 +40,7 @@ ENVIRONMENT = {
     "MAX_RESTORES_PER_INSTANCE": "10",
     "MAX_RESTORES_IN_FLIGHT": "2000",
     "DESCRIBE_CALLS_PER_SECOND": "16",
+    "PARTS": " ".join(f"{part}=yes" for part in Part),
     "PAGES_URL": "https://public.example/v1",
     "UNDO_LOG_DAYS": "30",
     "POWERTOOLS_TRACE_DISABLED": "true",

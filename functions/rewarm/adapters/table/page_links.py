@@ -21,6 +21,7 @@ from urllib.parse import quote
 
 from rewarm.adapters.table.restores import RESTORE_SECONDS
 from rewarm.adapters.table.table_items import TableItems
+from rewarm.domain.errors import PartLeftOutError
 from rewarm.ports.messages import LinkedPage
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class DynamoPageLinks(TableItems):
 
     def link(self, page: LinkedPage, *, until: datetime) -> str:
         """The key is made with the first link of a restore, and read with every other one."""
+        if not self._base_url:
+            raise PartLeftOutError("no page opens without an API for it")
         item = self._update(
             _key(page.restore_id),
             "SET signingKey = if_not_exists(signingKey, :new), "

@@ -322,7 +322,7 @@ def _writing(facts: VolumeFacts) -> Quantiles:
 
 
 def _no_writer(facts: VolumeFacts) -> str | None:
-    refusal = no_agent(facts)
+    refusal = facts.writing_left_out or no_agent(facts)
     if refusal is not None:
         return refusal
     if facts.of_drill:

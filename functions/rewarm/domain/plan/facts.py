@@ -78,6 +78,8 @@ class VolumeFacts(Value):
     """A drill changes nothing of its snapshot, which is the source's."""
     agent_writes: bool = False
     """The agent may write to the volume: it runs on Linux."""
+    writing_left_out: str | None = None
+    """Why the stack has no agent that writes; None where it has one."""
     timings: Timings = PRIORS
     volumes_of_snapshot: int = 1
     """Volumes of this restore that come from the same snapshot in the same zone."""

@@ -16,6 +16,7 @@ from rewarm.contracts.values import Failure
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.fleets import FLEETS_RUNNING, FleetProgress
 from rewarm.domain.model import Caller
+from rewarm.domain.parts import Part
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource, failed_sweep
 from rewarm.ports import JsonObject
@@ -45,7 +46,9 @@ def sweep_fleets(ports: SweepPorts, only: str | None = None) -> Iterator[SweptRe
 
 def stop_fleets(ports: SweepPorts, cause: str) -> list[str]:
     """Stops the executions of all fleets; returns what could not be stopped."""
-    troubles = []
+    troubles: list[str] = []
+    if ports.parts.lacks(Part.FLEETS):
+        return troubles
     try:
         for entry in _running(ports):
             execution = (ports.table.get(entry.name) or {}).get("execution")
@@ -72,7 +75,9 @@ def _follow(entry: Listed, ports: SweepPorts) -> Iterator[SweptResource]:
     _, volumes = kept_volumes(fleet_id, ports.pages.artifacts)
     before = int(record.get("readyBefore") or 0)
     found = progress(volumes, table=ports.table, since=began, now=ports.now, before=before)
-    ending = ports.fleets.ending(str(record.get("execution")))
+    # Without fleets the state machine is deleted, and its executions with it.
+    gone = ports.parts.lacks(Part.FLEETS) is not None
+    ending = ExecutionEnd("GONE") if gone else ports.fleets.ending(str(record.get("execution")))
     if ending.runs or (ending.status == "GONE" and ports.now - began <= START_GRACE):
         _announce_progress(fleet_id, record, found, ports)
         return

@@ -18,6 +18,7 @@ from rewarm.domain.errors import (
     ServiceUnavailableError,
     ThrottledError,
 )
+from rewarm.domain.parts import EVERY_PART, Parts
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
@@ -70,6 +71,7 @@ class SweepPorts(CleanUpPorts, kw_only=True):
     """Waits some seconds, in which EC2 detaches a volume."""
     has_time: Callable[[], bool] = lambda: True
     """False if the next sweep must do the rest."""
+    parts: Parts = EVERY_PART
 
 
 def end_restore(

@@ -111,7 +111,7 @@ def plan_fleet(
     None where that takes longer than there is time. Raises every error that names a field of the request, and
     NoStrategyFitsError.
     """
-    request = parse_fleet_request(body)
+    request = parse_fleet_request(body, ports.parts)
     items: list[JsonObject] = [asdict(item) for item in resolve_fleet(source_of(request), ports)]
     restores = restores_of("fleet", items, request, run=1)
     if len(items) > MOST_PLANNED_AT_ONCE:

@@ -25,6 +25,7 @@ from rewarm.contracts.values import Trigger
 from rewarm.domain.errors import InvalidRequestError, RestoreError
 from rewarm.domain.fleets import FleetVolume, check_devices
 from rewarm.domain.model import Caller, ImageVolume, Instance
+from rewarm.domain.parts import EVERY_PART, Part, Parts
 from rewarm.domain.value import Value
 from rewarm.domain.volume.replacing import device_to_replace
 from rewarm.domain.volume.targets import check_instance, check_zone, choose_device
@@ -166,17 +167,20 @@ class FleetRestore(Value):
         }
 
 
-def parse_fleet_request(body: object) -> FleetRequest:
-    """Returns the checked request. Raises InvalidRequestError."""
+def parse_fleet_request(body: object, parts: Parts = EVERY_PART) -> FleetRequest:
+    """Returns the checked request. Raises InvalidRequestError, PartLeftOutError."""
+    parts.need(Part.FLEETS)
     request = parsed(FleetRequest, body)
+    if request.objective.strategy == "direct-write":
+        parts.need(Part.REWINDS, found=request.objective.strategy, field="objective.strategy")
     parse_fleet_members(source_and_places(request))
-    _check_modes(request)
+    _check_modes(request, parts)
     if request.warm_up.first:
         raise InvalidRequestError("block numbers are those of one volume", field="warmUp.first")
     return request
 
 
-def _check_modes(request: FleetRequest) -> None:
+def _check_modes(request: FleetRequest, parts: Parts) -> None:
     """A fleet plans new volumes."""
     whole = [("target", _said(request.target.to_json()) if request.target is not None else {})]
     items = source_and_places(request)["source"].get("items") or []
@@ -184,6 +188,8 @@ def _check_modes(request: FleetRequest) -> None:
         (f"source.items.{place}.target", _said(item.get("target") or {})) for place, item in enumerate(items)
     ]
     for field, target in (*whole, *each):
+        if target.get("start"):
+            parts.need(Part.INSTANCE_STARTS, found="true", field=f"{field}.start")
         if target.get("mode") == "rewind":
             raise InvalidRequestError(
                 "found rewind; a fleet makes new volumes. Send POST /restores for each instance, with up to "

@@ -32,6 +32,7 @@ from rewarm.domain.fleets import (
     status_of_fleet,
 )
 from rewarm.domain.model import Caller
+from rewarm.domain.parts import EVERY_PART, Part, Parts
 from rewarm.domain.units import count_text, iso
 from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
@@ -59,6 +60,7 @@ class FleetPorts(Value, kw_only=True):
     table: RestoreTable
     artifacts: Artifacts
     fleets: FleetExecutions
+    parts: Parts = EVERY_PART
 
 
 def fleet_id_of(call: JsonObject) -> str:
@@ -71,7 +73,7 @@ def start_fleet(
     body: JsonObject, *, fleet_id: str, by: Caller, now: datetime, ports: FleetPorts
 ) -> JsonObject:
     """The same id starts one fleet only. Raises InvalidRequestError."""
-    request = parse_fleet_request(body)
+    request = parse_fleet_request(body, ports.parts)
     restores_of(fleet_id, listed_items(source_of(request)), request, run=1)
     ports.artifacts.put_json(fleet_request_key(fleet_id), request.to_json())
     record = {"status": FleetStatus.ACCEPTED.recorded, "startedAt": iso(now)}
@@ -149,6 +151,7 @@ def cancel_fleet(fleet_id: str, *, by: Caller, now: datetime, ports: FleetPorts)
 
     Volumes at full speed stay. Asking again changes nothing. Raises FleetNotFoundError, RestoreEndedError.
     """
+    ports.parts.need(Part.FLEETS)
     record = _record(fleet_id, ports.table)
     status = status_of_fleet(record["status"])
     if status not in FLEETS_RUNNING:
@@ -164,6 +167,7 @@ def redrive_fleet(fleet_id: str, *, by: Caller, now: datetime, ports: FleetPorts
     """Restores the volumes that are not ready. Raises FleetNotFoundError, FleetBusyError, and
     RestoreEndedError if every volume is ready.
     """
+    ports.parts.need(Part.FLEETS)
     record = _record(fleet_id, ports.table)
     run = int(record.get("run") or 1)
     if status_of_fleet(record["status"]) in FLEETS_RUNNING:

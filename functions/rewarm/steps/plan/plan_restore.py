@@ -68,7 +68,7 @@ def plan_restore(
 
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
-    request = resolve_request(body, table=ports.table)
+    request = resolve_request(body, table=ports.table, parts=ports.parts)
     assigned = assign_volumes(request, restore_id=restore_id, ports=ports)
     volumes = [with_agent(assignment, ports.artifacts) for assignment in assigned]
     platform = assigned[0].platform

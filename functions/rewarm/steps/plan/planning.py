@@ -22,6 +22,7 @@ from rewarm.contracts.values import (
     VolumePlan,
 )
 from rewarm.domain.model import BLOCK_BYTES, FastSnapshotRestore, PriceBook, Strategy, VolumeSettings
+from rewarm.domain.parts import EVERY_PART, Part, Parts
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.approval import ApprovalRule, open_until
 from rewarm.domain.plan.copying import CopySource, choose_with_copies
@@ -62,6 +63,7 @@ class PlanningPorts(Value, kw_only=True):
     prices: Prices
     quotas: Quotas
     history: History
+    parts: Parts = EVERY_PART
 
 
 class Case(Value):
@@ -288,6 +290,7 @@ def _facts(
         clone_quota_left=left.volume_copies,
         of_drill=request.is_drill,
         agent_writes=volume.platform == "linux",
+        writing_left_out=ports.parts.lacks(Part.REWINDS),
     )
 
 

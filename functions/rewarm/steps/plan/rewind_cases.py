@@ -27,6 +27,7 @@ from rewarm.domain.blocks.rewind_facts import (
 from rewarm.domain.blocks.shards import ChangedCount, count_changed
 from rewarm.domain.errors import TEMPORARY, RestoreError
 from rewarm.domain.model import BLOCK_BYTES, GIB, Snapshot, Volume
+from rewarm.domain.parts import EVERY_PART, Parts
 from rewarm.domain.time.timings import PRIORS
 from rewarm.domain.units import clock_text, count_text, duration_text, usd_text
 from rewarm.domain.value import Value
@@ -53,6 +54,7 @@ class RewindFactsPorts(Value, kw_only=True):
     artifacts: Artifacts
     blocks: SnapshotBlocks
     metrics: Metrics
+    parts: Parts = EVERY_PART
 
 
 class Patience(Value):

@@ -20,6 +20,7 @@ from rewarm.domain.errors import (
     VolumeNotFoundError,
 )
 from rewarm.domain.model import BLOCK_BYTES, PriceBook, PriceFigure, Strategy
+from rewarm.domain.parts import Part
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, count_text, duration_text, price_text, usd_text
 from rewarm.domain.value import Value
@@ -217,6 +218,9 @@ def _found(
     except VolumeNotFoundError:
         return None
     plan = RewindPlan(volume_id=volume_id, instance_id=attached_to(volume), possible=False)
+    left_out = ports.parts.lacks(Part.REWINDS)
+    if left_out is not None:
+        return _Found(plan.model_copy(update={"reason": left_out}))
     if not patience.has_time():
         reason = "there was no time left to look; plan fewer volumes at once"
         return _Found(plan.model_copy(update={"reason": reason}))

@@ -15,11 +15,13 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import Trigger
 from rewarm.domain.errors import (
     InvalidRequestError,
+    PartLeftOutError,
     RunbookNotFoundError,
     ServiceUnavailableError,
     TooManyRestoresError,
 )
 from rewarm.domain.model import Caller
+from rewarm.domain.parts import EVERY_PART, Parts
 from rewarm.domain.units import elapsed_text, shown
 from rewarm.domain.value import Value
 from rewarm.domain.volume.holds import AlarmStart, Running
@@ -71,6 +73,7 @@ class ParseRequestPorts(Value, kw_only=True):
     alarm_accounts: Collection[str]
     """Whose alarms start restores."""
     region: str
+    parts: Parts = EVERY_PART
 
 
 def _metrics(_event: ParseRequestEvent, result: ParseRequestResult) -> Iterator[Metric]:
@@ -85,7 +88,7 @@ def parse_request(
 ) -> ParseRequestResult:
     """Returns the complete request, or why the event starts no restore: mostly an earlier restore.
 
-    Raises InvalidRequestError, RunbookNotFoundError, TooManyRestoresError.
+    Raises InvalidRequestError, PartLeftOutError, RunbookNotFoundError, TooManyRestoresError.
     """
     table, cooldown = ports.keeper.table, ports.cooldown
     if event.input.get("source") == ALARM_SOURCE:
@@ -103,7 +106,7 @@ def parse_request(
         return _ignored(event, trigger, earlier, table)
     record, since = RestoreNotes(table, event.restore_id), event.started_at
     held_until = event.now + cooldown if trigger.kind == "alarm" else None
-    request = _request(event, trigger, held_until, record)
+    request = _request(event, trigger, held_until, record, ports.parts)
     deadline_at = trigger.deadline_at or _deadline(request, since)
     record.note_begun(since, trigger, held_until, request=request.to_json(), deadline_at=deadline_at)
     try:
@@ -163,13 +166,17 @@ def _check_age(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) 
 
 
 def _request(
-    event: ParseRequestEvent, trigger: Trigger, held_until: datetime | None, record: RestoreNotes
+    event: ParseRequestEvent,
+    trigger: Trigger,
+    held_until: datetime | None,
+    record: RestoreNotes,
+    parts: Parts,
 ) -> RestoreRequest:
     try:
         if trigger.kind == "alarm":
-            return request_of_runbook(trigger.alarm_name or "", table=record.table)
-        return resolve_request(_body(event.input), table=record.table)
-    except (InvalidRequestError, RunbookNotFoundError):
+            return request_of_runbook(trigger.alarm_name or "", table=record.table, parts=parts)
+        return resolve_request(_body(event.input), table=record.table, parts=parts)
+    except (InvalidRequestError, PartLeftOutError, RunbookNotFoundError):
         record.put_begun(event.started_at, trigger, held_until)
         raise
 

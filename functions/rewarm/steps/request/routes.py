@@ -26,6 +26,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.fleets import is_fleet
 from rewarm.domain.model import Caller
+from rewarm.domain.parts import EVERY_PART, Parts
 from rewarm.domain.units import iso
 from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
@@ -52,6 +53,7 @@ class StartRestorePorts(HoldingPorts, kw_only=True):
     executions: Executions
     documents: CommandDocuments
     stack_name: str
+    parts: Parts = EVERY_PART
 
 
 def start_restore(
@@ -75,7 +77,7 @@ def start_restore(
         # The first answer was lost: the devices are held by this restore, and its volumes may use them.
         _started(record, known.request_json, known.trigger_json or trigger, ports.executions)
         return _accepted(restore_id)
-    request = resolve_request(body, table=record.table)
+    request = resolve_request(body, table=record.table, parts=ports.parts)
     enter_stack(request, restore_id=restore_id, now=now, keeper=ports.keeper)
     with _given_back_after_errors(restore_id, ports.keeper):
         assigned = assign_and_hold(request, restore_id=restore_id, now=now, ports=ports)

@@ -11,6 +11,7 @@ from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import RestoreRequest
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
 from rewarm.domain.model import Caller
+from rewarm.domain.parts import EVERY_PART, Part, Parts
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
 from rewarm.ports.instances import CommandDocuments
@@ -30,6 +31,7 @@ class PutRunbookPorts:
     table: RestoreTable
     documents: CommandDocuments
     stack_name: str
+    parts: Parts = EVERY_PART
 
 
 def put_runbook(
@@ -39,10 +41,10 @@ def put_runbook(
 
     Snapshots come and go, and so may an instance; `POST /plans` checks whether what the others name exists.
 
-    Raises InvalidRequestError.
+    Raises InvalidRequestError, PartLeftOutError.
     """
     _check_name(alarm_name, prefix)
-    request = parse_restore_request(body)
+    request = parse_restore_request(body, ports.parts)
     if request.dry_run:
         raise InvalidRequestError(
             "found true; the alarm would restore nothing. Leave it out; POST /plans with the source "
@@ -103,7 +105,7 @@ def delete_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
 
 
 def request_of_runbook(
-    alarm_name: str, *, table: RestoreTable, changes: JsonObject | None = None
+    alarm_name: str, *, table: RestoreTable, parts: Parts = EVERY_PART, changes: JsonObject | None = None
 ) -> RestoreRequest:
     """The request of an alarm's runbook; `changes` override it, except for its source."""
     runbook = table.runbook(alarm_name)
@@ -114,10 +116,12 @@ def request_of_runbook(
             field="source.alarm",
         )
     asked = changes or {}
+    if asked.get("drill") is not None:
+        parts.need(Part.DRILLS, found="an object", field="drill")
     merged = _with_runbook(asked, runbook)
     is_drill = asked.get("drill") is not None
     request = parse_restore_request(
-        _as_drill(merged, asked, alarm_name) if is_drill else {**merged, "drill": None}
+        _as_drill(merged, asked, alarm_name) if is_drill else {**merged, "drill": None}, parts
     )
     if request.source.alarm is not None:
         raise InvalidRequestError(
@@ -128,7 +132,7 @@ def request_of_runbook(
     return request
 
 
-def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
+def resolve_request(body: JsonObject, *, table: RestoreTable, parts: Parts = EVERY_PART) -> RestoreRequest:
     """The request as sent; if its source is an alarm, the alarm's runbook with the request's changes."""
     source = body.get("source")
     alarm = source.get("alarm") if isinstance(source, dict) else None
@@ -136,8 +140,8 @@ def resolve_request(body: JsonObject, *, table: RestoreTable) -> RestoreRequest:
         {name for name, value in source.items() if value is not None} if isinstance(source, dict) else set()
     )
     if isinstance(alarm, str) and 1 <= len(alarm) <= MAX_ALARM_NAME and others == {"alarm"}:
-        return request_of_runbook(alarm, table=table, changes=body)
-    request = parse_restore_request(body)
+        return request_of_runbook(alarm, table=table, parts=parts, changes=body)
+    request = parse_restore_request(body, parts)
     # The API has replaced the runbook's name with its request, so the execution gets this request.
     if request.drill is not None and not request.is_drill:
         raise InvalidRequestError("only goes with source.alarm: a drill is one of a runbook", field="drill")

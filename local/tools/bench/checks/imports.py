@@ -72,7 +72,7 @@ def measure(view: View, rounds: int) -> dict[str, dict[str, float]]:
 
 def environment() -> dict[str, str]:
     """What the functions find in theirs: every name of template.yaml, and what Lambda adds."""
-    settings = dict.fromkeys(re.findall(r"^ +([A-Z][A-Z_]+): ", _template(), re.MULTILINE), "1")
+    settings = dict.fromkeys(re.findall(r"[ {]([A-Z][A-Z_]+): ", _template()), "1")
     return {**settings, **_ENVIRONMENT, "PYTHONPATH": "functions"}
 
 

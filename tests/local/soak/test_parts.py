@@ -1,0 +1,179 @@
+"""A stack with every part left out restores, sweeps, and says of each part what deploys it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from local import parts, yaml_text
+from local.soak.lab.endings import RESTORE, VOLUME, ended
+from local.soak.lab.lab import FastLab
+from local.soak.lab.states.execution import stamp
+from local.soak.lab.template import ACCOUNT, REGION
+from local.soak.trouble.paths.paths import (
+    ALARM,
+    ALARM_ARN,
+    ALARM_CHANGE,
+    ALARM_DETAIL,
+    alarmed,
+    in_state,
+    request,
+    restored,
+    snapshot,
+)
+from rewarm.domain.fleets import FleetStatus
+
+OFF = parts.every(yaml_text.template(), "no")
+SCHEDULED = {"kind": "schedule", "scheduleName": "nightly", "scheduledAt": "2026-10-01T02:00:00Z"}
+APPLICATIONS = "this stack was deployed without bringing applications back; deploy it with Applications=yes"
+STARTS = "this stack was deployed without starts of instances; deploy it with InstanceStarts=yes"
+REWINDS = "this stack was deployed without rewinds and direct writes; deploy it with Rewinds=yes"
+
+
+@pytest.fixture
+def bare():
+    with FastLab(1, parameters=OFF) as lab:
+        yield lab
+
+
+def test_a_restore_by_the_api_ends_ready(bare):
+    assert restored(bare, request(bare, "warm-up-agent")).status == "ready"
+
+
+def test_an_alarm_restores(bare):
+    assert alarmed(bare).status == "ready"
+
+
+def test_a_schedule_restores(bare):
+    begun = bare.begin("nightly-1", {"request": request(bare, "auto"), "trigger": SCHEDULED})
+    assert ended(bare, begun.name).status == "ready"
+
+
+def test_messages_link_no_page(bare):
+    restored(bare, request(bare, "warm-up-agent"))
+    assert bare.slack
+    assert "/pages/" not in str(bare.slack)
+
+
+def test_the_sweeper_ends_what_a_stopped_restore_left(bare):
+    restore_id = bare.start(request(bare, "warm-up-agent"))
+    assert in_state(bare, restore_id, "Wait For Attachment", "Await Signal")
+    for machine, name in ((VOLUME, f"{restore_id}-0"), (RESTORE, restore_id)):
+        bare.states.stop(bare.execution(machine, name).arn)
+    bare.pass_time(3_600)
+    assert bare.functions.places["SweepFunction"] >= 4
+    assert not [
+        one
+        for one in bare.region.call("ec2", "DescribeVolumes", {})["Volumes"]
+        if one["State"] == "available"
+    ]
+
+
+def test_the_sweeper_ends_a_fleet_that_ran_when_fleets_were_left_out(bare):
+    began = {"S": stamp(bare.scheduler.now)}
+    execution = {"S": f"arn:aws:states:{REGION}:{ACCOUNT}:execution:FleetStateMachine:fleet-1"}
+    status = {"S": FleetStatus.RESTORING.recorded}
+    item = {"pk": {"S": "restore#fleet-1"}, "status": status, "run": {"N": "1"}}
+    table = bare.table("RestoresTable")
+    table.put({**item, "startedAt": began, "runStartedAt": began, "execution": execution})
+    bare.pass_time(7_200)
+    (left,) = (one for one in table.items() if one["pk"] == item["pk"])
+    assert left["status"] == {"S": FleetStatus.FAILED.recorded}
+
+
+def refusals(lab):
+    """(what is asked, the sentence of the refusal) of requests to POST /restores."""
+    source = {"snapshotId": snapshot(lab)}
+    target = {"instanceId": lab.region.add_instance()}
+    return [
+        ({"source": source, "target": {**target, "mode": "rewind"}}, f"target.mode: found rewind; {REWINDS}"),
+        (
+            {"source": source, "target": target, "objective": {"strategy": "direct-write"}},
+            f"objective.strategy: found direct-write; {REWINDS}",
+        ),
+        (
+            {"source": source, "target": {**target, "mode": "replace", "start": True}},
+            f"target.start: found true; {STARTS}",
+        ),
+        (
+            {"source": source, "target": target, "after": {"document": {"name": "orders-start"}}},
+            f"after: found an object; {APPLICATIONS}",
+        ),
+    ]
+
+
+DRILLS = "drill: found an object; this stack was deployed without drills; deploy it with Drills=yes"
+
+
+def test_each_part_that_a_restore_needs_is_named_by_the_api(bare):
+    for asked, sentence in refusals(bare):
+        for path in ("/restores", "/plans"):
+            status, body = bare.api("POST", path, asked)
+            assert (status, body["error"], body["detail"]) == (422, "PartLeftOutError", sentence)
+        status, body = bare.api("PUT", f"/runbooks/{ALARM}", asked)
+        assert (status, body["detail"]) == (422, sentence)
+
+
+def test_each_part_that_a_restore_needs_is_named_where_a_schedule_asks(bare):
+    for number, (asked, sentence) in enumerate(refusals(bare)):
+        data = {"request": asked, "trigger": {**SCHEDULED, "scheduledAt": f"2026-10-01T0{number}:00:00Z"}}
+        found = ended(bare, bare.begin(f"nightly-{number}", data).name)
+        assert (found.kind, json.loads(found.cause)["errorMessage"]) == ("failed PartLeftOutError", sentence)
+
+
+def test_a_runbook_from_before_a_part_was_left_out_says_so_when_its_alarm_fires(bare):
+    asked, sentence = refusals(bare)[0]
+    bare.api("PUT", f"/runbooks/{ALARM}", {**asked, "target": {"instanceId": asked["target"]["instanceId"]}})
+    table = bare.table("RestoresTable")
+    (kept,) = (item for item in table.items() if "request" in item)
+    kept["request"]["M"]["target"]["M"]["mode"] = {"S": "rewind"}
+    table.put(kept)
+    bare.events.put(ALARM_CHANGE, "aws.cloudwatch", ALARM_DETAIL, [ALARM_ARN])
+    bare.run(lambda: bool(bare.states.executions), most_seconds=3_600)
+    found = ended(bare, *[one.name for one in bare.states.executions.values()])
+    assert (found.kind, json.loads(found.cause)["errorMessage"]) == ("failed PartLeftOutError", sentence)
+    assert sentence in str(bare.slack)
+
+
+def test_a_drill_is_refused_with_the_parameter(bare):
+    alarmed(bare)
+    status, body = bare.api("POST", "/restores", {"source": {"alarm": ALARM}, "drill": {}})
+    assert (status, body["detail"]) == (422, DRILLS)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "part"),
+    [
+        ("POST", "/fleets", {}, "Fleets"),
+        ("POST", "/fleets/plans", {}, "Fleets"),
+        ("DELETE", "/fleets/fleet-1", None, "Fleets"),
+        ("POST", "/fleets/fleet-1/redrive", None, "Fleets"),
+        ("POST", "/volumes/vol-0aaaaaaaaaaaaaaaa/performance", {}, "PerformanceChanges"),
+        ("GET", "/volumes/vol-0aaaaaaaaaaaaaaaa/performance", None, "PerformanceChanges"),
+        ("GET", "/undo-logs", None, "Rewinds"),
+        ("DELETE", "/undo-logs/restore-1", None, "Rewinds"),
+        ("PUT", "/calibration", {}, "Calibration"),
+        ("PUT", "/calibrations/calibration-1", {}, "Calibration"),
+    ],
+)
+def test_a_route_of_a_part_that_is_left_out_names_its_parameter(bare, method, path, body, part):
+    status, answer = bare.api(method, path, body)
+    assert (status, answer["error"]) == (422, "PartLeftOutError")
+    assert answer["detail"].endswith(f"; deploy it with {part}=yes")
+
+
+def test_what_only_reads_is_answered(bare):
+    for path in ("/fleets", "/restores", "/runbooks", "/calibration"):
+        assert bare.api("GET", path)[0] == 200
+
+
+def test_a_plan_says_why_nothing_is_written(bare):
+    source = bare.region.add_volume(size_gib=8, snapshot_id=snapshot(bare))
+    snapshot(bare, volume_id=source)
+    asked = request(bare, "auto", source={"volumeId": source})
+    plan = bare.api("POST", "/plans", asked)[1]["plans"][0]
+    (written,) = (one for one in plan["candidates"] if one["strategy"] == "direct-write")
+    assert not written["feasible"]
+    assert REWINDS in written["reason"]
+    assert (plan["rewind"]["possible"], plan["rewind"]["reason"]) == (False, REWINDS)
