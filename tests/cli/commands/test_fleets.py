@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -55,7 +57,10 @@ def test_shows_how_far_it_is_and_what_failed(rewarm, stack, file):
 @pytest.mark.parametrize(("end", "status"), [("ready", DONE), ("incomplete", NOT_READY)])
 def test_who_waits_gets_an_exit_status(rewarm, stack, file, monkeypatch, end, status):
     rewarm("fleet", "start", "-f", file, "--yes")
-    monkeypatch.setattr(fleets.time, "sleep", lambda _: stack.fleets["fleet-1"].update(status=end))
+    slept = SimpleNamespace(
+        sleep=lambda _: stack.fleets["fleet-1"].update(status=end), monotonic=time.monotonic
+    )
+    monkeypatch.setattr(fleets, "time", slept)
     assert rewarm("fleet", "status", "fleet-1", "--wait").status == status
 
 
@@ -101,11 +106,12 @@ def test_a_plan_that_takes_longer_is_waited_for(rewarm, stack, file, monkeypatch
     begun = {"planId": "fleet-plan-1", "status": "planning"}
     made = iter([(202, begun), (200, FLEET_PLAN)])
     stack.answers["POST", "/fleets/plans"] = 202, begun
-    monkeypatch.setattr(
-        fleets.time,
-        "sleep",
-        lambda _: stack.answers.update({("GET", "/fleets/plans/fleet-plan-1"): next(made)}),
-    )
+
+    def later(_seconds: float) -> None:
+        stack.answers["GET", "/fleets/plans/fleet-plan-1"] = next(made)
+
+    # Not time.sleep itself, which other threads of this process call as well.
+    monkeypatch.setattr(fleets, "time", SimpleNamespace(sleep=later))
     assert json.loads(rewarm("fleet", "plan", "-f", file, "-o", "json").out)["restoreCount"] == 3
     assert list(made) == []
 
