@@ -39,6 +39,10 @@ class FakeHolds:
         self.entries[restore_id] = Running(restore_id, now, instance_id)
         return True
 
+    def note_instance(self, running: Running) -> None:
+        if running.restore_id in self.entries:
+            self.entries[running.restore_id] = running
+
     def leave(self, restore_id: str) -> None:
         self.entries.pop(restore_id, None)
 

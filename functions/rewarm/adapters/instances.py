@@ -160,6 +160,7 @@ def _instance(found: InstanceTypeDef, information: InstanceInformationTypeDef) -
         },
         ssm_online=_is_online(information),
         root_device=found.get("RootDeviceName"),
+        system=information.get("PlatformName"),
         heard_at=information.get("LastPingDateTime"),
         state_reason=found.get("StateReason", {}).get("Message"),
         tags=tags_of(found.get("Tags")),

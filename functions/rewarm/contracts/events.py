@@ -105,6 +105,7 @@ class PollInitializationEvent(StepEvent):
     started_at: Instant
     deadline_at: Instant | None = None
     dispatch: DispatchWarmerResult | None = None
+    before: VerifyVolumeResult | None = None
     previous: PollInitializationResult | None = None
 
 

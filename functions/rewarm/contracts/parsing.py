@@ -7,14 +7,23 @@ from pydantic.alias_generators import to_camel
 
 from rewarm.contracts.after import CHECK_ARGUMENT, CHECK_NAME, After
 from rewarm.contracts.base import parsed
-from rewarm.contracts.request import SELECTORS, ListedVolume, RestoreRequest, Source
+from rewarm.contracts.request import (
+    EXISTING_SELECTORS,
+    SELECTORS,
+    ExistingVolumes,
+    ListedVolume,
+    RestoreRequest,
+    Source,
+)
 from rewarm.domain.blocks.rewind_facts import MOST_REWOUND
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import OnFailure, Strategy
 from rewarm.domain.parts import EVERY_PART, Part, Parts
+from rewarm.domain.plan.facts import IN_PLACE
 from rewarm.domain.units import shown
 from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
 
+EXISTING = "source.existing"
 NOT_IN_DRILLS = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.VOLUME_CLONE, Strategy.DIRECT_WRITE})
 """Strategies that work on the source's own snapshot or volume, or that write to one."""
 
@@ -24,6 +33,9 @@ def parse_restore_request(value: object, parts: Parts = EVERY_PART) -> RestoreRe
     request = parsed(RestoreRequest, value)
     _check_parts(request, parts)
     _check_source(request.source)
+    if request.source.existing is not None:
+        _check_adoption(request, request.source.existing)
+        return request
     _check_target(request)
     _check_tags(request.volume.tags)
     _check_multi_attach(request)
@@ -108,6 +120,8 @@ def _check_target(request: RestoreRequest) -> None:
             raise InvalidRequestError(
                 "only goes with target.instanceId", field=f"source.volumes.{index}.device"
             )
+    if "target" not in request.model_fields_set:
+        raise InvalidRequestError("is missing", field="target")
     if (target.instance_id is None) == (target.availability_zone is None):
         found = "found neither" if target.instance_id is None else "found both"
         raise InvalidRequestError(
@@ -313,3 +327,40 @@ def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
         yield f"warmUp.{to_camel(name)}", "just the blocks that differ are written"
     if request.objective.strategy != "auto":
         yield "objective.strategy", "what is written is at full speed"
+
+
+def _check_adoption(request: RestoreRequest, existing: ExistingVolumes) -> None:
+    """Raises InvalidRequestError with the field."""
+    said = existing.model_dump(by_alias=True)
+    given = [name for name in EXISTING_SELECTORS if said[name] is not None]
+    if len(given) != 1:
+        found = f"found {' and '.join(given)}" if given else "found none"
+        raise InvalidRequestError(
+            f"{found}; exactly one of {', '.join(EXISTING_SELECTORS)} is allowed", field=EXISTING
+        )
+    twice = [name for name in existing.volume_ids or [] if (existing.volume_ids or []).count(name) > 1]
+    if twice:
+        raise InvalidRequestError(f"found {twice[0]} twice; once is enough", field=f"{EXISTING}.volumeIds")
+    for field, why in _not_in_an_adoption(request):
+        raise InvalidRequestError(f"does not go with {EXISTING}: {why}", field=field)
+
+
+def _not_in_an_adoption(request: RestoreRequest) -> Iterator[tuple[str, str]]:
+    """Fields that are about a volume to make or to move, and why they say nothing here."""
+    stays, no_new = "the volumes stay where they are", "no volume is made or changed"
+    for name in request.target.model_dump(exclude_defaults=True):
+        yield f"target.{to_camel(name)}", stays
+    for name in request.volume.model_dump(exclude_defaults=True):
+        yield f"volume.{to_camel(name)}", no_new
+    if request.drill is not None:
+        yield "drill", "a drill works on volumes that it makes itself"
+    if request.after is not None:
+        yield "after", "the application uses the volumes already"
+    if request.on_failure is OnFailure.KEEP:
+        yield "onFailure", "whatever happens, the volumes stay"
+    if request.objective.approve_replace:
+        yield "objective.approveReplace", "nothing is replaced; approveAboveUsd 0 asks for approval"
+    wanted = request.objective.strategy
+    if wanted != "auto" and Strategy(wanted) not in IN_PLACE:
+        allowed = ", ".join(sorted(IN_PLACE))
+        yield "objective.strategy", f"found {wanted}, and allowed are auto, {allowed}"

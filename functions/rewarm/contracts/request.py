@@ -74,7 +74,10 @@ MAX_COST = {
 }
 """pydantic's own pattern for a decimal number takes negative ones, which are refused."""
 CostLimit = Annotated[Usd, Field(le=1_000_000), WithJsonSchema(MAX_COST)]
-SELECTORS = ("snapshotId", "volumeId", "tags", "instanceId", "imageId", "volumes", "alarm", "undoOf")
+SELECTORS = (
+    "snapshotId", "volumeId", "tags", "instanceId", "imageId", "volumes", "existing", "alarm", "undoOf"
+)  # fmt: skip
+EXISTING_SELECTORS = ("volumeIds", "instanceId", "tags")
 MOST_LISTED = 40
 """Volumes of one request: like the extents, they are in the payload of every state."""
 
@@ -86,6 +89,10 @@ def given(name: str, **schema: JsonValue) -> dict[str, JsonValue]:
 
 def _exactly_one(names: tuple[str, ...]) -> ConfigDict:
     return ConfigDict(json_schema_extra={"oneOf": [given(name) for name in names]})
+
+
+def _at_most_one(names: tuple[str, str]) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"not": {"allOf": [given(name) for name in names]}})
 
 
 class WantedSettings(Contract):
@@ -128,6 +135,20 @@ class ListedVolume(Contract):
     )
 
 
+class ExistingVolumes(Contract):
+    """Volumes that are there and attached to one instance: exactly one of the selectors."""
+
+    model_config = _exactly_one(EXISTING_SELECTORS)
+
+    volume_ids: Annotated[list[VolumeId], Field(min_length=1, max_length=MOST_LISTED)] | None = None
+    instance_id: InstanceId | None = Field(
+        default=None, description="Every volume that is attached to this instance."
+    )
+    tags: Annotated[Tags, Field(min_length=1, max_length=50)] | None = Field(
+        default=None, description="Every attached volume that carries every one of these tags."
+    )
+
+
 class Source(Contract):
     """What to restore: exactly one of the selectors."""
 
@@ -167,6 +188,11 @@ class Source(Contract):
     volumes: Annotated[list[ListedVolume], Field(min_length=1, max_length=MOST_LISTED)] | None = Field(
         default=None, description="Several volumes for one target, which are planned together."
     )
+    existing: ExistingVolumes | None = Field(
+        default=None,
+        description="Volumes that are in use already are brought to full speed where they are. Nothing is "
+        "made, attached, detached or deleted.",
+    )
     alarm: AlarmName | None = Field(
         default=None, description="The runbook of this CloudWatch alarm says the rest."
     )
@@ -178,9 +204,12 @@ class Source(Contract):
 
 
 class Target(Contract):
-    """Where the volume goes: onto an instance, or only into an Availability Zone."""
+    """Where the volume goes: onto an instance, or only into an Availability Zone.
 
-    model_config = _exactly_one(("instanceId", "availabilityZone"))
+    Left out with source.existing, whose volumes stay where they are.
+    """
+
+    model_config = _at_most_one(("instanceId", "availabilityZone"))
 
     instance_id: InstanceId | None = None
     device: StrictStr | None = Field(
@@ -308,7 +337,8 @@ class WarmUp(Contract):
         Field(
             default=None,
             description="Read less, or pause, while a 4 KiB read of the application takes nearly this long. "
-            "How long the warm-up takes then depends on the application.",
+            "How long the warm-up takes then depends on the application. Default: no limit; with "
+            "source.existing what the volume's type and IOPS promise, 20 ms for most SSD volumes.",
         )
     )
     depth: Literal["auto"] | Annotated[StrictInt, Field(ge=1, le=1_024)] = "auto"
@@ -399,7 +429,7 @@ class RestoreRequest(Contract):
     """One restore."""
 
     source: Source
-    target: Target
+    target: Target = Field(default_factory=Target)
     volume: VolumeRequest = Field(default_factory=VolumeRequest)
     objective: Objective = Field(default_factory=Objective)
     warm_up: WarmUp = Field(default_factory=WarmUp)
@@ -422,6 +452,11 @@ class RestoreRequest(Contract):
         description="With source.alarm: this restore is a drill. In a runbook: how it is drilled.",
     )
     dry_run: StrictBool = Field(default=False, description="Plan only: nothing is created.")
+
+    @property
+    def reads_asked(self) -> bool:
+        """Whether the agent reads the volume even where it is known to be warm."""
+        return self.objective.strategy == "warm-up-agent"
 
     @property
     def is_drill(self) -> bool:

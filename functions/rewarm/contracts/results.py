@@ -195,6 +195,10 @@ class VolumeReport(Contract):
         ExpectedReads | None, Field(description="What the volume's type and limits promise.")
     ] = None
     latency_before_ms: JsonObject | None = None
+    latency_meanwhile_ms: Annotated[
+        JsonObject | None,
+        Field(description="Of the agent's probes, which read as an application does while it warms up."),
+    ] = None
     latency_after_ms: JsonObject | None = None
     verified: str | None = None
     confirmation: Annotated[

@@ -10,7 +10,7 @@ from rewarm.contracts.base import CONTRACT, Contract, Instant, JsonObject, Usd
 from rewarm.contracts.request import RewindCompare, RewindEvidence
 from rewarm.domain.model import Boost, Caller, Strategy, VolumeSettings
 from rewarm.domain.plan.cost import CostPart
-from rewarm.domain.ready.reads import Opinion
+from rewarm.domain.ready.reads import Opinion, p99_limit_ms
 from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import Basis
@@ -90,7 +90,10 @@ class VolumeAssignment(Contract):
     """Which snapshot becomes which volume, and where it goes."""
 
     index: int = Field(ge=0)
-    snapshot_id: str = Field(description="Once a snapshot of another Region is copied: the copy.")
+    snapshot_id: str = Field(
+        description="Once a snapshot of another Region is copied: the copy. Of an adopted volume that was "
+        "made empty: an empty text."
+    )
     snapshot_started_at: Instant
     snapshot_encrypted: bool = False
     snapshot_kms_key_id: str | None = None
@@ -112,6 +115,16 @@ class VolumeAssignment(Contract):
     replaces: ReplacedVolume | None = None
     rewinds: str | None = Field(
         default=None, description="The volume that goes back to the snapshot itself; no volume is made then."
+    )
+    adopts: str | None = Field(
+        default=None, description="The volume that is there and stays where it is; no volume is made then."
+    )
+    warm_because: str | None = Field(
+        default=None, description="Why an adopted volume is taken to be at full speed already."
+    )
+    unlisted_because: str | None = Field(
+        default=None,
+        description="Why nobody can list what the snapshot of an adopted volume has: all of it is read then.",
     )
     undo_index: int | None = Field(
         default=None,
@@ -143,6 +156,17 @@ class VolumeAssignment(Contract):
         description="Whether the snapshots of all volumes were taken together; null for one volume.",
     )
     passed_over: list[PassedOverSnapshot] = Field(default_factory=list)
+
+    def politeness(self, wanted_ms: float | None) -> float | None:
+        """How long a small read of the application may take: as asked; of a volume in use, as it promises."""
+        if wanted_ms is not None or self.adopts is None:
+            return wanted_ms
+        return p99_limit_ms(None, self.volume.settings())
+
+    @property
+    def was_made_empty(self) -> bool:
+        """Whether it is adopted and no block of it has to be loaded: EBS initializes volumes of snapshots."""
+        return self.adopts is not None and not self.snapshot_id
 
     @property
     def swaps_root(self) -> bool:

@@ -207,6 +207,8 @@ class Instance(Value):
     """Device name to volume id."""
     ssm_online: bool
     root_device: str | None = None
+    system: str | None = None
+    """The operating system's name as Systems Manager knows it, such as `Amazon Linux`."""
     heard_at: datetime | None = None
     """When Systems Manager last heard from the agent on it; None where it never did."""
     state_reason: str | None = None

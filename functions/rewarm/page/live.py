@@ -106,7 +106,7 @@ def _volume(account: Json, planned: Json) -> Json:
     made = {**(known.get("volume") or {}), **(known.get("attached") or {})}
     return {
         "index": index,
-        "what": made.get("volumeId") or planned["snapshotId"],
+        "what": made.get("volumeId") or planned.get("adopts") or planned["snapshotId"],
         "strategy": plan["strategy"],
         "why": plan["why"],
         "usable": text.estimate_text(plan["usableSeconds"]),

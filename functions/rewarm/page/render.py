@@ -199,7 +199,7 @@ def _of_plan(planned: Json, *, many: bool) -> list[Row]:
     fallbacks = [fallback["strategy"] for fallback in planned.get("fallbacks") or []]
     chosen += [f"Fallback order: {', then '.join(fallbacks)}."] if fallbacks else []
     return [
-        ("plan", f"{name}snapshot {volume['snapshotId']}", taken),
+        ("plan", f"{name}{volume.get('adopts') or 'snapshot ' + volume['snapshotId']}", taken),
         ("plan", f"{name}strategy {plan['strategy']}", chosen),
     ]
 

@@ -268,7 +268,8 @@ def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tup
     new = assigned.get("volume") or {}
     yield "Volume", volume.get("volumeId")
     yield "Snapshot", volume["snapshotId"]
-    yield "Data as of", text.clock_text(assigned.get("snapshotStartedAt")) if assigned else ""
+    is_new = assigned and not assigned.get("adopts")
+    yield "Data as of", text.clock_text(assigned.get("snapshotStartedAt")) if is_new else ""
     yield "Source volume", assigned.get("sourceVolumeId")
     yield "Data", text.size(assigned.get("dataBytes")) if assigned else ""
     yield "Written blocks of 512 KiB", text.number(assigned.get("writtenBlocks")) if assigned else ""
@@ -279,6 +280,10 @@ def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tup
     yield "Drive", ", ".join(volume.get("mountPoints") or [])
     yield "Zone", assigned.get("availabilityZone")
     yield "Bytes read or loaded", text.size(volume.get("bytesRead"))
+    meanwhile = volume.get("latencyMeanwhileMs") or {}
+    took = {name: meanwhile[name] for name in ("p50", "p99", "max") if name in meanwhile}
+    words = [f"{name} {text.milliseconds(value)}" for name, value in took.items()]
+    yield "Small reads during the warm-up", ", ".join(words)
     yield "Warmed up again", "once" if volume.get("warmUps") == 1 else str(volume.get("warmUps") or "")
     yield "Known because", "; ".join((result.get("initialization") or {}).get("reasons") or [])
     confirmation = volume.get("confirmation") or {}

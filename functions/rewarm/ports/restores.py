@@ -238,6 +238,9 @@ class Holds(Protocol):
     def enter(self, restore_id: str, *, instance_id: str | None, now: datetime) -> bool:
         """Records that the restore runs; returns False if it already was recorded."""
 
+    def note_instance(self, running: Running) -> None:
+        """Records on which instance a running restore holds devices, which was not known when it began."""
+
     def leave(self, restore_id: str) -> None:
         """Records that the restore has ended. Does nothing if it was not recorded as running."""
 

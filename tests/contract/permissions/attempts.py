@@ -197,7 +197,8 @@ ASKED: tuple[dict[str, str], ...] = (
 _MARKS = tuple(
     keys
     for names in ((*REPLACED,), ("rewarm:rewinding", "rewarm:rewinding-by-stack"),
-                  ("rewarm:started-by-stack",), ("rewarm:failed",), ("rewarm:incomplete",), ("rewarm:boost",))
+                  ("rewarm:started-by-stack",), ("rewarm:failed",), ("rewarm:incomplete",), ("rewarm:boost",),
+                  ("rewarm:warm-since",))
     for keys in (names, (*names, "Name"), (*names, f"{names[0]}-2"))
 )  # fmt: skip
 KEYS = ((), *_MARKS, ("rewarm:stack",), ("rewarm:creation",), ("rewarm:drill",), ("Name",))

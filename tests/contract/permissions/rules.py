@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from local.soak.lab.template import ACCOUNT, STACK
+from rewarm.domain.volume.adopting import WARM_SINCE_TAG
 from rewarm.domain.volume.leftovers import FAILED_TAG, INCOMPLETE_TAG, REWINDING_STACK_TAG, REWINDING_TAG
 from rewarm.domain.volume.performance import BOOST_TAG
 from rewarm.domain.volume.replacing import STARTED_TAG
@@ -110,6 +111,7 @@ def _tags() -> Iterator[Rule]:
     yield rule("Rewind", "ec2: CreateTags", VOLUME, marks("rewinding"),
                only_keys(REWINDING_TAG, REWINDING_STACK_TAG))  # fmt: skip
     yield rule("StartInstance", "ec2: CreateTags", INSTANCE, marks("started"), only_keys(STARTED_TAG))
+    yield rule("Release", "ec2: CreateTags", VOLUME, only_keys(WARM_SINCE_TAG))
     failed = only_keys(FAILED_TAG, INCOMPLETE_TAG)
     yield rule("CleanUp Sweep", "ec2: CreateTags", VOLUME, made, failed)
     yield rule("DrillCleanUp", "ec2: CreateTags", VOLUME, made_for_a_drill, failed)
@@ -141,7 +143,7 @@ def _looks() -> Iterator[Rule]:
         ("StartInstance", "ec2: DescribeInstanceStatus"),
         (f"{planners} SelectSnapshot VerifyVolume DrillVerifyVolume", "ec2: DescribeInstanceTypes"),
         (at_volumes, "ec2: DescribeVolumes"),
-        (f"{planners} PollInitialization", "ec2: DescribeVolumeStatus"),
+        (f"{planners} PollInitialization SelectSnapshot", "ec2: DescribeVolumeStatus"),
         (f"{enders} Api ChangePerformance CheckPerformance DrillRelease",
          "ec2: DescribeVolumesModifications"),
         (finders, "ec2: DescribeAvailabilityZones DescribeImages DescribeSnapshotTierStatus"),

@@ -297,5 +297,5 @@ class TestRefused:
         assert refusal(body)[0] == "request"
 
     def test_says_what_is_missing(self):
-        field, message = refusal({})
-        assert (field, message) == ("source", "source: is missing; target: is missing")
+        assert refusal({}) == ("source", "source: is missing")
+        assert refusal({"source": TO_ZONE["source"]}) == ("target", "target: is missing")

@@ -77,6 +77,15 @@ class DynamoHolds(TableItems):
         )
         return noted is not None
 
+    def note_instance(self, running: Running) -> None:
+        self._update(
+            _shard(running.restore_id),
+            "SET #restore = :entry",
+            names={"#restore": f"{_MARK}{running.restore_id}"},
+            values={":entry": {"since": iso(running.since), "instanceId": running.instance_id}},
+            condition="attribute_exists(#restore)",
+        )
+
     def leave(self, restore_id: str) -> None:
         self._update(
             _shard(restore_id),

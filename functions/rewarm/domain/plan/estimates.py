@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from rewarm.domain.model import Boost, PriceBook, Strategy
 from rewarm.domain.plan import cost
-from rewarm.domain.plan.facts import VolumeFacts
+from rewarm.domain.plan.facts import IN_PLACE, VolumeFacts
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import BY_PRIORS, Basis, Quantiles
 from rewarm.domain.units import duration_text
@@ -82,17 +82,29 @@ Outcome = Estimate | Infeasible
 Estimator = Callable[[VolumeFacts, PriceBook, EstimateLimits], Outcome]
 
 
-def within_limit(estimator: Estimator) -> Estimator:
-    """The estimator, without plans that a restore has no time for."""
+def within_limit(strategy: Strategy, estimator: Estimator) -> Estimator:
+    """The estimator, without plans that a restore has no time for, or that a volume in use rules out."""
 
     def limited(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
-        outcome = estimator(facts, book, limits)
+        refusal = _not_in_place(strategy, facts)
+        outcome = estimator(facts, book, limits) if refusal is None else Infeasible(strategy, refusal)
         if isinstance(outcome, Infeasible) or outcome.times.ready_p90 <= LONGEST_RESTORE_SECONDS:
             return outcome
         ready, most = duration_text(outcome.times.ready_p90), duration_text(LONGEST_RESTORE_SECONDS)
         return Infeasible(outcome.strategy, f"full speed only within {ready}, and a restore may take {most}")
 
     return limited
+
+
+def _not_in_place(strategy: Strategy, facts: VolumeFacts) -> str | None:
+    """Why a volume that is there cannot have the strategy."""
+    if not facts.is_there:
+        return None
+    if strategy is Strategy.BOOSTED_WARM_UP:
+        return "the volume is in use, and its performance is its owner's"
+    if strategy not in IN_PLACE:
+        return "it needs a new volume, and this one is there already"
+    return facts.warm_because if strategy is not Strategy.BACKGROUND else None
 
 
 Parts = tuple[tuple[Phase, Quantiles], ...]
@@ -106,13 +118,15 @@ def listing(facts: VolumeFacts, book: PriceBook) -> cost.CostPart:
 def timed(facts: VolumeFacts, loading: Parts, lead: Parts = (), *, usable_when_loaded: bool = False) -> Times:
     """The lead before the volume is made, creation, attachment, loading, and the measurement at the end."""
     timings, attached = facts.timings, facts.instance_limits is not None
-    attach: Parts = ((Phase.ATTACH, timings.attach_seconds),) if attached else ()
+    create: Parts = () if facts.is_there else ((Phase.CREATE, timings.create_seconds),)
+    attach: Parts = ((Phase.ATTACH, timings.attach_seconds),) if attached and not facts.is_there else ()
     boot: Parts = ((Phase.BOOT, timings.boot_seconds),) if facts.starts_instance else ()
     queue: Parts = ((Phase.QUEUE, facts.queue_seconds),) if facts.queue_seconds.p90 else ()
-    until_usable: Parts = (*queue, *lead, (Phase.CREATE, timings.create_seconds), *attach, *boot)
+    until_usable: Parts = (*queue, *lead, *create, *attach, *boot)
     verify: Parts = ((Phase.VERIFY, timings.verify_seconds),) if measured(facts) else ()
     swap: Parts = ((Phase.BOOT, timings.boot_seconds),) if facts.swaps_root else ()
-    phases = (*until_usable, *loading, *verify, *swap)
+    first = cold_measurement(facts) if facts.is_there else ()
+    phases = (*until_usable, *first, *loading, *verify, *swap)
     if facts.swaps_root:
         until_usable = phases
     elif usable_when_loaded:

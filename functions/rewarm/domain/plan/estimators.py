@@ -338,7 +338,7 @@ def _no_writer(facts: VolumeFacts) -> str | None:
 
 ESTIMATORS: Mapping[Strategy, Estimator] = MappingProxyType(
     {
-        strategy: within_limit(estimator)
+        strategy: within_limit(strategy, estimator)
         for strategy, estimator in (
             (Strategy.WARM_UP_AGENT, warm_up_agent),
             (Strategy.BACKGROUND, background),

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, VolumeSettings
+from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, Strategy, VolumeSettings
 from rewarm.domain.time.timings import PRIORS, Quantiles, Timings
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Scope
@@ -15,6 +15,8 @@ from rewarm.domain.volume.volume_types import VolumeLimits
 
 FSR_RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 """botocore: ec2 FastSnapshotRestoreStateCode, those in which it is there or on its way."""
+IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})
+"""What brings a volume that is there to full speed, and needs neither a new one nor other settings."""
 NO_WAIT = Quantiles(0.0, 0.0)
 
 
@@ -60,6 +62,10 @@ class VolumeFacts(Value):
     max_warm_up_mib_s: int | None = None
     scope: Scope = Scope.WRITTEN
     polite_latency_ms: float | None = None
+    is_there: bool = False
+    """It exists and is in use: nothing is made, and its settings stay."""
+    warm_because: str | None = None
+    """Why a volume that is there is taken to be warm."""
     starts_instance: bool = False
     """Its instance is stopped, and started with it."""
     swaps_root: bool = False

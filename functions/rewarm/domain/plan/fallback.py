@@ -30,6 +30,7 @@ from rewarm.domain.errors import (
     VolumeNotFastError,
 )
 from rewarm.domain.model import Strategy
+from rewarm.domain.plan.facts import IN_PLACE
 from rewarm.domain.units import duration_text, usd_text
 from rewarm.domain.value import Value
 
@@ -65,7 +66,6 @@ LEAST_WAIT_SECONDS, SHARE_OF_OVERDUE = 15, 0.2
 """Until a volume that waits for its turn asks again; of the time since its turn was expected."""
 LEAST_PAUSE_SECONDS, SHARE_OF_TIME = 30, 0.01
 """The same after that; of the time until the deadline."""
-IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})
 
 
 class Option(Value):

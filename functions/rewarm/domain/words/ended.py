@@ -68,6 +68,13 @@ class Ending(Value):
     kept: Sequence[str] = ()
     volumes: Sequence[LeftVolume] = ()
     start: Start = field(default_factory=Start)
+    is_adoption: bool = False
+    """The volumes were there before, and are where they were, unless somebody has moved them."""
+
+    @property
+    def what(self) -> str:
+        """What has ended."""
+        return "Warm-up" if self.is_adoption else "Restore"
 
 
 def failed(restore_id: str, reason: str, *, error: str, state: str | None, ending: Ending) -> Message:
@@ -77,7 +84,7 @@ def failed(restore_id: str, reason: str, *, error: str, state: str | None, endin
     return Message(
         event="failed",
         restore_id=restore_id,
-        title=f"Restore failed: {_first_sentence(reason)}",
+        title=f"{ending.what} failed: {_first_sentence(reason)}",
         text="\n".join([reason, *_left(ending)]),
         severity=Severity.ERROR,
         fields=(("Failed at", state),) if state else (),
@@ -113,8 +120,8 @@ def cancelled(restore_id: str, *, by: Caller | None, ending: Ending) -> Message:
     return Message(
         event="failed",
         restore_id=restore_id,
-        title="Restore cancelled",
-        text="\n".join([f"The restore was cancelled {whom}.", *_left(ending)]),
+        title=f"{ending.what} cancelled",
+        text="\n".join([f"The {ending.what.lower()} was cancelled {whom}.", *_left(ending)]),
         severity=Severity.WARNING,
         next_steps=_deleting(ending),
     )
@@ -197,6 +204,8 @@ def unreported(restore_id: str, reason: str, *, volume_count: int) -> Message:
 
 
 def _left(ending: Ending) -> list[str]:
+    if ending.is_adoption:
+        return ["Nothing was made, attached, detached or deleted."]
     removed = [f"Removed: {'; '.join(ending.removed)}."] if ending.removed else []
     kept = f"Left behind: {'; '.join(ending.kept)}." if ending.kept else "Nothing was left behind."
     return [*removed, kept]
@@ -214,6 +223,8 @@ def _again(error: str, ending: Ending) -> tuple[str, ...]:
     if start.kind == "fleet":
         return (f"{first}. rewarm fleet redrive, with the fleet's id, restores what is not ready yet.",)
     if start.kind != "alarm":
+        if ending.is_adoption:
+            return (f"{first} and send the request again.",)
         return (f"{first} and send the request again; the restore starts from the beginning.",)
     by_hand = f"{first}, then start the restore: rewarm restore --alarm {shlex.quote(start.alarm_name or '')}"
     return (by_hand, _by_alarm(ending))

@@ -108,6 +108,8 @@ class AnnouncedVolume(Value):
     cost_usd: Decimal
     why: str
     source_volume_id: str | None = None
+    adopts: str | None = None
+    """The volume that was there, and is brought to full speed where it is."""
     replaced: DetachedVolume | None = None
     mount_points: tuple[str, ...] = ()
     """Drive letters and folders of a disk that was brought online on Windows."""

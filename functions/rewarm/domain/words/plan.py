@@ -38,7 +38,15 @@ class PlanMessageFacts(Value):
         """What becomes of the plan."""
         if self.dry_run:
             return "Plan only, nothing is created"
-        return "Restore planned, it waits for approval" if self.waits else "Restore started"
+        what = "Restore" if self.volumes[0].adopts is None else "Warm-up"
+        return f"{what} planned, it waits for approval" if self.waits else f"{what} started"
+
+    @property
+    def title(self) -> str:
+        """How the title begins."""
+        if self.dry_run or self.waits:
+            return "Plan"
+        return "Restoring" if self.volumes[0].adopts is None else "Warming up"
 
 
 def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
@@ -72,7 +80,7 @@ def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     return Message(
         event="plan",
         restore_id=restore_id,
-        title=f"{'Plan' if facts.dry_run or facts.waits else 'Restoring'}: {subject}",
+        title=f"{facts.title}: {subject}",
         text="\n".join(sentences),
         severity=Severity.WARNING if made.deadline_missed else Severity.INFO,
         fields=tuple(fields),
@@ -82,6 +90,8 @@ def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
 
 def _usable(volumes: Sequence[AnnouncedVolume]) -> str:
     """From when on the volumes can be used, and how fast they are then."""
+    if volumes[0].adopts is not None:
+        return "You need not do anything: what uses the volumes may go on."
     is_fast = all(volume.is_fast_at_once or volume.root_of for volume in volumes)
     speed = "at full speed" if is_fast else "slowly at first"
     pace = COPY_PACE if volumes[0].is_copy else speed
@@ -97,6 +107,8 @@ def subject_of(volumes: Sequence[AnnouncedVolume]) -> str:
     first = volumes[0]
     if len(volumes) > 1:
         return f"{len(volumes)} volumes"
+    if first.adopts is not None:
+        return f"{first.adopts} at {first.where}"
     if first.goes_back:
         return f"{first.source_volume_id} back to {first.snapshot_id}"
     return f"{first.snapshot_id} to {first.where}"
@@ -112,6 +124,11 @@ def plan_lines(volumes: Sequence[AnnouncedVolume], groups: Sequence[ScheduleLine
 
 
 def _plan_line(volume: AnnouncedVolume, *, numbered: bool) -> str:
+    if volume.adopts is not None:
+        return (
+            f"{volume.adopts}, {size_text(volume.data_bytes)} to load at most: {volume.how}, full speed in "
+            f"about {duration_text(volume.ready_p50_seconds)}, {usd_text(volume.cost_usd)}. {volume.why}"
+        )
     taken_at, size = clock_text(volume.snapshot_started_at), size_text(volume.data_bytes)
     source = f"{volume.snapshot_id} of {taken_at}, {size} of data"
     start = f"{source}, to {volume.where}: " if numbered else f"{source}: "
@@ -126,9 +143,9 @@ def fallback(restore_id: str, volume: AnnouncedVolume, reason: str) -> Message:
     return Message(
         event="fallback",
         restore_id=restore_id,
-        title=f"{volume.snapshot_id}: continuing with {volume.how}",
+        title=f"{volume.adopts or volume.snapshot_id}: continuing with {volume.how}",
         text=f"The plan could not be carried out: {reason}\n"
-        f"The restore continues with {volume.how}. {volume.why}",
+        f"The {'restore' if volume.adopts is None else 'warm-up'} continues with {volume.how}. {volume.why}",
         severity=Severity.WARNING,
         fields=(
             ("Estimate (P50)", duration_text(volume.ready_p50_seconds)),

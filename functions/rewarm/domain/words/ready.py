@@ -41,6 +41,8 @@ class Proof(Value):
     limit_p99_ms: float
     limit_is_requested: bool
     """By the request; else by the volume's type and IOPS."""
+    before_when: str = "right after the restore"
+    """When `before` was measured."""
     expected: Latency | None = None
     """What the volume's type and the instance promise."""
 
@@ -71,8 +73,12 @@ class ReadyFacts(Value):
     proof: Proof
     reasons: Sequence[str]
     boost: BoostOutcome | None = None
+    was_warm: bool = False
+    """It was there, and nothing had to be loaded."""
     used_only: bool = False
     """Only the blocks that its file systems use were read."""
+    meanwhile: tuple[float, float] | None = None
+    """p50 and p99 in milliseconds of small reads while the agent read a volume in use."""
     phases: Sequence[tuple[str, float | None, float | None]] = ()
     """Name, estimated and measured seconds of each phase."""
     warm_ups: int = 0
@@ -99,10 +105,13 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     costs_on = bool(facts.left) or (facts.boost is not None and not facts.boost.is_lowered)
     where, took = facts.volume.where, elapsed_text(facts.seconds)
     lines = [
-        f"{facts.volume_id} ({where}) is {speed}, {took} after the request arrived.",
+        f"{facts.volume_id} ({where}) was {speed} already; that was known {took} after the request arrived."
+        if facts.was_warm
+        else f"{facts.volume_id} ({where}) is {speed}, {took} after the request arrived.",
         *([facts.volume.started.sentence] if facts.volume.started is not None else []),
         _proof(facts.proof),
         f"Known because: {'; '.join(facts.reasons)}.",
+        *_meanwhile(facts.meanwhile),
         *([AGAIN] if facts.warm_ups else []),
         *([facts.boost.sentence] if facts.boost is not None else []),
         *warnings,
@@ -130,7 +139,7 @@ def _title(facts: ReadyFacts, speed: str) -> str:
         return (
             f"{facts.volume_id} is back at {volume.snapshot_id} of {clock_text(volume.snapshot_started_at)}"
         )
-    return f"{facts.volume_id} is {speed}"
+    return f"{facts.volume_id} is {speed}{' already' if facts.was_warm else ''}"
 
 
 class VolumeOpinion(Value):
@@ -197,13 +206,22 @@ def _phase(name: str, estimated: float | None, actual: float | None) -> str:
 def _proof(proof: Proof) -> str:
     if proof.after is None:
         return f"Read latency was not measured: {proof.unmeasured_because}."
-    earlier = f"; right after the restore they took {_latency(proof.before)}" if proof.before else ""
+    earlier = f"; {proof.before_when} they took {_latency(proof.before)}" if proof.before else ""
     origin = "the request" if proof.limit_is_requested else "the volume's type and IOPS"
     promised = f"; the volume promises at most {_latency(proof.expected)}" if proof.expected else ""
     return (
         f"4 KiB random reads take {_latency(proof.after)}{earlier}. "
         f"The limit of p99 is {proof.limit_p99_ms:g} ms, set by {origin}{promised}."
     )
+
+
+def _meanwhile(took: tuple[float, float] | None) -> list[str]:
+    if took is None:
+        return []
+    p50, p99 = took
+    return [
+        f"During the warm-up a small read, such as an application's, took {p50:.1f} ms (p99 {p99:.1f} ms)."
+    ]
 
 
 def _latency(latency: Latency) -> str:

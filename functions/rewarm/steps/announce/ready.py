@@ -71,6 +71,8 @@ def announce_ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message,
         proof=_proof(event, details),
         reasons=_reasons(details),
         boost=_boost(details.released),
+        was_warm=_was_warm(details),
+        meanwhile=_meanwhile(details),
         used_only=_used_only(details),
         phases=_phases(details, ready_at),
         warm_ups=details.warm_ups,
@@ -129,8 +131,35 @@ def _proof(event: AnnounceEvent, details: ReadyDetails) -> words.Proof:
         unmeasured_because=after.reason if after else _no_measurement(details),
         limit_p99_ms=p99_limit_ms(wanted, details.volume.volume.settings()),
         limit_is_requested=wanted is not None,
+        before_when=_before_when(details),
         expected=words.Latency(expected.p50_ms, expected.p99_ms, expected.iops) if expected else None,
     )
+
+
+def _was_warm(details: ReadyDetails) -> bool:
+    """Whether nothing was loaded of a volume that was there."""
+    if details.volume.adopts is None or details.dispatch is not None:
+        return False
+    measured = details.before is not None and details.before.verdict == "fast"
+    return measured or details.volume.was_made_empty
+
+
+def _meanwhile(details: ReadyDetails) -> tuple[float, float] | None:
+    """What the probes of the agent took on a volume in use."""
+    agent = (details.initialization.signals.agent if details.initialization else None) or {}
+    found = agent.get("probeLatencyMs") if agent.get("probeReads") else None
+    if details.volume.adopts is None or not isinstance(found, dict):
+        return None
+    p50, p99 = found.get("p50"), found.get("p99")
+    return (
+        (float(p50), float(p99)) if isinstance(p50, (int, float)) and isinstance(p99, (int, float)) else None
+    )
+
+
+def _before_when(details: ReadyDetails) -> str:
+    if details.volume.adopts is None:
+        return "right after the restore"
+    return "at first" if _was_warm(details) else "before the warm-up"
 
 
 def _no_measurement(details: ReadyDetails) -> str:

@@ -36,6 +36,7 @@ def planned_volume(
         strategy=plan.strategy,
         how=how_text(plan.strategy, plan.initialization_rate_mib_s, plan.boost),
         source_volume_id=volume.source_volume_id,
+        adopts=volume.adopts,
         usable_seconds=plan.usable_seconds,
         ready_p50_seconds=plan.ready_p50_seconds,
         ready_p90_seconds=plan.ready_p90_seconds,

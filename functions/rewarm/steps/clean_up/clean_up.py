@@ -115,10 +115,10 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     remains = Remains(
         restore_id=event.restore_id,
         index=event.volume.index,
-        # A rewound volume is its owner's: it was there before the restore.
-        volume_id=None if event.volume.rewinds else event.volume_id,
+        # A rewound or adopted volume is its owner's: it was there before the restore.
+        volume_id=None if event.volume.rewinds or event.volume.adopts else event.volume_id,
         instance_id=event.volume.instance_id,
-        place=(event.volume.snapshot_id, event.volume.availability_zone),
+        place=None if event.volume.adopts else (event.volume.snapshot_id, event.volume.availability_zone),
         # Nobody keeps data on a drill's volume, so it is deleted even if it is ready.
         announced=(event.attached_announced or swap_began) and not event.request.is_drill,
         # A failed plan's volume is of no use once the next plan makes its own.

@@ -136,7 +136,7 @@ def is_owed(record: KnownRestore, ending: ExecutionEnd) -> bool:
 def _ready(restore_id: str, record: KnownRestore, index: int, ports: PagePorts) -> JsonObject:
     known = kept_result(restore_id, record, index, ports)
     found = known if known.get("verdict") == "ready" else {}
-    made = record.volume(index).made.volume_id
+    made = record.volume(index).volume_id
     return {"volumeId": made, **found, "index": index, "verdict": "ready"}
 
 
@@ -164,7 +164,7 @@ def _result(
     known = kept_result(restore_id, record, index, ports)
     if known.get("verdict") == "failed":
         return known
-    made, ended = record.volume(index).made.volume_id, {"error": failure.error, "cause": failure.cause}
+    made, ended = record.volume(index).volume_id, {"error": failure.error, "cause": failure.cause}
     return {"index": index, "verdict": "failed", "volumeId": made, **ended}
 
 

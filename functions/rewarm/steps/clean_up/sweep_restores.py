@@ -239,8 +239,8 @@ def remains_of(restore_id: str, record: KnownRestore, index: int) -> Remains:
     return Remains(
         restore_id=restore_id,
         index=index,
-        # A rewound volume is its owner's: it was there before the restore.
-        volume_id=None if volume.rewind is not None else record.last_volume(index),
+        # A rewound or adopted volume is its owner's: it was there before the restore.
+        volume_id=None if volume.rewind is not None or request.is_adoption else record.last_volume(index),
         instance_id=volume.made.instance_id or request.target.instance_id,
         place=(str(place[0]), str(place[1])) if all(place) else None,
         announced=not drill and (is_usable or settled or record.recovered),

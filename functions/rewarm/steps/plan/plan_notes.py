@@ -82,6 +82,23 @@ def warm_up_notes(plans: Sequence[VolumePlan], scope: Scope, polite_latency_ms: 
     return notes
 
 
+def adoption_notes(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    """What is read of volumes that are there already, and why."""
+    adopted = [plan.volume for plan in plans if plan.volume.adopts is not None]
+    if not adopted:
+        return
+    yield "Nothing is made, attached, detached or deleted, whatever happens."
+    for volume in adopted:
+        if volume.warm_because is not None:
+            measured = "" if volume.was_made_empty else "; random reads check that"
+            yield f"{volume.adopts} is at full speed already: {volume.warm_because}{measured}."
+        elif volume.unlisted_because is not None:
+            yield (
+                f"Every block of {volume.adopts} is read, because {volume.unlisted_because}. With "
+                "warmUp.scope used just those that its file systems use are."
+            )
+
+
 def after_notes(request: RestoreRequest) -> list[str]:
     """What comes on top of the plan's times until the application is back."""
     after = request.after
@@ -169,7 +186,8 @@ def _enlarged(plans: Sequence[VolumePlan]) -> Iterator[str]:
     sizes = {
         (volume_type, plan.volume.snapshot_size_gib)
         for plan in plans
-        if (volume_type := VOLUME_TYPES.get(plan.volume.volume.volume_type)) is not None
+        if plan.volume.adopts is None
+        and (volume_type := VOLUME_TYPES.get(plan.volume.volume.volume_type)) is not None
         and plan.volume.snapshot_size_gib < volume_type.min_size_gib == plan.volume.volume.size_gib
     }
     for volume_type, snapshot_gib in sorted(sizes, key=lambda size: (size[0].name, size[1])):
@@ -181,7 +199,13 @@ def _enlarged(plans: Sequence[VolumePlan]) -> Iterator[str]:
 
 def _of_unknown_size(plans: Sequence[VolumePlan]) -> Iterator[str]:
     """For `POST /plans`, which answers at once and lists no blocks; a restore lists them before it plans."""
-    unknown = [plan for plan in plans if plan.volume.data_bytes_from == "volumeSize"]
+    unknown = [
+        plan
+        for plan in plans
+        if plan.volume.data_bytes_from == "volumeSize"
+        and plan.volume.unlisted_because is None
+        and not plan.volume.was_made_empty
+    ]
     if not unknown:
         return
     names = _few_names(sorted({plan.volume.snapshot_id for plan in unknown}))

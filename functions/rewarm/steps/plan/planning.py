@@ -27,7 +27,7 @@ from rewarm.domain.plan import cost
 from rewarm.domain.plan.approval import ApprovalRule, open_until
 from rewarm.domain.plan.copying import CopySource, choose_with_copies
 from rewarm.domain.plan.estimates import Estimate
-from rewarm.domain.plan.facts import CloneSource, UnusedQuotas, VolumeFacts, beside_each_other
+from rewarm.domain.plan.facts import IN_PLACE, CloneSource, UnusedQuotas, VolumeFacts, beside_each_other
 from rewarm.domain.plan.strategy import (
     Considered,
     Decision,
@@ -49,7 +49,7 @@ from rewarm.ports.prices import Prices, Quotas
 from rewarm.ports.restores import History
 from rewarm.ports.snapshots import FastSnapshotRestores
 from rewarm.steps.plan import schedule
-from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
+from rewarm.steps.plan.plan_notes import adoption_notes, plan_notes, stale_prices, warm_up_notes
 from rewarm.steps.record.learned_times import known_priors, known_records, likeness, timings_of
 
 _Place = tuple[str, str]
@@ -266,7 +266,7 @@ def _facts(
     limits = ports.instances.ebs_limits(instance_type) if instance_type else None
     agent_available = volume.agent_available and limits is not None and limits.nvme
     return VolumeFacts(
-        data_bytes=volume.data_bytes,
+        data_bytes=0 if volume.warm_because else volume.data_bytes,
         written_bytes=volume.written_blocks * BLOCK_BYTES,
         written_blocks=volume.written_blocks,
         snapshot_size_gib=volume.snapshot_size_gib,
@@ -281,7 +281,9 @@ def _facts(
         instance_id=volume.instance_id,
         max_warm_up_mib_s=request.warm_up.max_mib_per_second,
         scope=request.warm_up.scope,
-        polite_latency_ms=request.warm_up.polite_latency_ms,
+        polite_latency_ms=volume.politeness(request.warm_up.polite_latency_ms),
+        is_there=volume.adopts is not None,
+        warm_because=volume.warm_because,
         starts_instance=volume.starts_instance,
         swaps_root=bool(request.target.reboot),
         priority=volume.priority,
@@ -311,6 +313,7 @@ def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datet
         budget_usd=wanted.max_cost_usd,
         fixed=None if wanted.strategy == "auto" else Strategy(wanted.strategy),
         strict=wanted.strict,
+        without=frozenset() if request.source.existing is None else frozenset(Strategy) - IN_PLACE,
     )
 
 
@@ -327,7 +330,7 @@ def _plan(
         fallbacks=[as_plan(fallback) for fallback in decision.fallbacks],
         candidates=[_as_candidate(considered, book) for considered in decision.considered],
         budget_usd=decision.budget_usd,
-        keeping=keeping(volume, book),
+        keeping=keeping(volume, book) if volume.adopts is None else None,
     )
 
 
@@ -430,6 +433,7 @@ def _summary(
         notes=[
             *plan_notes(plans, book),
             *warm_up_notes(plans, asked.scope, asked.polite_latency_ms),
+            *adoption_notes(plans),
         ],
     )
 

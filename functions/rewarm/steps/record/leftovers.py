@@ -25,6 +25,8 @@ def removed_and_kept(
     removed, kept = list[str](), list[str]()
     for result in results:
         index = result.get("index", 0)
+        if record.request.is_adoption:
+            continue
         if result.get("verdict") == "ready":
             kept.append(f"volume {result.get('volumeId')} (ready)")
             continue
@@ -90,7 +92,7 @@ def ending_of(
     volumes = [LeftVolume(left.volume_id, left.device, left.instance_id) for left in stays]
     by = record.trigger
     start = Start(by.kind, by.alarm_name, record.alarm_held_until) if by else Start()
-    return Ending(at, removed, kept, volumes, start)
+    return Ending(at, removed, kept, volumes, start, is_adoption=record.request.is_adoption)
 
 
 def things_left(
@@ -105,7 +107,7 @@ def things_left(
     for plan, result, report in zip(plans, results, volumes, strict=True):
         index = plan.volume.index
         known, costs = record.volume(index), plan.keeping or Keeping()
-        if result.get("verdict") != "ready":
+        if result.get("verdict") != "ready" and plan.volume.adopts is None:
             found += _volumes_left(record, index, costs)
         if known.replaced.state == "replaced" and plan.volume.replaces is not None:
             old = plan.volume.replaces

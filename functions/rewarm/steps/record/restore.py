@@ -89,6 +89,7 @@ class KnownSource(Item):
 
     keep_copy: bool = False
     undo_of: str | None = None
+    existing: JsonObject | None = None
 
 
 class KnownDrill(Item):
@@ -105,6 +106,11 @@ class KnownRequest(Item):
     drill: KnownDrill = Field(default_factory=KnownDrill)
     dry_run: bool = False
     on_failure: OnFailure = OnFailure.CLEAN_UP
+
+    @property
+    def is_adoption(self) -> bool:
+        """Whether its volumes are others', which stay as they are whatever happens."""
+        return self.source.existing is not None
 
     @field_validator("on_failure", mode="wrap")
     @classmethod
@@ -259,7 +265,7 @@ class KnownRestore(Item):
         """The latest volume of this index, from what is left of the record: an item may be lost."""
         volume = self.volume(index)
         polled = volume.initialization.volume_id if volume.initialization else None
-        return self.attached(index).volume_id or polled or volume.made.volume_id
+        return self.attached(index).volume_id or polled or volume.volume_id
 
     def way_back(self) -> tuple[str | None, str]:
         """(mark after which the restore cannot be cancelled, why); no mark if it always can."""
@@ -308,7 +314,8 @@ class KnownRestore(Item):
             "finishedAt": self.raw.get("finishedAt"),
             "deadlineAt": self.raw.get("deadlineAt"),
             "trigger": self.trigger_json,
-            "instanceId": self.request.target.instance_id,
+            "instanceId": self.request.target.instance_id
+            or (self.request.source.existing or {}).get("instanceId"),
             "volumeCount": self.raw.get(VOLUME_COUNT),
             "step": self.failure.state,
         }

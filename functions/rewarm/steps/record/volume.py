@@ -298,6 +298,11 @@ class KnownVolume(Item):
         proofs = {attempt: noted.proof for attempt, noted in self.noted_creations.items()}
         return {attempt: proof for attempt, proof in proofs.items() if proof is not None}
 
+    @property
+    def volume_id(self) -> str | None:
+        """The volume that the latest plan made, or that was there."""
+        return self.made.volume_id or (self.plan or {}).get("adopts")
+
     def own_volumes(self, volumes: Iterable[Volume]) -> list[Volume]:
         """Those of the volumes that were made for this index."""
         return list(proven(volumes, self.made_volumes, self.creations).values())
@@ -319,7 +324,7 @@ class KnownVolume(Item):
         """The parts of a failed volume's result: its execution returns only an error."""
         sent = self.command.dispatch
         known: JsonObject = {
-            "volumeId": self.made.volume_id,
+            "volumeId": self.volume_id,
             "initialization": self.initialization and self.initialization.raw,
             "dispatch": sent and sent.raw,
             **{name: value for name, value in self.story.items() if value is not None},
@@ -329,7 +334,8 @@ class KnownVolume(Item):
 
 def planned(volume: VolumeAssignment, plan: Plan) -> JsonObject:
     """What the volume's record says of the plan."""
-    return {"index": volume.index, "snapshotId": volume.snapshot_id, "plan": plan.to_json()}
+    adopted = {} if volume.adopts is None else {"adopts": volume.adopts}
+    return {"index": volume.index, "snapshotId": volume.snapshot_id, **adopted, "plan": plan.to_json()}
 
 
 def fast_restore_user(restore_id: str, index: int) -> str:

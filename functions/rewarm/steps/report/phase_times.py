@@ -83,6 +83,8 @@ def ready_result(result: JsonObject) -> ReadyResult | None:
 def volume_times(volume: VolumeAssignment, result: ReadyResult) -> VolumeTimes:
     """The phases whose beginning and end are both known; no duration is below 0."""
     found = _until_usable(result) | _until_initialized(result)
+    if volume.adopts is not None:
+        found[Phase.MEASURE] = _seconds(result.timeline.began, result.timeline.measured_before)
     if volume.instance_id is not None and result.timeline.verified is not None:
         read_at = result.initialization.agent_finished_at if _is_measured(result) else None
         until = verified_at(result.timeline.verified, result.after)
@@ -130,7 +132,8 @@ def _until_initialized(result: ReadyResult) -> dict[Phase, float | None]:
         }
     if result.plan.strategy is Strategy.DIRECT_WRITE:
         return {Phase.WRITE: _seconds(at.attached, at.initialized)}
-    return {Phase.LOAD: _seconds(at.started or at.attached or at.available, at.initialized)}
+    since = at.started or at.attached or at.available or at.measured_before
+    return {Phase.LOAD: _seconds(since, at.initialized)}
 
 
 def _is_measured(result: ReadyResult) -> bool:

@@ -220,9 +220,10 @@ def _remember(facts: _Facts, history: History) -> None:
     records = []
     for plan, found in zip(facts.plans, facts.results, strict=True):
         volume, ended = plan.volume, phase_times.ready_result(found)
-        # A volume that was warmed up again, or that another plan took over, does not show how long its
-        # strategy takes.
-        if ended is not None and not found.get("warmUps") and not found.get("inPlace"):
+        # A volume that was warmed up again, that another plan took over, or that others use, does not show
+        # how long its strategy takes.
+        disturbed = volume.adopts or found.get("warmUps") or found.get("inPlace")
+        if ended is not None and not disturbed:
             sharers = places[volume.snapshot_id, volume.availability_zone]
             name = f"{facts.event.restore_id}/{volume.index}"
             records.append(phase_times.history_record(name, volume, ended, sharers))

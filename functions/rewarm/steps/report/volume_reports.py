@@ -73,6 +73,7 @@ def volume_report(
         warm_ups=int(result.get("warmUps") or 0),
         expected=after.get("expected") or part_of(result, "before").get("expected"),
         latency_before_ms=_latency(part_of(result, "before")),
+        latency_meanwhile_ms=_meanwhile(initialization),
         latency_after_ms=_latency(after),
         verified=after.get("verdict"),
         confirmation=_confirmation(plan.volume.index, event),
@@ -154,6 +155,12 @@ def _cost(plan: JsonObject, record: KnownRestore, *, ready: bool) -> Decimal:
 def _latency(measurement: JsonObject) -> JsonObject | None:
     found = part_of(measurement, "result").get("latencyMs")
     return found if isinstance(found, dict) else None
+
+
+def _meanwhile(initialization: JsonObject) -> JsonObject | None:
+    """What the probes of a polite agent took, if it made any."""
+    agent = part_of(part_of(initialization, "signals"), "agent")
+    return part_of(agent, "probeLatencyMs") or None if agent.get("probeReads") else None
 
 
 def _release_failure(plan: JsonObject, result: JsonObject) -> Failure | None:

@@ -8,6 +8,7 @@ restore held that was stopped or lost goes to the next one that needs it.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -104,6 +105,8 @@ def assign_and_hold(
     """
     assign = partial(assign_volumes, request, restore_id=restore_id, ports=ports)
     instance_id = request.target.instance_id
+    if request.source.existing is not None:
+        instance_id = _instance_in_use(assign(), restore_id, ports.keeper.holds)
     if instance_id is None or request.dry_run:
         return assign()
     for _round in range(MOST_ROUNDS):
@@ -118,15 +121,45 @@ def assign_and_hold(
             }
             devices |= [(ROOT, root.place) for root in assigned if root.swaps_root and root.place]
             wanted = held.with_devices(restore_id, devices, now)
-        except (TargetBusyError, TooManyRestoresError, TargetNotUsableError):
+        except (TargetBusyError, TooManyRestoresError, TargetNotUsableError) as error:
             wanted = held.without(_over(held, restore_id, now, ports.keeper))
             if wanted == held:
-                raise
+                raise _of_adoption(error, request) from error
             ports.keeper.holds.keep(held, wanted)
             continue
         if wanted == held or ports.keeper.holds.keep(held, wanted):
             return assigned
     raise ServiceUnavailableError(f"other restores to {instance_id} begin all the time; try again")
+
+
+def _of_adoption(error: RestoreError, request: RestoreRequest) -> RestoreError:
+    """The error; where an adopted volume is held, without the advice to take another device."""
+    if request.source.existing is None or not isinstance(error, TargetBusyError):
+        return error
+    return TargetBusyError(
+        f"{error.held_by} works on one of the volumes already; wait until it has ended, or cancel it "
+        f"(rewarm cancel {error.held_by})",
+        field="source.existing",
+        held_by=error.held_by,
+    )
+
+
+def _instance_in_use(volumes: list[VolumeAssignment], restore_id: str, holds: Holds) -> str | None:
+    """The instance of volumes that are there, which the request need not name; the restore is noted with it.
+
+    Raises TargetNotUsableError if they have moved since it was.
+    """
+    instance_id, entry = volumes[0].instance_id, holds.entry(restore_id)
+    if entry is None or instance_id is None or entry.instance_id == instance_id:
+        return instance_id
+    if entry.instance_id is not None:
+        raise TargetNotUsableError(
+            f"{volumes[0].adopts} was attached to {entry.instance_id} when the request came, and is attached "
+            f"to {instance_id} now",
+            field="source.existing",
+        )
+    holds.note_instance(replace(entry, instance_id=instance_id))
+    return instance_id
 
 
 def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: ConcurrencyLimits) -> None:

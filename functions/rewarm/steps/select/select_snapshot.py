@@ -10,7 +10,8 @@ from rewarm.contracts.base import Contract, StepEvent
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import TEMPORARY, RestoreError, TargetBusyError
-from rewarm.domain.model import BLOCK_BYTES
+from rewarm.domain.model import BLOCK_BYTES, GIB, Extent
+from rewarm.domain.volume.extents import Runs
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import CommandDocuments
 from rewarm.ports.snapshots import SnapshotCatalog
@@ -101,6 +102,9 @@ def _with_maps(
     """Adds block maps; volumes of one snapshot share its map, because listing a large one takes a minute."""
     known: dict[str, VolumeAssignment] = {}
     for assignment in assignments:
+        if assignment.adopts is not None:
+            yield _with_map_in_use(assignment, snapshots, artifacts)
+            continue
         same = known.get(assignment.snapshot_id)
         if same is None:
             same = known[assignment.snapshot_id] = _with_map(assignment, snapshots, artifacts)
@@ -122,3 +126,23 @@ def _with_map(
     if assignment.data_bytes_from == "volumeSize":
         changes |= {"data_bytes": blocks * BLOCK_BYTES, "data_bytes_from": "writtenBlocks"}
     return assignment.model_copy(update=changes)
+
+
+def _with_map_in_use(
+    assignment: VolumeAssignment, snapshots: SnapshotCatalog, artifacts: Artifacts
+) -> VolumeAssignment:
+    """The map of a volume that is there: what its snapshot has, if that can be listed; else all of it."""
+    if assignment.was_made_empty and assignment.warm_because is not None:
+        return assignment
+    if assignment.unlisted_because is None:
+        try:
+            return _with_map(assignment, snapshots, artifacts)
+        except TEMPORARY:
+            raise
+        except RestoreError as error:
+            reason = f"{assignment.snapshot_id} cannot be listed ({error})"
+            assignment = assignment.model_copy(update={"unlisted_because": reason})
+    blocks = assignment.volume.size_gib * GIB // BLOCK_BYTES
+    artifacts.put_map(assignment.map_key, [Runs([Extent(0, blocks)])])
+    size = {"written_blocks": blocks, "data_bytes": blocks * BLOCK_BYTES, "data_bytes_from": "volumeSize"}
+    return assignment.model_copy(update=size)

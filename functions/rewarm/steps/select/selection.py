@@ -45,6 +45,7 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key
+from rewarm.steps.select.adoptions import adopted_volumes
 from rewarm.steps.select.hooks import check_after
 from rewarm.steps.select.rewind_targets import AskedRewind, going_back, named_volume, sources_of_undo
 from rewarm.steps.select.sources import Chosen, at_field, choose_sources
@@ -85,6 +86,20 @@ def assign_volumes(
 
     Raises every error that names a field of the request.
     """
+    if request.source.existing is not None:
+        adopted = adopted_volumes(request, request.source.existing, restore_id, ports)
+        _check_first(request, adopted)
+        return adopted
+    return _assigned(request, restore_id, ports, taken, kept)
+
+
+def _assigned(
+    request: RestoreRequest,
+    restore_id: str,
+    ports: SelectionPorts,
+    taken: Collection[str],
+    kept: Mapping[int, str],
+) -> list[VolumeAssignment]:
     catalog = ports.snapshots.in_region(request.source.region)
     is_foreign = catalog is not ports.snapshots
     chosen = _chosen(request, catalog, ports)

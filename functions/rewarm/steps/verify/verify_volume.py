@@ -106,6 +106,8 @@ def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Veri
     """
     if event.request.verify.samples == 0:
         return _finished("unmeasured", "the request says verify.samples 0")
+    if event.volume.was_made_empty and event.volume.warm_because is not None:
+        return _finished("unmeasured", f"nothing has to be loaded: {event.volume.warm_because}")
     if not event.volume.agent_available:
         return _finished(
             "unmeasured", f"the warm-up agent, which measures, does not work on {_instance(event)}"
@@ -147,8 +149,9 @@ def _start(
 
 
 def _samples(event: VerifyVolumeEvent) -> int:
-    wanted = event.request.verify.samples
-    return min(SAMPLES_BEFORE, wanted) if event.phase == "before" else wanted
+    """Of an adopted volume the first measurement may be the proof, so it takes all of them, too."""
+    wanted, is_cold = event.request.verify.samples, event.volume.adopts is None
+    return min(SAMPLES_BEFORE, wanted) if event.phase == "before" and is_cold else wanted
 
 
 def _look(

@@ -15,6 +15,7 @@ from rewarm.contracts.base import StepEvent
 from rewarm.contracts.results import BoostRelease, ReleaseResult
 from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import (
+    TEMPORARY,
     RestoreCancelledError,
     RestoreError,
     VolumeFailedError,
@@ -22,6 +23,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.value import Value
+from rewarm.domain.volume.adopting import WARM_SINCE_TAG
 from rewarm.domain.volume.leftovers import DELETED
 from rewarm.domain.volume.performance import performance_of
 from rewarm.ports.restores import RestoreTable
@@ -71,6 +73,8 @@ def release(
     record = RestoreNotes(ports.table, event.restore_id)
     if not record.mark_settled(event.volume.index):
         raise RestoreCancelledError(ENDED)
+    if event.volume.adopts is not None:
+        return _tagged_warm(event.volume.adopts, event.now, ports.volumes)
     earlier = event.previous.released if event.previous else []
     place = (event.volume.snapshot_id, event.volume.availability_zone)
     returned = release_fast_restore(
@@ -114,6 +118,16 @@ def _look_once_more(volume_id: str | None, volumes: VolumeStore) -> None:
         return
     if is_gone:
         raise VolumeFailedError(f"{volume_id} was deleted after it had reached full speed")
+
+
+def _tagged_warm(volume_id: str, now: datetime, volumes: VolumeStore) -> ReleaseResult:
+    """Says on a volume of others since when it is at full speed. It is so, too, where EC2 refuses the tag."""
+    try:
+        volumes.tag(volume_id, {WARM_SINCE_TAG: iso(now)})
+    except RestoreError as error:
+        if isinstance(error, TEMPORARY):
+            raise
+    return ReleaseResult(released=[], finished=True, wait_seconds=WAIT_SECONDS, first_tried_at=now)
 
 
 def _first_tried_at(event: ReleaseEvent) -> datetime:

@@ -24,6 +24,7 @@ from rewarm.domain.errors import (
     TargetNotFoundError,
     TargetNotUsableError,
     VolumeFailedError,
+    VolumeNotFoundError,
 )
 from rewarm.domain.model import Instance, Volume
 from rewarm.domain.ready.readiness import misplaced
@@ -34,6 +35,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.volume import Sending, VolumeNotes
 
 DELIVERY_SECONDS = 300
@@ -293,6 +295,15 @@ def check_in_place(volume: Volume, instance_id: str | None, instances: Instances
     if problem is not None:
         ended = None if instance_id is None else _end_of_instance(instance_id, instances)
         raise VolumeFailedError(problem if ended is None else f"{problem}: {ended}")
+
+
+def check_still_there(adopted: VolumeAssignment, volumes: VolumeStore, instances: Instances) -> None:
+    """As check_in_place for a volume of others, who may delete it. Raises VolumeFailedError."""
+    try:
+        volume = volumes.get(adopted.adopts or "")
+    except VolumeNotFoundError as error:
+        raise VolumeFailedError(f"{adopted.adopts} was deleted meanwhile") from error
+    check_in_place(volume, adopted.instance_id, instances)
 
 
 def _end_of_instance(instance_id: str, instances: Instances) -> str | None:

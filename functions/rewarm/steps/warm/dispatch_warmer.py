@@ -103,7 +103,7 @@ def _level_before(event: DispatchWarmerEvent, metrics: Metrics) -> float:
     return read_ops_level(metrics.read_activity(event.volume_id, since=since, until=event.now))
 
 
-def warm_arguments(request: RestoreRequest) -> str:
+def warm_arguments(request: RestoreRequest, polite_ms: float | None) -> str:
     """Flags of `warmer warm`; the document adds the files."""
     wanted = request.warm_up
     flags = [f"--depth {wanted.depth}"]
@@ -111,9 +111,13 @@ def warm_arguments(request: RestoreRequest) -> str:
         flags.append(f"--scope {wanted.scope}")
     if wanted.max_mib_per_second is not None:
         flags.append(f"--max-mib-s {wanted.max_mib_per_second}")
-    if wanted.polite_latency_ms is not None:
-        flags.append(f"--polite-latency-ms {agent_command.plain_number(wanted.polite_latency_ms)}")
+    if polite_ms is not None:
+        flags.append(f"--polite-latency-ms {agent_command.plain_number(polite_ms)}")
     return " ".join(flags)
+
+
+def _polite_ms(event: DispatchWarmerEvent) -> float | None:
+    return event.volume.politeness(event.request.warm_up.polite_latency_ms)
 
 
 def cold_arguments(event: DispatchWarmerEvent) -> str:
@@ -129,7 +133,7 @@ def cold_arguments(event: DispatchWarmerEvent) -> str:
 def _command(event: DispatchWarmerEvent, artifacts: Artifacts, progress_key: str) -> AgentCommand:
     return AgentCommand(
         "warm",
-        warm_arguments(event.request),
+        warm_arguments(event.request, _polite_ms(event)),
         _execution_seconds(event),
         progress_key,
         first_key=_put_first(event, artifacts),
@@ -150,7 +154,7 @@ def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> str | None:
 
 def _execution_seconds(event: DispatchWarmerEvent) -> int:
     wanted = event.request.warm_up
-    if wanted.polite_latency_ms is not None:
+    if _polite_ms(event) is not None:
         return agent_command.MAX_EXECUTION_SECONDS
     mib = bytes_to_read(event.request, event.volume) / MIB
     slowest = min(SLOWEST_MIB_S, wanted.max_mib_per_second or SLOWEST_MIB_S)

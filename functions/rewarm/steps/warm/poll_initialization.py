@@ -44,6 +44,7 @@ from rewarm.steps.warm.agent_command import (
     bytes_to_read,
     check_in_place,
     check_silent_agent,
+    check_still_there,
     stall_patience,
 )
 
@@ -88,11 +89,13 @@ def poll_initialization(
     status = stop_if_cancelled(ports.table, event.restore_id)
     before: VerifyVolumeResult | None = None
     account: JsonObject | None = None
+    if event.volume.adopts is not None:
+        check_still_there(event.volume, ports.volumes, ports.instances)
     if event.dispatch is not None:
         seen, account, before = _watch_agent(event, event.dispatch, ports)
     else:
         seen = _watch_volume(event, ports.volumes)
-    verdict = judge(seen)
+    verdict = _warm_already(event) or judge(seen)
     if verdict.ready:
         check_in_place(ports.volumes.get(event.volume_id), event.volume.instance_id, ports.instances)
     result = _result(event, seen, verdict, account).model_copy(update={"before": before})
@@ -104,6 +107,20 @@ def poll_initialization(
     if status != Status.INITIALIZING and status not in FINISHED:
         ports.table.advance(event.restore_id, Status.INITIALIZING.value)
     return result
+
+
+def _warm_already(event: PollInitializationEvent) -> Readiness | None:
+    """The verdict on an adopted volume that needs no loading; None while nothing shows that."""
+    volume, first = event.volume, event.before
+    if volume.adopts is None or event.dispatch is not None:
+        return None
+    reasons = () if volume.warm_because is None else (volume.warm_because,)
+    if not volume.was_made_empty:
+        if first is None or first.verdict != "fast" or first.result is None:
+            return None
+        found = f"before anything was read, {first.result.samples:,} random reads were within the limit"
+        reasons = (*reasons, f"{found} (a sample of its blocks)")
+    return Readiness(True, reasons, 100.0, event.volume.data_bytes, None, 0, 1)
 
 
 def _watch_volume(event: PollInitializationEvent, volumes: VolumeStore) -> Observation:

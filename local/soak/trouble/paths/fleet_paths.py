@@ -9,7 +9,7 @@ from local import Json
 from local.aws.region import FaultRule
 from local.soak.lab.endings import FLEET, LONGEST_SECONDS, RESTORE, Ending, ended
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths.hook_paths import PATHS
+from local.soak.trouble.paths.adopt_paths import PATHS
 from local.soak.trouble.paths.paths import LATE_SECONDS, awaiting, path, snapshot
 
 __all__ = ["PATHS"]

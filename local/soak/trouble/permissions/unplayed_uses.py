@@ -137,8 +137,8 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
         *_LOOKS,
         ("ec2:DeleteTags", _VOLUME, {**_OURS, "aws:tagkeys": ("rewarm:boost",)}),
     )),
-    *(("a plan while volumes have rates that other restores use", f"{name}FunctionRole",
-       (("ec2:DescribeVolumeStatus", "*"),)) for name in ("Api", "ChooseStrategy")),
+    ("a plan while volumes have rates that other restores use", "ChooseStrategyFunctionRole",
+     (("ec2:DescribeVolumeStatus", "*"),)),
     *(("the fast lab's Slack app has no channel: the embedded AWS has, tests/workflow/stack/test_chat.py",
        f"{name}FunctionRole", (("secretsmanager:GetSecretValue", _SLACK_BOT),))
       for name in ("Announce", "Sweep")),

@@ -1,0 +1,177 @@
+"""Volumes that are there already: which are named, whether they can be adopted, and what they hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import asdict
+from typing import Protocol
+
+from rewarm.contracts.parsing import EXISTING as FIELD
+from rewarm.contracts.request import LEAST_PRIORITY, MOST_LISTED, ExistingVolumes, RestoreRequest
+from rewarm.contracts.values import NewVolume, VolumeAssignment
+from rewarm.domain.errors import InvalidRequestError, RestoreError, TargetNotUsableError, VolumeNotFoundError
+from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume
+from rewarm.domain.snapshots import unusable
+from rewarm.domain.volume.adopting import MADE_EMPTY, agent_refusal, volume_in_use_refusal, warm_already
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.instances import Instances
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.record.bucket import block_map_key
+from rewarm.steps.select.sources import at_field, tags_text
+
+
+class AdoptionPorts(Protocol):
+    """The ports that adopted_volumes needs."""
+
+    @property
+    def snapshots(self) -> SnapshotCatalog:
+        """What the volumes were made of."""
+
+    @property
+    def instances(self) -> Instances:
+        """The instance that has them."""
+
+    @property
+    def volumes(self) -> VolumeStore:
+        """The volumes."""
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """The agents that there are."""
+
+
+def adopted_volumes(
+    request: RestoreRequest, existing: ExistingVolumes, restore_id: str, ports: AdoptionPorts
+) -> list[VolumeAssignment]:
+    """The assignments of volumes that stay where they are. Only describes; raises errors with the field."""
+    volumes = _named(existing, ports)
+    for volume in volumes:
+        refusal = volume_in_use_refusal(volume)
+        if refusal is not None:
+            raise TargetNotUsableError(refusal, field=FIELD)
+    instance = _instance(volumes, ports)
+    names = list(dict.fromkeys(volume.snapshot_id for volume in volumes if volume.snapshot_id))
+    snapshots = {one.snapshot_id: one for one in ports.snapshots.restorable(names)} if names else {}
+    return [
+        _assignment(index, volume, instance, snapshots.get(volume.snapshot_id or ""), restore_id).model_copy(
+            update=_warm_or_unlisted(request, volume, snapshots, ports.volumes)
+        )
+        for index, volume in enumerate(volumes)
+    ]
+
+
+def _named(existing: ExistingVolumes, ports: AdoptionPorts) -> list[Volume]:
+    if existing.volume_ids is not None:
+        found = {volume.volume_id: volume for volume in ports.volumes.existing(existing.volume_ids)}
+        missing = [name for name in existing.volume_ids if name not in found]
+        if missing:
+            raise TargetNotUsableError(
+                f"found {missing[0]}; there is no such volume", field=f"{FIELD}.volumeIds"
+            )
+        return [found[name] for name in existing.volume_ids]
+    if existing.instance_id is not None:
+        return _of_instance(existing.instance_id, ports)
+    tags = existing.tags or {}
+    attached = [volume for volume in ports.volumes.with_tags(tags) if volume.attachments]
+    return _counted(attached, f"no attached volume carries {tags_text(tags)}", f"{FIELD}.tags")
+
+
+def _of_instance(instance_id: str, ports: AdoptionPorts) -> list[Volume]:
+    field = f"{FIELD}.instanceId"
+    try:
+        instance = ports.instances.get(instance_id)
+    except RestoreError as error:
+        raise at_field(error, field) from error
+    volumes = ports.volumes.existing(sorted(instance.devices.values()))
+    return _counted(list(volumes), f"{instance_id} has no EBS volumes", field)
+
+
+def _counted(volumes: list[Volume], none: str, field: str) -> list[Volume]:
+    if not volumes:
+        raise InvalidRequestError(none, field=field)
+    if len(volumes) > MOST_LISTED:
+        raise InvalidRequestError(
+            f"found {len(volumes)} volumes; at most {MOST_LISTED} are adopted by one request", field=field
+        )
+    return sorted(volumes, key=lambda volume: volume.volume_id)
+
+
+def _instance(volumes: Collection[Volume], ports: AdoptionPorts) -> Instance:
+    """The instance of all volumes. Raises TargetNotUsableError where there are several, or no agent works."""
+    names = sorted({place.instance_id for volume in volumes for place in volume.attachments})
+    if len(names) > 1:
+        raise TargetNotUsableError(
+            f"found volumes of {len(names)} instances ({', '.join(names)}); a request adopts those of one, "
+            "so send one for each, with instanceId or volumeIds",
+            field=FIELD,
+        )
+    instance = ports.instances.get(names[0])
+    try:
+        ports.artifacts.agent(instance.platform, instance.architecture)
+        available = True
+    except TargetNotUsableError:
+        available = False
+    limits = ports.instances.ebs_limits(instance.instance_type)
+    refusal = agent_refusal(instance, limits, agent_available=available)
+    if refusal is not None:
+        raise TargetNotUsableError(refusal, field=FIELD)
+    return instance
+
+
+def _warm_or_unlisted(
+    request: RestoreRequest, volume: Volume, snapshots: dict[str, Snapshot], volumes: VolumeStore
+) -> dict[str, str]:
+    """Why nothing need be read, or why all of the volume is; empty if its snapshot says what to read."""
+    if volume.snapshot_id is None:
+        name = "unlisted_because" if request.reads_asked else "warm_because"
+        return {name: MADE_EMPTY}
+    reason = _unlisted(volume.snapshot_id, snapshots.get(volume.snapshot_id))
+    listed = {} if reason is None else {"unlisted_because": reason}
+    if request.reads_asked:
+        return listed
+    try:
+        status = volumes.initialization_status(volume.volume_id)
+    except VolumeNotFoundError:
+        return listed  # EC2 shows a new volume here later than there
+    warm = warm_already(volume, status)
+    return listed if warm is None else {**listed, "warm_because": warm}
+
+
+def _unlisted(snapshot_id: str, snapshot: Snapshot | None) -> str | None:
+    if snapshot is None:
+        return f"{snapshot_id}, which it was made of, is gone or not shared with this account"
+    reason = unusable(snapshot)
+    return None if reason is None else f"{snapshot_id}, which it was made of, cannot be listed: {reason}"
+
+
+def _assignment(
+    index: int, volume: Volume, instance: Instance, snapshot: Snapshot | None, restore_id: str
+) -> VolumeAssignment:
+    settings = volume.settings
+    snapshot = None if snapshot is None or unusable(snapshot) else snapshot
+    known = snapshot.full_size_bytes if snapshot is not None else None
+    size_gib = snapshot.size_gib if snapshot is not None else settings.size_gib
+    data_bytes = known if known is not None else size_gib * GIB if volume.snapshot_id else 0
+    return VolumeAssignment(
+        index=index,
+        adopts=volume.volume_id,
+        snapshot_id=volume.snapshot_id or "",
+        snapshot_started_at=snapshot.started_at if snapshot is not None else volume.created_at,
+        snapshot_encrypted=settings.encrypted,
+        snapshot_size_gib=size_gib,
+        data_bytes=data_bytes,
+        data_bytes_from="fullSnapshotSize" if known is not None else "volumeSize",
+        written_blocks=math.ceil(data_bytes / BLOCK_BYTES),
+        map_key=block_map_key(restore_id, index),
+        availability_zone=volume.availability_zone,
+        instance_id=instance.instance_id,
+        instance_type=instance.instance_type,
+        platform=instance.platform,
+        architecture=instance.architecture,
+        device=volume.attachments[0].device,
+        priority=LEAST_PRIORITY,
+        volume=NewVolume(**asdict(settings) | {"tags": {}}),
+        chosen_because="the volume is there",
+    )

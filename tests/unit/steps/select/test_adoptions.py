@@ -1,0 +1,153 @@
+"""Volumes that are there already: which can be adopted, and what is known of them before anything is read."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from rewarm.domain.errors import InvalidRequestError, TargetBusyError, TargetNotUsableError
+from rewarm.domain.model import GIB, Attachment, InitializationStatus, Volume, VolumeSettings
+from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
+from rewarm.steps.select.select_snapshot import SelectSnapshotEvent, SelectSnapshotPorts, select_snapshot
+from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, ZONE, World, instance, request
+from tests.support.wired import wired
+
+NAME = "vol-0aaaaaaaaaaaaaaaa"
+OTHER = "vol-0bbbbbbbbbbbbbbbb"
+GONE = "snap-0bbbbbbbbbbbbbbbb"
+
+
+def in_use(world, name=NAME, *, snapshot_id=SNAPSHOT_ID, instance_id=INSTANCE_ID, **changes):
+    """A volume of 100 GiB that others have attached."""
+    place = (Attachment(instance_id, "/dev/sdf", "attached"),)
+    settings = VolumeSettings("gp3", 100, 3_000, 125, tags={"app": "orders"})
+    volume = Volume(name, "in-use", ZONE, settings, snapshot_id, None, place, NOW)
+    world.volumes.volumes[name] = dataclasses.replace(volume, **changes)
+    return world
+
+
+def adopting(existing=None, **parts):
+    return request({"source": {"existing": existing or {"volumeIds": [NAME]}}}, **parts)
+
+
+def adopt(world, asked=None, restore_id=RESTORE_ID):
+    ports = wired(HoldingPorts, world, keeper=world.keeper())
+    return assign_and_hold(asked or adopting(), restore_id=restore_id, now=NOW, ports=ports)
+
+
+def refusal(world, asked=None):
+    with pytest.raises((TargetNotUsableError, InvalidRequestError)) as caught:
+        adopt(world, asked)
+    return str(caught.value)
+
+
+def test_a_volume_stays_where_it_is_with_the_settings_that_it_has():
+    (volume,) = adopt(in_use(World()))
+    assert (volume.adopts, volume.instance_id, volume.device) == (NAME, INSTANCE_ID, "/dev/sdf")
+    assert (volume.snapshot_id, volume.data_bytes) == (SNAPSHOT_ID, 40 * GIB)
+    assert (volume.volume.size_gib, volume.volume.iops, volume.volume.tags) == (100, 3_000, {})
+    assert volume.politeness(None) == 20.0
+    assert volume.politeness(5.0) == 5.0
+    assert volume.warm_because is None
+    assert volume.unlisted_because is None
+
+
+@pytest.mark.parametrize("existing", [{"instanceId": INSTANCE_ID}, {"tags": {"app": "orders"}}])
+def test_an_instance_or_tags_name_volumes(existing):
+    world = in_use(World())
+    world.instances.add(instance(devices={"/dev/sdf": NAME}))
+    assert [volume.adopts for volume in adopt(world, adopting(existing))] == [NAME]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"attachments": ()}, "is attached to no instance"),
+        ({"attachments": (Attachment(INSTANCE_ID, "/dev/sdf", "attaching"),)}, "is attaching"),
+        (
+            {"attachments": tuple(Attachment(name, "/dev/sdf", "attached") for name in ("i-1", "i-2"))},
+            "is attached to 2 instances",
+        ),
+        ({"source_volume_id": OTHER}, f"is a copy of {OTHER}"),
+        ({"settings": VolumeSettings("gp3", 8, tags={"rewarm:rewinding": "restore-1"})}, "is being rewound"),
+    ],
+)
+def test_a_volume_that_cannot_be_read_in_its_place_is_refused(changes, said):
+    assert said in refusal(in_use(World(), **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"state": "stopped"}, "is stopped"),
+        ({"ssm_online": False}, "is not online in Systems Manager"),
+        ({"system": "Bottlerocket"}, "without the host's block devices"),
+        ({"architecture": "riscv"}, "there is no agent for linux on riscv"),
+    ],
+)
+def test_an_instance_without_an_agent_is_refused(changes, said):
+    world = in_use(World())
+    world.instances.add(instance(**changes))
+    assert said in refusal(world)
+
+
+def test_a_volume_that_is_not_there_is_named():
+    assert refusal(World()) == f"source.existing.volumeIds: found {NAME}; there is no such volume"
+
+
+def test_volumes_of_two_instances_need_two_requests():
+    world = in_use(in_use(World()), OTHER, instance_id="i-0bbbbbbbbbbbbbbbb")
+    assert "found volumes of 2 instances" in refusal(world, adopting({"volumeIds": [NAME, OTHER]}))
+
+
+def test_no_volume_is_adopted_twice_at_once():
+    world = in_use(World())
+    assert world.keeper().holds.enter("restore-1", instance_id=None, now=NOW)
+    adopt(world, restore_id="restore-1")
+    assert world.holds.entry("restore-1").instance_id == INSTANCE_ID
+    with pytest.raises(TargetBusyError, match=r"^source.existing: restore-1 works on one of the volumes"):
+        adopt(world, restore_id="restore-2")
+
+
+class TestWarm:
+    def test_a_volume_that_was_made_empty_has_nothing_to_load(self):
+        (volume,) = adopt(in_use(World(), snapshot_id=None))
+        assert volume.was_made_empty
+        assert volume.data_bytes == 0
+        assert "made empty" in volume.warm_because
+
+    @pytest.mark.parametrize("percent", [None, 100])
+    def test_ebs_says_that_it_has_loaded_it(self, percent):
+        world = in_use(World())
+        world.volumes.statuses[NAME] = InitializationStatus("completed", "default", percent, None)
+        assert "EBS says" in adopt(world)[0].warm_because
+
+    def test_completed_beside_75_percent_says_nothing(self):
+        world = in_use(World())
+        world.volumes.statuses[NAME] = InitializationStatus("completed", "default", 75, None)
+        assert adopt(world)[0].warm_because is None
+
+    def test_a_request_for_the_agent_has_it_read_anyway(self):
+        world = in_use(World(), snapshot_id=None)
+        (volume,) = adopt(world, adopting(objective={"strategy": "warm-up-agent"}))
+        assert volume.warm_because is None
+        assert "made empty" in volume.unlisted_because
+
+
+class TestMaps:
+    def blocks(self, world, asked=None):
+        event = SelectSnapshotEvent(restore_id=RESTORE_ID, now=NOW, request=asked or adopting())
+        (volume,) = select_snapshot(event, wired(SelectSnapshotPorts, world, keeper=world.keeper())).volumes
+        return volume
+
+    def test_what_the_snapshot_has_is_read(self):
+        assert self.blocks(in_use(World())).written_blocks == 4
+
+    def test_all_of_a_volume_is_read_whose_snapshot_is_gone(self):
+        volume = self.blocks(in_use(World(), snapshot_id=GONE))
+        assert volume.written_blocks == 100 * 2_048
+        assert (
+            volume.unlisted_because
+            == f"{GONE}, which it was made of, is gone or not shared with this account"
+        )
