@@ -21,6 +21,7 @@ from rewarm_cli.commands.runbooks import runbook
 from rewarm_cli.commands.showing import list_restores, status
 from rewarm_cli.commands.undo_logs import undo_log
 from rewarm_cli.commands.volumes import volume
+from rewarm_cli.commands.warm import warm
 from rewarm_cli.inputs import OneOf
 from rewarm_cli.output import Help, say
 from rewarm_cli.problems import DONE, FAILED, STOPPED, USAGE, ApiProblemError
@@ -48,8 +49,8 @@ def rewarm() -> None:
 
 
 for command in (
-    doctor, plan, restore, status, list_restores, approve, cancel, report, launch, fleet, runbook, drill,
-    volume, undo_log, bench, calibrate,
+    doctor, plan, restore, warm, status, list_restores, approve, cancel, report, launch, fleet, runbook,
+    drill, volume, undo_log, bench, calibrate,
 ):  # fmt: skip
     rewarm.add_command(command)
 

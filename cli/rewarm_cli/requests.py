@@ -106,11 +106,11 @@ def build(
     for name, value in given.items():
         put(request, FIELDS[name], float(value) if isinstance(value, Decimal) else value)
     if tags:
-        put(request, "source.tags", dict(_pair(tag, "--tag") for tag in tags))
+        put(request, "source.tags", dict(pair(tag, "--tag") for tag in tags))
     if mounts:
         put(request, "after.mounts", [_mount(text) for text in mounts])
     for words in sets:
-        path, text = _pair(words, "--set")
+        path, text = pair(words, "--set")
         put(request, path, parse(text, "--set"))
     return request
 
@@ -132,7 +132,8 @@ def _mount(text: str) -> Json:
     return {"device": device, "path": path} if equals else {"path": text}
 
 
-def _pair(text: str, option: str) -> tuple[str, str]:
+def pair(text: str, option: str) -> tuple[str, str]:
+    """`NAME=VALUE`."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise CommandFailedError(f"{option}: found {text!r}; NAME=VALUE is allowed", USAGE)

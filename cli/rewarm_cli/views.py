@@ -272,6 +272,8 @@ def _volume_line(volume: Json) -> str:
     device = f" as {volume['device']}" if volume.get("device") else ""
     instead = f", in place of {volume['replaces']['volumeId']}" if volume.get("replaces") else ""
     data = words.size(volume["dataBytes"])
+    if volume.get("adopts"):
+        return f"{volume['adopts']} ({data} to load at most){device} on {place}, where it stays"
     return (
         f"{volume['snapshotId']} of {words.clock(volume['snapshotStartedAt'])} ({data} of data) to "
         f"{place}{device}{instead}"
@@ -419,7 +421,7 @@ def approval_lines(record: Json) -> Iterator[str]:
             f"at full speed in {words.estimate(plan['readyP90Seconds'])} (P90)",
             words.usd(plan["costUsd"]),
         ]
-        yield f"{planned['snapshotId']}: {', '.join(facts)}. {plan['why']}"
+        yield f"{planned.get('adopts') or planned['snapshotId']}: {', '.join(facts)}. {plan['why']}"
     if of_fleet := record.get("plan"):
         yield of_fleet["why"]
     if approval := record.get("approval"):

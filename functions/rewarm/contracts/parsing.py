@@ -338,9 +338,6 @@ def _check_adoption(request: RestoreRequest, existing: ExistingVolumes) -> None:
         raise InvalidRequestError(
             f"{found}; exactly one of {', '.join(EXISTING_SELECTORS)} is allowed", field=EXISTING
         )
-    twice = [name for name in existing.volume_ids or [] if (existing.volume_ids or []).count(name) > 1]
-    if twice:
-        raise InvalidRequestError(f"found {twice[0]} twice; once is enough", field=f"{EXISTING}.volumeIds")
     for field, why in _not_in_an_adoption(request):
         raise InvalidRequestError(f"does not go with {EXISTING}: {why}", field=field)
 

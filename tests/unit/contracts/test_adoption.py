@@ -32,13 +32,6 @@ def test_exactly_one_selector_is_allowed(existing):
     assert "exactly one of volumeIds, instanceId, tags is allowed" in refusal(source={"existing": existing})
 
 
-def test_a_volume_is_named_once():
-    twice = {"existing": {"volumeIds": [SOURCE_VOLUME_ID] * 2}}
-    assert (
-        refusal(source=twice) == f"source.existing.volumeIds: found {SOURCE_VOLUME_ID} twice; once is enough"
-    )
-
-
 @pytest.mark.parametrize(
     ("field", "parts"),
     [

@@ -70,7 +70,7 @@ def _named(existing: ExistingVolumes, ports: AdoptionPorts) -> list[Volume]:
             raise TargetNotUsableError(
                 f"found {missing[0]}; there is no such volume", field=f"{FIELD}.volumeIds"
             )
-        return [found[name] for name in existing.volume_ids]
+        return [found[name] for name in dict.fromkeys(existing.volume_ids)]
     if existing.instance_id is not None:
         return _of_instance(existing.instance_id, ports)
     tags = existing.tags or {}

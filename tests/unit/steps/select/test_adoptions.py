@@ -96,6 +96,10 @@ def test_a_volume_that_is_not_there_is_named():
     assert refusal(World()) == f"source.existing.volumeIds: found {NAME}; there is no such volume"
 
 
+def test_a_volume_that_is_named_twice_is_adopted_once():
+    assert len(adopt(in_use(World()), adopting({"volumeIds": [NAME, NAME]}))) == 1
+
+
 def test_volumes_of_two_instances_need_two_requests():
     world = in_use(in_use(World()), OTHER, instance_id="i-0bbbbbbbbbbbbbbbb")
     assert "found volumes of 2 instances" in refusal(world, adopting({"volumeIds": [NAME, OTHER]}))
