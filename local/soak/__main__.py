@@ -18,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from local.soak.options import REWINDS_OPTION, Options, parse
+from local.soak.options import ADOPTIONS_OPTION, REWINDS_OPTION, Options, parse
 from local.soak.runner import Outcome, scenario, soak
 from local.soak.trouble.call_table import call_table
 from local.soak.trouble.permissions.statements import UNNEEDED, statements
@@ -106,8 +106,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: Options, tally: Tally, console: Console) -> None:
-    play = partial(scenario, rewinds=True) if options.rewinds else scenario
-    kind = f"{REWINDS_OPTION} " if options.rewinds else ""
+    play = partial(scenario, rewinds=options.rewinds, adoptions=options.adoptions)
+    kind = f"{REWINDS_OPTION} " if options.rewinds else f"{ADOPTIONS_OPTION} " if options.adoptions else ""
     if options.only is not None:
         outcome = play(options.only)
         tally.add(outcome)

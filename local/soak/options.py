@@ -8,7 +8,7 @@ from rewarm_cli.clone.arguments import Parser, named, whole
 
 DEFAULT_RESTORES, MOST_RESTORES = 200, 1_000_000
 TABLE_OPTION = "--calls"
-STATEMENTS_OPTION, REWINDS_OPTION = "--statements", "--rewinds"
+STATEMENTS_OPTION, REWINDS_OPTION, ADOPTIONS_OPTION = "--statements", "--rewinds", "--adoptions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,8 @@ class Options:
     """Take out each statement of the template instead."""
     rewinds: bool
     """Nothing but rewinds, and what undoes them."""
+    adoptions: bool
+    """Nothing but adoptions of volumes that others have made."""
     as_json: bool
 
 
@@ -33,7 +35,7 @@ def parse(arguments: list[str] | None = None) -> Options:
     given = _parser().parse_args(arguments)
     only = None if given.only is None else int(given.only)
     seed, tables = int(given.seed), (given.calls, given.statements)
-    return Options(given.restores, seed, only, *tables, given.rewinds, given.json)
+    return Options(given.restores, seed, only, *tables, given.rewinds, given.adoptions, given.json)
 
 
 def _parser() -> Parser:
@@ -59,6 +61,9 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         REWINDS_OPTION, action="store_true", help="each scenario is a rewind, and what undoes it"
+    )
+    parser.add_argument(
+        ADOPTIONS_OPTION, action="store_true", help="each scenario is about volumes that others have made"
     )
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
     return parser

@@ -74,15 +74,18 @@ def soak(restores: int, first_seed: int, play: Callable[[int], Outcome]) -> Iter
         yield outcome
 
 
-def scenario(seed: int, *, rewinds: bool = False, taggings: int | None = None) -> Outcome:
-    """One scenario, alone in its lab; a rewind and what undoes it, where that is asked for.
+def scenario(
+    seed: int, *, rewinds: bool = False, adoptions: bool = False, taggings: int | None = None
+) -> Outcome:
+    """One scenario, alone in its lab; where that is asked for, a rewind and what undoes it, or adoptions.
 
     `taggings` is how often an attacker tags things of others; by default that depends on the seed.
     """
     writer = Writer(seed)
     faults = writer.plan.faults
     with FastLab(seed, Writer.settings(seed), interference=faults, mishaps=faults) as lab:
-        plan = writer.write_rewind(lab) if rewinds else writer.write(lab)
+        write = writer.write_rewind if rewinds else writer.write_adoption if adoptions else writer.write
+        plan = write(lab)
         lab.region.faults.add(*plan.region_faults)
         lab.data_plane.troubles.extend(_bound(plan, lab))
         hands = outside_hands(seed)

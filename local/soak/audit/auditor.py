@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from local import Json
 from local.soak.audit import applications
+from local.soak.audit.adoptions import AdoptionAudit
 from local.soak.audit.collateral_damage import CollateralDamage
 from local.soak.audit.messages import SentMessages
 from local.soak.audit.outside import OutsideHandsAudit
@@ -42,6 +43,7 @@ class Auditor:
             *self._cold(ending),
             *self._not_rewound(ending),
             *CollateralDamage(self._lab).findings(),
+            *AdoptionAudit(self._lab).findings(),
             *SentMessages(self._lab).findings(),
         ]
         return found or self._meter(ending)
@@ -102,7 +104,9 @@ class Auditor:
         found += [
             f"volume {name} is reported as ready and does not exist"
             for name in ending.ready
-            if name not in there and not self._outside.is_untagged(name) and not self._was_of_drill(name)
+            if name not in {*there, *AdoptionAudit(self._lab).adopted()}
+            and not self._outside.is_untagged(name)
+            and not self._was_of_drill(name)
         ]
         return found
 

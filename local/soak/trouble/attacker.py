@@ -83,7 +83,8 @@ class Attacker:
 
     def _make_alike(self) -> None:
         """A volume of the very snapshot, zone, type and size that a restore uses, made in this moment."""
-        ours = [one for one in self._ours() if one.get("SnapshotId")]
+        there = self._lab.region._tables.snapshots
+        ours = [one for one in self._ours() if one.get("SnapshotId") in there]
         if not ours:
             return
         model = self._chance.choice(ours)

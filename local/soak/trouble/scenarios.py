@@ -12,6 +12,7 @@ from local.soak.lab.functions import Mishap
 from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.lab import FastLab
 from local.soak.trouble import applications
+from local.soak.trouble.foreign_volumes import ForeignVolumes
 from local.soak.trouble.further_trouble import Further
 from local.soak.trouble.machine_rows import ACTS, AGENT_KINDS
 from local.soak.trouble.random_faults import (
@@ -140,6 +141,13 @@ class Writer:
         """The same, where nothing is asked for but a rewind and what undoes it."""
         WrittenBlocks(self.plan, random.Random(self.plan.seed + 6)).write_rewind(lab)
         if self.chance.random() < FAULTS_OF_REWINDS:
+            self._trouble()
+        return self.plan
+
+    def write_adoption(self, lab: FastLab) -> Plan:
+        """The same, where nothing is asked for but that volumes of others are warmed up."""
+        ForeignVolumes(self.plan, random.Random(self.plan.seed + 9)).write(lab)
+        for _ in range(self.chance.choice((0, 0, 1, 1, 2))):
             self._trouble()
         return self.plan
 

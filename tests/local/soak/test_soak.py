@@ -33,6 +33,7 @@ LONG_SEEDS = (*range(5, 41), OLD_EVENT_BESIDE_A_FLEET, REDRIVEN_AFTER_ITS_END)
 SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.long) for seed in LONG_SEEDS)]
 """Some seventy restores."""
 FLEET_SEED = 23
+ADOPTED_SEED = 3
 UNDONE_SEED = 14
 
 
@@ -126,6 +127,13 @@ def test_a_rewind_is_undone_and_that_is_undone_too():
     assert found.endings == ["ready", "ready", "ready"]
     assert found.good, (found.leaks, found.wrong, found.stuck)
     assert scenario(UNDONE_SEED, rewinds=True).to_json() == found.to_json()
+
+
+def test_volumes_of_others_are_adopted_and_stay():
+    found = scenario(ADOPTED_SEED, adoptions=True)
+    assert "ready" in found.endings
+    assert found.good, (found.leaks, found.wrong, found.stuck)
+    assert scenario(ADOPTED_SEED, adoptions=True).to_json() == found.to_json()
 
 
 def test_a_scenario_follows_from_its_seed():

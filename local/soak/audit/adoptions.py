@@ -1,0 +1,59 @@
+"""What became of adopted volumes: has Rewarm only looked at them, and warmed up none twice at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from local.soak.lab.endings import RESTORE, VOLUME
+from rewarm.domain.volume.adopting import WARM_SINCE_TAG
+
+LOOKS = ("Describe", "List", "Get")
+ALLOWED = frozenset({("Release", "ec2", "CreateTags")})
+SENT = "Dispatch Warmer"
+
+
+class AdoptionAudit:
+    """Looks at a lab in which every request is an adoption; elsewhere calls cannot be told apart."""
+
+    def __init__(self, lab: Any) -> None:
+        self._lab = lab
+
+    def findings(self) -> Iterator[str]:
+        """A sentence for each call that changes more than a tag, tag of ours, and double warm-up."""
+        asked = [one.input.get("request") or {} for one in self._lab.executions(RESTORE)]
+        sources = [request.get("source") or {} for request in asked]
+        if not sources or not all(source.get("existing") for source in sources):
+            return
+        for key in sorted(self._lab.calls):
+            if key[1] == "ec2" and not key[2].startswith(LOOKS) and key not in ALLOWED:
+                yield f"{key[0]} has called {key[2]}, and every volume is somebody else's"
+        yield from self._tagged()
+        yield from self._warmed_twice()
+
+    def _tagged(self) -> Iterator[str]:
+        for name in self.adopted():
+            volume = self._lab.region._tables.volumes.get(name)
+            keys = [] if volume is None or name in self._lab.outside.others else list(volume.tags)
+            for key in keys:
+                if key.startswith("rewarm:") and key != WARM_SINCE_TAG:
+                    yield f"volume {name} of somebody else has got the tag {key}"
+
+    def _warmed_twice(self) -> Iterator[str]:
+        for name, executions in self.adopted().items():
+            until = 0.0
+            for one in sorted(executions, key=lambda execution: execution.started):
+                if not any(state == SENT for state, _ in one.answers):
+                    continue
+                if one.started < until:
+                    yield f"volume {name} was warmed up twice at once, the second time by {one.name}"
+                until = max(until, one.stopped or self._lab.scheduler.now)
+
+    def adopted(self) -> dict[str, list[Any]]:
+        """The executions of each volume of others; these may delete it at any time."""
+        found: dict[str, list[Any]] = defaultdict(list)
+        for execution in self._lab.executions(VOLUME):
+            if name := execution.input["volume"].get("adopts"):
+                found[name].append(execution)
+        return found

@@ -1,0 +1,107 @@
+"""Scenarios of volumes that others have made: they are adopted, and somebody moves, stops or deletes things.
+
+Nothing that Rewarm does may make, attach, detach or delete a volume then (audit/adoptions.py).
+"""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from local import Json
+from local.aws.region import ApiError
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.paths.adopt_paths import in_use
+
+if TYPE_CHECKING:
+    from local.soak.trouble.scenarios import Plan
+
+DEVICES = ("/dev/sdf", "/dev/sdg", "/dev/sdh")
+TAG = {"Key": "app", "Value": "orders"}
+KINDS = ("cold", "cold", "cold", "warm", "loaded", "empty", "without its snapshot")
+ACTS = (
+    "snapshot is deleted",
+    "volume is attached elsewhere",
+    "instance is stopped",
+    "instance is terminated",
+)
+MEDDLING = 0.5
+
+
+class ForeignVolumes:
+    """Adds to a plan, by a separate chance."""
+
+    def __init__(self, plan: Plan, chance: random.Random) -> None:
+        self._plan = plan
+        self._chance = chance
+        self._volumes: dict[str, str | None] = {}
+        """Each with its snapshot."""
+
+    def write(self, lab: FastLab) -> None:
+        """One to three volumes of an instance, and as many requests, which may want the same volume."""
+        chance, plan = self._chance, self._plan
+        instance_id = lab.region.add_instance()
+        for device in DEVICES[: chance.choice((1, 1, 2, 3))]:
+            self._volume(lab, instance_id, device)
+        for _ in range(chance.choice((1, 1, 2, 3))):
+            plan.requests.append(self._request(instance_id))
+            plan.delays.append(chance.choice((0.0, 1.0, 30.0, 600.0)))
+        if chance.random() < MEDDLING:
+            act, when = chance.choice(ACTS), chance.expovariate(1 / 30)
+            plan.harmless = False
+            plan.told.append(f"after {when:.0f} s the {act}")
+            lab.scheduler.after(when, lambda: self._meddle(lab, instance_id, act))
+
+    def _volume(self, lab: FastLab, instance_id: str, device: str) -> None:
+        chance, kind = self._chance, self._chance.choice(KINDS)
+        size_gib = chance.choice((4, 8, 20))
+        tags = [{"ResourceType": "volume", "Tags": [TAG]}]
+        snapshot_id = None
+        if kind != "empty":
+            blocks = max(1, int(size_gib * 2_048 * chance.random() ** 2))
+            snapshot_id = lab.region.add_snapshot(size_gib=size_gib, extents=((0, blocks),))
+        wanted: Json = {"SnapshotId": snapshot_id, "Size": size_gib, "TagSpecifications": tags}
+        volume_id = in_use(lab, instance_id, device, **wanted)
+        if kind == "warm":
+            lab.data_plane.volumes[volume_id].fetched = lab.data_plane.volumes[volume_id].written
+        elif kind == "loaded":
+            lab.pass_time(30_000)
+        elif kind == "without its snapshot":
+            lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": snapshot_id})
+        self._volumes[volume_id] = snapshot_id
+        self._plan.told.append(f"{volume_id} is {kind}")
+
+    def _request(self, instance_id: str) -> Json:
+        chance, names = self._chance, list(self._volumes)
+        existing: Json = chance.choice(
+            (
+                {"volumeIds": chance.sample(names, chance.randint(1, len(names)))},
+                {"instanceId": instance_id},
+                {"tags": {TAG["Key"]: TAG["Value"]}},
+            )
+        )
+        # With an instance its root volume is adopted, too, which the lab's agent finds no device of.
+        read = ("auto",) if "instanceId" in existing else ("auto", "auto", "warm-up-agent")
+        strategy = chance.choice((*read, "background"))
+        asked: Json = {"source": {"existing": existing}, "objective": {"strategy": strategy}}
+        return {**asked, "verify": {"samples": chance.choice((0, 100, 256))}}
+
+    def _meddle(self, lab: FastLab, instance_id: str, act: str) -> None:
+        """Somebody else does what Rewarm must not."""
+        volume_id, snapshot_id = next(iter(self._volumes.items()))
+        with suppress(ApiError):
+            if act.startswith("snapshot"):
+                lab.region.call("ec2", "DeleteSnapshot", {"SnapshotId": snapshot_id or "snap-00000000"})
+            elif act.startswith("volume"):
+                lab.region.call("ec2", "DetachVolume", {"VolumeId": volume_id})
+                other = lab.region.add_instance()
+                lab.scheduler.after(30, lambda: self._attach(lab, volume_id, other))
+            else:
+                name = "StopInstances" if "stopped" in act else "TerminateInstances"
+                lab.region.call("ec2", name, {"InstanceIds": [instance_id]})
+
+    def _attach(self, lab: FastLab, volume_id: str, instance_id: str) -> None:
+        place = {"InstanceId": instance_id, "Device": DEVICES[0]}
+        with suppress(ApiError):
+            lab.region.call("ec2", "AttachVolume", {"VolumeId": volume_id, **place})
