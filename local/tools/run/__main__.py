@@ -10,19 +10,20 @@ import time
 from local import ROOT, Json
 from local.aws.host import HOST_ERRORS, Host
 from local.aws.region import RegionSettings
-from local.tools.run.drills import DrillStory
 from local.tools.run.examples import commands
 from local.tools.run.lab import Lab
 from local.tools.run.live.view import View
 from local.tools.run.options import Options, parse
-from local.tools.run.rewinds import RewindStory
+from local.tools.run.stories.adoptions import AdoptStory
+from local.tools.run.stories.drills import DrillStory
+from local.tools.run.stories.rewinds import RewindStory
 from local.tools.run.story import Story, StoryError
 from local.tools.run.verdict import problems, summary
 from local.tools.signals import STOPPED, stop_by_signals
 from rewarm_cli.api import ApiRefusedError
 
 READY, NOT_READY = 0, 1
-STORIES = {"restore": Story, "drill": DrillStory, "rewind": RewindStory}
+STORIES = {"restore": Story, "drill": DrillStory, "rewind": RewindStory, "adopt": AdoptStory}
 EXPECTED = (*HOST_ERRORS, ApiRefusedError, StoryError)
 """What may go wrong without a fault in this program: a sentence is enough, no traceback."""
 

@@ -12,7 +12,7 @@ from rewarm.domain.model import Strategy
 from rewarm_cli.clone.arguments import Parser, dollars, region, whole
 
 STRATEGIES = ("auto", *(strategy.value for strategy in Strategy if strategy.makes_volume))
-SCENARIOS = ("restore", "drill", "rewind")
+SCENARIOS = ("restore", "drill", "rewind", "adopt")
 MAX_SIZE_GIB = 64
 """The snapshot is a real file system on this machine; more would only take long."""
 MAX_DEADLINE_MINUTES = 10_080
@@ -66,8 +66,8 @@ def _parser() -> Parser:
         "--scenario",
         choices=SCENARIOS,
         default=default.scenario,
-        help="restore after an alarm and by a call, drill a runbook three times, or put a damaged volume "
-        "back and undo that (%(default)s)",
+        help="restore after an alarm and by a call, drill a runbook three times, put a damaged volume back "
+        "and undo that, or warm up a volume that something else has made (%(default)s)",
     )
     parser.add_argument("--skip-second", action="store_true", help="only the restore that the alarm starts")
     add_json_and_state_dir(parser, default.state_dir)

@@ -136,11 +136,12 @@ class RestoreRecord:
 
     @property
     def volume_id(self) -> str | None:
-        """The first volume that was made and is known to the account, or that goes back; or None."""
+        """The first volume that was made and is known to the account, or that was there before; or None."""
         for answer in self.payloads("Create Volume"):
             volume_id: str = answer["volumeId"]
             return volume_id
-        return next((plan["volume"].get("rewinds") for plan in self.plans), None)
+        volumes = [plan["volume"] for plan in self.plans]
+        return next((volume.get("rewinds") or volume.get("adopts") for volume in volumes), None)
 
     @property
     def full_speed_seconds(self) -> float | None:

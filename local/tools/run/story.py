@@ -28,7 +28,7 @@ from rewarm.domain.units import size_text
 
 REPORTS = ROOT / ".local" / "reports"
 START_SECONDS = 60.0
-COPIES = {"restore": 4, "drill": 4, "rewind": 6}
+COPIES = {"restore": 4, "drill": 4, "rewind": 6, "adopt": 3}
 """How often each scenario has the written part of the volume on disk, at most."""
 
 

@@ -11,7 +11,7 @@ from local.aws.machines.dataplane import BLOCK_BYTES, SnapshotImage
 from local.tools.run.live.view import View
 from local.tools.run.options import Options
 from local.tools.run.recording import RestoreRecord, StateVisit
-from local.tools.run.rewinds import PIECE_BYTES, RewindStory, _pieces
+from local.tools.run.stories.rewinds import PIECE_BYTES, RewindStory, _pieces
 
 
 def visit(state: str, at: float, payload: Any) -> StateVisit:

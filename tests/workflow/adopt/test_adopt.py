@@ -1,0 +1,56 @@
+"""A volume that a foreign client has made, attached and uses is brought to full speed where it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from local.aws.machines.instances import link_names
+from tests.support.stack.restores import PATIENT, RestoreUser
+
+DEVICE = "/dev/sdf"
+READ = """
+dd if="$DEVICE" of=/tmp/all bs=1M count=64 iflag=direct status=none
+sha256sum < /tmp/all
+"""
+
+
+def made_by_others(user: RestoreUser, instance_id: str) -> str:
+    """By EC2's own calls, without any tag of ours."""
+    ec2: Any = user.lab.client("ec2")
+    made = ec2.create_volume(SnapshotId=user.snapshot(), AvailabilityZone=user.zone, VolumeType="gp3")
+    volume_id = str(made["VolumeId"])
+    user.wait_until(lambda: user.volume(volume_id)["State"] == "available", lambda: "it is being made")
+    ec2.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device=DEVICE)
+    user.wait_until(
+        lambda: [place["State"] for place in user.volume(volume_id)["Attachments"]] == ["attached"],
+        lambda: "it is being attached",
+    )
+    return volume_id
+
+
+def test_a_volume_in_use_is_read_in_its_place_and_then_known_to_be_warm(user: RestoreUser) -> None:
+    instance_id = user.instance()
+    volume_id = made_by_others(user, instance_id)
+    before = user.region.inventory()
+    environment = {"DEVICE": f"/dev/disk/by-id/{link_names(volume_id)[0]}"}
+    reader: Any = user.lab.machine.run_command(instance_id, READ, environment=environment)
+    source = {"existing": {"volumeIds": [volume_id]}}
+
+    read = user.restore({"source": source, "objective": {"strategy": "warm-up-agent"}, "verify": PATIENT})
+
+    assert read.main.status == "SUCCEEDED", read.why
+    assert reader.wait(300) == 0, reader.output()
+    (volume,) = read.volumes
+    assert not {"Create Volume", "Attach Volume", "Announce Attached", "Clean Up"} & set(volume.states)
+    assert user.counters(volume_id).read_blocks == sum(count for _, count in user.image.extents)
+    shown = user.volume(volume_id)
+    assert list(shown["Tags"]) == ["rewarm:warm-since"]
+    assert [place["Device"] for place in shown["Attachments"]] == [DEVICE]
+    assert user.region.inventory() == before
+    assert volume.answer("Poll Initialization")["signals"]["agent"]["probeReads"] >= 0
+
+    known = user.restore({"source": source, "verify": PATIENT})
+
+    assert known.main.status == "SUCCEEDED", known.why
+    assert "Dispatch Warmer" not in known.volumes[0].states
+    assert "a sample of its blocks" in str(known.volumes[0].answer("Poll Initialization")["reasons"])
