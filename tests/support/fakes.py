@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from fnmatch import fnmatchcase
 from typing import Any
 
 from rewarm.adapters.clients import READ_SECONDS
@@ -341,7 +342,10 @@ class FakeVolumes:
         return (self.volumes[one] for one in volume_ids if one in self.volumes)
 
     def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
-        return (one for one in self.volumes.values() if tags.items() <= one.settings.tags.items())
+        """As EC2's filters, which take * and ? for any text."""
+        for one in self.volumes.values():
+            if all(fnmatchcase(one.settings.tags.get(key, "\0"), value) for key, value in tags.items()):
+                yield one
 
     def created_by(self, restore_id: str) -> list[Volume]:
         return [

@@ -58,7 +58,8 @@ def cancel_lines(record: Json) -> Iterator[str]:
     if others:
         yield f"Deleted: {', '.join(others)}."
     if not made:
-        yield "It has made no volume yet."
+        is_adoption = ((record.get("request") or {}).get("source") or {}).get("existing")
+        yield "Its volumes stay as they are." if is_adoption else "It has made no volume yet."
 
 
 def takes_end(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ IN_PLACE = ("auto", "warm-up-agent", "background")
     epilog=examples(
         "rewarm warm vol-… --watch",
         "rewarm warm --instance i-… --ready-within 2h",
-        "rewarm warm --tag ebs.csi.aws.com/cluster=true --dry-run --yes",
+        "rewarm warm --tag Name=orders-data --dry-run --yes",
     )
 )
 @click.argument("volume_ids", nargs=-1, metavar="[VOL]...")

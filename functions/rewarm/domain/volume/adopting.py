@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rewarm.domain.model import InitializationStatus, Instance, InstanceEbsLimits, Volume
 from rewarm.domain.volume.leftovers import REWINDING_TAG
+from rewarm.domain.volume.volume_types import VOLUME_TYPES
 
 WARM_SINCE_TAG = "rewarm:warm-since"
 """On a volume that was adopted: since when it is known to be at full speed."""
@@ -24,10 +25,15 @@ def volume_in_use_refusal(volume: Volume) -> str | None:
     if states != ["attached"]:
         found = f"is {states[0]}" if states else "is attached to no instance"
         return f"{name} {found}; attach it first: an agent on its instance reads it"
+    if not volume.attachments[0].instance_id:
+        return f"{name} is attached to no instance of EC2 (a Fargate task may have it), so no agent reads it"
+    kind = volume.settings.volume_type
+    if kind not in VOLUME_TYPES:
+        return f"{name} is of the type {kind}, whose reads are too slow to tell cold from warm"
     if volume.source_volume_id is not None:
         return (
-            f"{name} is a copy of {volume.source_volume_id}, which EBS initializes by itself; that reads "
-            "make it faster is not documented"
+            f"{name} is a copy of {volume.source_volume_id}, which EBS initializes by itself; AWS does not "
+            "document that reads make that faster"
         )
     if REWINDING_TAG in volume.settings.tags:
         return f"{name} is being rewound by {volume.settings.tags[REWINDING_TAG]}, or was left halfway by it"

@@ -230,6 +230,8 @@ def remains_of(restore_id: str, record: KnownRestore, index: int) -> Remains:
     """What there may be to remove of one volume, by the record."""
     volume, request, drill = record.volume(index), record.request, record.is_drill
     settled = record.settled(index) and not drill
+    # A rewound or adopted volume was there before the restore.
+    is_others = volume.rewind is not None or volume.adopted is not None or request.is_adoption
     # If its mark could not be written, the execution continued, and the volume was announced as usable. One
     # that becomes a root volume is warmed up before anybody may use it.
     shown = volume.replaced.is_swapped if request.target.reboot else volume.initialization is not None
@@ -239,8 +241,7 @@ def remains_of(restore_id: str, record: KnownRestore, index: int) -> Remains:
     return Remains(
         restore_id=restore_id,
         index=index,
-        # A rewound or adopted volume is its owner's: it was there before the restore.
-        volume_id=None if volume.rewind is not None or request.is_adoption else record.last_volume(index),
+        volume_id=None if is_others else record.last_volume(index),
         instance_id=volume.made.instance_id or request.target.instance_id,
         place=(str(place[0]), str(place[1])) if all(place) else None,
         announced=not drill and (is_usable or settled or record.recovered),

@@ -138,6 +138,7 @@ def get_plan(plan_id: str, *, ports: FleetPorts) -> tuple[JsonObject, int]:
         raise NoStrategyFitsError(str(plan[REFUSED]))
     if plan is not None:
         return plan, 200
+    ports.parts.need(Part.FLEETS)
     ending = ports.fleets.ending(ports.fleets.arn_of(execution_of_fleet(plan_id, ONLY_PLANNED)))
     if ending.runs:
         return {"planId": plan_id, "status": "planning"}, 202

@@ -299,9 +299,15 @@ class KnownVolume(Item):
         return {attempt: proof for attempt, proof in proofs.items() if proof is not None}
 
     @property
+    def adopted(self) -> str | None:
+        """The volume that was there, which is others'."""
+        found = (self.plan or {}).get("adopts")
+        return found if isinstance(found, str) else None
+
+    @property
     def volume_id(self) -> str | None:
         """The volume that the latest plan made, or that was there."""
-        return self.made.volume_id or (self.plan or {}).get("adopts")
+        return self.made.volume_id or self.adopted
 
     def own_volumes(self, volumes: Iterable[Volume]) -> list[Volume]:
         """Those of the volumes that were made for this index."""

@@ -246,9 +246,10 @@ def cancel_restore(restore_id: str, *, by: Caller, now: datetime, ports: CancelR
             mark, why = record.way_back()
             if mark is not None:
                 raise RestoreEndedError(f"{restore_id} {why}")
+            own = "" if record.request.is_adoption else "; one that is not wanted any more is yours to delete"
             raise RestoreEndedError(
-                f"{restore_id} is ready: its volumes are at full speed, and what costs money is being "
-                "released; a volume that is not wanted any more is yours to delete"
+                f"{restore_id} is ready: what costs money is being released, and its volumes are at full "
+                f"speed{own}"
             )
         if not asked_before:
             restore.append_event(cancelled_news(by, now))

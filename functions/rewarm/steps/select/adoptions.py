@@ -74,7 +74,9 @@ def _named(existing: ExistingVolumes, ports: AdoptionPorts) -> list[Volume]:
     if existing.instance_id is not None:
         return _of_instance(existing.instance_id, ports)
     tags = existing.tags or {}
-    attached = [volume for volume in ports.volumes.with_tags(tags) if volume.attachments]
+    # A filter of EC2 takes * and ? for any text.
+    tagged = [one for one in ports.volumes.with_tags(tags) if tags.items() <= one.settings.tags.items()]
+    attached = [volume for volume in tagged if volume.attachments]
     return _counted(attached, f"no attached volume carries {tags_text(tags)}", f"{FIELD}.tags")
 
 
@@ -125,8 +127,8 @@ def _warm_or_unlisted(
 ) -> dict[str, str]:
     """Why nothing need be read, or why all of the volume is; empty if its snapshot says what to read."""
     if volume.snapshot_id is None:
-        name = "unlisted_because" if request.reads_asked else "warm_because"
-        return {name: MADE_EMPTY}
+        asked = {"unlisted_because": "the request asks for it"}
+        return asked if request.reads_asked else {"warm_because": MADE_EMPTY}
     reason = _unlisted(volume.snapshot_id, snapshots.get(volume.snapshot_id))
     listed = {} if reason is None else {"unlisted_because": reason}
     if request.reads_asked:

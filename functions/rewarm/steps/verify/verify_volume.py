@@ -22,6 +22,7 @@ from rewarm.domain.model import CommandStatus
 from rewarm.domain.plan.fallback import AGENT_LOST
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.reads import (
+    DEFAULT_SAMPLES,
     MOST_MEASUREMENTS,
     PAUSES_SECONDS,
     SAMPLES_BEFORE,
@@ -32,6 +33,7 @@ from rewarm.domain.ready.reads import (
 from rewarm.domain.units import duration_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Scope
+from rewarm.domain.volume.volume_types import HDD_TYPES
 from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.restore import stop_if_cancelled
@@ -53,6 +55,7 @@ COLD_BY_REQUEST = "this measures every written block, and with warmUp.scope used
 """The request asked for such a volume, so slow reads are reported and do not fail the restore."""
 FIGURES_LOST = "the figures were lost; the agent ended with exit status 0, so p99 was within the limit"
 """Of `warmer verify` (warmer/warmer.1.md, "EXIT STATUS"). Run Command calls exit status 0 a success."""
+SLOW_TYPE = "a warm block of an HDD volume may take as long as a cold one, so reads do not tell"
 INVOCATION_PATIENCE = timedelta(minutes=10)
 """SSM does not know an invocation right after it was sent; after this time it is lost."""
 
@@ -108,6 +111,8 @@ def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Veri
         return _finished("unmeasured", "the request says verify.samples 0")
     if event.volume.was_made_empty and event.volume.warm_because is not None:
         return _finished("unmeasured", f"nothing has to be loaded: {event.volume.warm_because}")
+    if _may_prove(event) and event.volume.volume.volume_type in HDD_TYPES:
+        return _finished("unmeasured", SLOW_TYPE)
     if not event.volume.agent_available:
         return _finished(
             "unmeasured", f"the warm-up agent, which measures, does not work on {_instance(event)}"
@@ -148,10 +153,16 @@ def _start(
     )
 
 
+def _may_prove(event: VerifyVolumeEvent) -> bool:
+    """Whether it is the first measurement of an adopted volume: where it is fast, nothing is read."""
+    return event.phase == "before" and event.volume.adopts is not None
+
+
 def _samples(event: VerifyVolumeEvent) -> int:
-    """Of an adopted volume the first measurement may be the proof, so it takes all of them, too."""
-    wanted, is_cold = event.request.verify.samples, event.volume.adopts is None
-    return min(SAMPLES_BEFORE, wanted) if event.phase == "before" and is_cold else wanted
+    wanted = event.request.verify.samples
+    if _may_prove(event):
+        return max(DEFAULT_SAMPLES, wanted)
+    return min(SAMPLES_BEFORE, wanted) if event.phase == "before" else wanted
 
 
 def _look(
@@ -208,7 +219,10 @@ def _still_slow(event: VerifyVolumeEvent, pending: VerifyVolumeResult, measured:
 
 
 def _limit_ms(event: VerifyVolumeEvent) -> float:
-    return p99_limit_ms(event.request.verify.max_p99_ms, event.volume.volume.settings())
+    limits = [p99_limit_ms(event.request.verify.max_p99_ms, event.volume.volume.settings())]
+    if _may_prove(event):
+        limits.append(p99_limit_ms(None, event.volume.volume.settings()))
+    return min(limits)
 
 
 def _expected(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> ExpectedReads:

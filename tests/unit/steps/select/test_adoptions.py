@@ -70,6 +70,8 @@ def test_an_instance_or_tags_name_volumes(existing):
             "is attached to 2 instances",
         ),
         ({"source_volume_id": OTHER}, f"is a copy of {OTHER}"),
+        ({"attachments": (Attachment("", "/dev/xvdba", "attached"),)}, "a Fargate task may have it"),
+        ({"settings": VolumeSettings("standard", 8)}, "is of the type standard"),
         ({"settings": VolumeSettings("gp3", 8, tags={"rewarm:rewinding": "restore-1"})}, "is being rewound"),
     ],
 )
@@ -94,6 +96,10 @@ def test_an_instance_without_an_agent_is_refused(changes, said):
 
 def test_a_volume_that_is_not_there_is_named():
     assert refusal(World()) == f"source.existing.volumeIds: found {NAME}; there is no such volume"
+
+
+def test_an_asterisk_is_a_tag_like_any_other():
+    assert "no attached volume carries" in refusal(in_use(World()), adopting({"tags": {"app": "*"}}))
 
 
 def test_a_volume_that_is_named_twice_is_adopted_once():
@@ -136,7 +142,7 @@ class TestWarm:
         world = in_use(World(), snapshot_id=None)
         (volume,) = adopt(world, adopting(objective={"strategy": "warm-up-agent"}))
         assert volume.warm_because is None
-        assert "made empty" in volume.unlisted_because
+        assert volume.unlisted_because == "the request asks for it"
 
 
 class TestMaps:

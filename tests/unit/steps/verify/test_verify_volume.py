@@ -125,6 +125,24 @@ class TestVerifyVolume:
         verify(world, "before", verify={"samples": 500})
         assert world.commands.sent[0][2]["arguments"] == "--samples 24 --max-p99-ms 20"
 
+    @pytest.mark.parametrize(
+        ("wanted", "said"),
+        [
+            ({"samples": 1, "maxP99Ms": 200.0}, "--samples 256 --max-p99-ms 20"),
+            ({"samples": 500, "maxP99Ms": 5.0}, "--samples 500 --max-p99-ms 5"),
+        ],
+    )
+    def test_no_request_makes_it_easier_to_call_an_adopted_volume_warm(self, wanted, said):
+        world = World()
+        verify(world, "before", volume=assignment(adopts=VOLUME_ID), verify=wanted)
+        assert world.commands.sent[0][2]["arguments"] == said
+
+    def test_reads_do_not_tell_whether_an_adopted_disk_is_warm(self):
+        world = World()
+        disk = NewVolume(volume_type="sc1", size_gib=125, iops=None, throughput_mib_s=None)
+        result = verify(world, "before", volume=assignment(adopts=VOLUME_ID, volume=disk))
+        assert (result.verdict, world.commands.sent) == ("unmeasured", [])
+
     def test_waits_while_the_command_runs(self):
         world = World()
         pending = verify(world)
