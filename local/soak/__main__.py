@@ -106,7 +106,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: Options, tally: Tally, console: Console) -> None:
-    play = partial(scenario, rewinds=options.rewinds, adoptions=options.adoptions)
+    play = scenario
+    if options.rewinds:
+        play = partial(scenario, rewinds=True)
+    elif options.adoptions:
+        play = partial(scenario, adoptions=True)
     kind = f"{REWINDS_OPTION} " if options.rewinds else f"{ADOPTIONS_OPTION} " if options.adoptions else ""
     if options.only is not None:
         outcome = play(options.only)

@@ -428,6 +428,10 @@ class Drill(Contract):
 class RestoreRequest(Contract):
     """One restore."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [given("target"), {"properties": {"source": given("existing")}}]}
+    )
+
     source: Source
     target: Target = Field(default_factory=Target)
     volume: VolumeRequest = Field(default_factory=VolumeRequest)

@@ -120,6 +120,7 @@ RUNS = {
     ("approve",): (LONG["restore"], "--yes"),
     ("cancel",): (LONG["restore"], "--yes"),
     ("report",): (LONG["restore"],),
+    ("warm",): (LONG["volume"], "--yes"),
     ("launch",): ("--like", LONG["instance"], "--yes"),
     ("fleet", "start"): (*OF_FILE, "--yes"),
     ("fleet", "plan"): OF_FILE,
