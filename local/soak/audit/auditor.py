@@ -99,7 +99,9 @@ class Auditor:
         found += [
             f"volume {name} is at full speed and still marked as being written"
             for name in ending.ready
-            if name in there and self._is_ready(there[name]["tags"].get(REWINDING_TAG))
+            if name in there
+            and self._is_ready(there[name]["tags"].get(REWINDING_TAG))
+            and not self._outside.is_told_marked(name)
         ]
         found += [
             f"volume {name} is reported as ready and does not exist"

@@ -51,6 +51,10 @@ class OutsideHandsAudit:
         to_lower = self.is_untagged(volume_id) and f"Lower {volume_id} to " in self._told
         return to_lower or self.is_named(volume_id)
 
+    def is_told_marked(self, volume_id: str) -> bool:
+        """Whether a message has the command that takes tags off the volume, which Rewarm may not."""
+        return f"aws ec2 delete-tags --resources {volume_id}" in self._told
+
     def is_told_unproven(self, volume_id: str) -> bool:
         """Whether the sweeper's alarm says what to lower by hand, because the volume's record is lost."""
         return any(f"{volume_id} (unproven)" in text for text in self._lab.alarmed)
