@@ -208,6 +208,10 @@ def _played(lab: FastLab, path: str, fault: Any) -> Result:
     return result
 
 
+REFUSAL_MEANS = {("kms", "DescribeKey"): "SnapshotNotUsableError"}
+"""Where a refusal is an answer: who may not look at a snapshot's key may not restore the snapshot."""
+
+
 def complaints(row: CallRow | MishapRow, result: Result, recorded: Recorded) -> list[str]:
     """What is wrong with the way the row ended; empty where nothing is."""
     found = [f"the fault was never met on {row.path}"] if not result.met else []
@@ -257,6 +261,8 @@ def _of_reason(row: CallRow, ending: Ending) -> list[str]:
     wanted, operation = ENDLESS[row.kind], row.key[2]
     code = refusal_of(row.kind, row.key[1]).code
     found = []
+    if row.kind is Kind.ACCESS_DENIED and ending.error == REFUSAL_MEANS.get(row.key[1:]):
+        wanted = ending.error
     if ending.error != wanted and code not in ending.cause:
         # A clean-up that fails too stands behind the reason for which it was needed.
         found.append(f"failed with {ending.error} instead of {wanted}: {ending.cause[:300]}")
