@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from rewarm_cli.inputs import Instant, Minutes, OneOf, Region, Usd
+from rewarm_cli.inputs import Instant, Key, Minutes, OneOf, Region, Usd
 from rewarm_cli.problems import USAGE, CommandFailedError
 
 Json = dict[str, Any]
@@ -60,6 +60,19 @@ FIELDS = {
     "strict": "objective.strict",
 }
 """Option -> field of the request."""
+
+
+READY_WITHIN = click.option(
+    "--ready-within", type=Minutes(), metavar="TIME", help="The deadline: minutes, or 2h, 1d."
+)
+MAX_COST = click.option("--max-cost", type=Usd(), metavar="USD", help="The budget for all volumes together.")
+STRICT = click.option("--strict", is_flag=True, help="Refuse where nothing meets deadline and budget.")
+
+
+def takes_key(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option of a command that starts something once, however often it is called."""
+    text = f"The same key starts the same {what} only once in 24 hours."
+    return click.option("--idempotency-key", type=Key(), metavar="KEY", help=text)
 
 
 def takes_request(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -259,8 +272,8 @@ _OPTIONS = (
         "--after", type=OneOf(("ready", "attached")), metavar="WHEN",
         help="When that is: once all volumes are ready (default) or attached.",
     ),
-    click.option("--ready-within", type=Minutes(), metavar="TIME", help="The deadline: minutes, or 2h, 1d."),
-    click.option("--max-cost", type=Usd(), metavar="USD", help="The budget for all volumes together."),
+    READY_WITHIN,
+    MAX_COST,
     click.option(
         "--approve-above", type=Usd(), metavar="USD", help="Wait for approval where the plan costs more."
     ),
@@ -269,7 +282,7 @@ _OPTIONS = (
         "--strategy", type=OneOf(STRATEGIES), metavar="NAME",
         help="Default: auto, the cheapest that meets the deadline.",
     ),
-    click.option("--strict", is_flag=True, help="Refuse where nothing meets deadline and budget."),
+    STRICT,
     click.option(
         "--set", "sets", multiple=True, metavar="FIELD=VALUE",
         help="Any field of a request, such as warmUp.maxMibPerSecond=50; several.",

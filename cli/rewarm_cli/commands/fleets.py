@@ -13,10 +13,10 @@ from rewarm_cli import words
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.restores import opened
 from rewarm_cli.commands.showing import asked_to_cancel, pages, takes_end, takes_wait
-from rewarm_cli.inputs import Key, Known, OneOf, Whole
+from rewarm_cli.inputs import Known, OneOf, Whole
 from rewarm_cli.output import say
 from rewarm_cli.problems import NOT_FOUND, NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
-from rewarm_cli.requests import read
+from rewarm_cli.requests import read, takes_key
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 if TYPE_CHECKING:
@@ -53,12 +53,7 @@ def _path(fleet_id: str, more: str = "") -> str:
 )
 @takes_end
 @takes_yes
-@click.option(
-    "--idempotency-key",
-    type=Key(),
-    metavar="KEY",
-    help="The same key starts the same fleet only once in 24 hours.",
-)
+@takes_key("fleet")
 @takes_settings
 def start_fleet(
     settings: Settings, *, file: str, yes: bool, idempotency_key: str | None, **options: Any

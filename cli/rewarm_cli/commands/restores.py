@@ -12,10 +12,10 @@ import click
 from rewarm_cli import words
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import asked_to_cancel, cancel_lines, takes_end, takes_wait
-from rewarm_cli.inputs import Key, Known, NewFile, OneOf
+from rewarm_cli.inputs import Known, NewFile, OneOf
 from rewarm_cli.output import say
 from rewarm_cli.problems import NOT_FOUND, STOPPED, CommandFailedError
-from rewarm_cli.requests import put, takes_request
+from rewarm_cli.requests import put, takes_key, takes_request
 from rewarm_cli.settings import Settings, examples, takes_settings
 
 if TYPE_CHECKING:
@@ -94,12 +94,7 @@ def _draw(api: Api, request: Json, file: Path, name: str) -> None:
 @takes_end
 @takes_yes
 @click.option("--dry-run", is_flag=True, help="End after the plan and its message; nothing is made.")
-@click.option(
-    "--idempotency-key",
-    type=Key(),
-    metavar="KEY",
-    help="The same key starts the same restore only once in 24 hours.",
-)
+@takes_key("restore")
 @takes_settings
 def restore(
     settings: Settings, request: Json, *, watch: bool, wait: bool, timeout: int | None, **options: Any

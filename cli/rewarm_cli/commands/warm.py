@@ -9,8 +9,8 @@ import click
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.restores import show_plan_of, start
 from rewarm_cli.commands.showing import takes_end
-from rewarm_cli.inputs import Key, Minutes, OneOf, Usd
-from rewarm_cli.requests import build, pair, put
+from rewarm_cli.inputs import OneOf, Usd
+from rewarm_cli.requests import MAX_COST, READY_WITHIN, STRICT, build, pair, put, takes_key
 from rewarm_cli.settings import Settings, examples, takes_settings
 
 IN_PLACE = ("auto", "warm-up-agent", "background")
@@ -26,8 +26,8 @@ IN_PLACE = ("auto", "warm-up-agent", "background")
 @click.argument("volume_ids", nargs=-1, metavar="[VOL]...")
 @click.option("--instance", metavar="I", help="Every volume that is attached to this instance.")
 @click.option("--tag", multiple=True, metavar="KEY=VALUE", help="Every attached volume with it.")
-@click.option("--ready-within", type=Minutes(), metavar="TIME", help="The deadline: minutes, or 2h, 1d.")
-@click.option("--max-cost", type=Usd(), metavar="USD", help="The budget for all volumes together.")
+@READY_WITHIN
+@MAX_COST
 @click.option("--approve-above", type=Usd(), metavar="USD", help="Wait for approval where it costs more.")
 @click.option(
     "--strategy",
@@ -35,7 +35,7 @@ IN_PLACE = ("auto", "warm-up-agent", "background")
     metavar="NAME",
     help="Default: auto, which reads nothing of a volume that is warm; warm-up-agent reads it even so.",
 )
-@click.option("--strict", is_flag=True, help="Refuse where nothing meets deadline and budget.")
+@STRICT
 @click.option(
     "--set",
     "sets",
@@ -46,12 +46,7 @@ IN_PLACE = ("auto", "warm-up-agent", "background")
 @takes_end
 @takes_yes
 @click.option("--dry-run", is_flag=True, help="End after the plan and its message; nothing is read.")
-@click.option(
-    "--idempotency-key",
-    type=Key(),
-    metavar="KEY",
-    help="The same key starts the same warm-up only once in 24 hours.",
-)
+@takes_key("warm-up")
 @takes_settings
 def warm(
     settings: Settings,
