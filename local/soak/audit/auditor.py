@@ -134,8 +134,7 @@ class Auditor:
         """Its restore was stopped when it was at full speed, and a message says so, or that it stays."""
         told = [str(one) for one in (*self._lab.slack, *self._lab.events.sent)]
         stays = ("Left behind: " in one and f"volume {volume_id} (ready)" in one for one in told)
-        is_ready = f"{volume_id} is at full speed"
-        return any(stays) or any(one["detail"]["title"] == is_ready for one in self._lab.events.sent)
+        return any(stays) or self._outside.is_announced(volume_id)
 
     def _started(self) -> list[str]:
         """Instances on their way up: none is, once the restore is over."""

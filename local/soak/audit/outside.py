@@ -51,6 +51,11 @@ class OutsideHandsAudit:
         to_lower = self.is_untagged(volume_id) and f"Lower {volume_id} to " in self._told
         return to_lower or self.is_named(volume_id)
 
+    def is_announced(self, volume_id: str) -> bool:
+        """Whether a message says that the volume is at full speed."""
+        title = f"{volume_id} is at full speed"
+        return any(sent["detail"]["title"] == title for sent in self._lab.events.sent)
+
     def is_told_marked(self, volume_id: str) -> bool:
         """Whether a message has the command that takes tags off the volume, which Rewarm may not."""
         return f"aws ec2 delete-tags --resources {volume_id}" in self._told
@@ -93,6 +98,5 @@ class OutsideHandsAudit:
             volume = volumes.get(name)
             if volume is None or volume.state in ("deleting", "deleted") or name in ready:
                 continue
-            is_announced = self.is_named(name) or f"{name} is at full speed" in self._told
-            if not is_announced and "rewarm:failed" not in volume.tags:
+            if not (self.is_named(name) or self.is_announced(name)) and "rewarm:failed" not in volume.tags:
                 yield f"volume {name}, whose tags were taken off, stays and nobody was told"
