@@ -1,12 +1,12 @@
 """From any JSON to a RestoreRequest, with what its fields may not be together."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic.alias_generators import to_camel
 
 from rewarm.contracts.after import CHECK_ARGUMENT, CHECK_NAME, After
-from rewarm.contracts.base import parsed
+from rewarm.contracts.base import Contract, parsed
 from rewarm.contracts.request import (
     EXISTING_SELECTORS,
     SELECTORS,
@@ -73,34 +73,39 @@ def _check_parts(request: RestoreRequest, parts: Parts) -> None:
         parts.need(Part.DRILLS, found="an object", field="drill")
 
 
-def _check_source(source: Source) -> None:
-    given = [name for name in SELECTORS if source.model_dump(by_alias=True)[name] is not None]
+def _only(value: Contract, selectors: Sequence[str], *, field: str) -> str:
+    """The one selector that is given. Raises InvalidRequestError."""
+    said = value.model_dump(by_alias=True)
+    given = [name for name in selectors if said[name] is not None]
     if len(given) != 1:
         found = f"found {' and '.join(given)}" if given else "found none"
-        raise InvalidRequestError(
-            f"{found}; exactly one of {', '.join(SELECTORS)} is allowed", field="source"
-        )
+        raise InvalidRequestError(f"{found}; exactly one of {', '.join(selectors)} is allowed", field=field)
+    return given[0]
+
+
+def _check_source(source: Source) -> None:
+    given = _only(source, SELECTORS, field="source")
     if source.at is not None and source.volume_id is None:
         raise InvalidRequestError(
-            f"only goes with source.volumeId, not with source.{given[0]}", field="source.at"
+            f"only goes with source.volumeId, not with source.{given}", field="source.at"
         )
     for index, listed in enumerate(source.volumes or []):
         _check_listed(listed, f"source.volumes.{index}")
     if source.owner_id is not None and source.volume_id is None and source.snapshot_id is None:
         raise InvalidRequestError(
-            f"only goes with source.volumeId or source.snapshotId, not with source.{given[0]}",
+            f"only goes with source.volumeId or source.snapshotId, not with source.{given}",
             field="source.ownerId",
         )
     if source.region is not None and (source.snapshot_id or source.volume_id or source.tags) is None:
         raise InvalidRequestError(
-            f"only goes with source.snapshotId, source.volumeId or source.tags, not with source.{given[0]}",
+            f"only goes with source.snapshotId, source.volumeId or source.tags, not with source.{given}",
             field="source.region",
         )
     if source.keep_copy and source.region is None:
         raise InvalidRequestError("only goes with source.region", field="source.keepCopy")
     if source.devices is not None and source.instance_id is None and source.image_id is None:
         raise InvalidRequestError(
-            f"only goes with source.instanceId or source.imageId, not with source.{given[0]}",
+            f"only goes with source.instanceId or source.imageId, not with source.{given}",
             field="source.devices",
         )
 
@@ -331,13 +336,7 @@ def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
 
 def _check_adoption(request: RestoreRequest, existing: ExistingVolumes) -> None:
     """Raises InvalidRequestError with the field."""
-    said = existing.model_dump(by_alias=True)
-    given = [name for name in EXISTING_SELECTORS if said[name] is not None]
-    if len(given) != 1:
-        found = f"found {' and '.join(given)}" if given else "found none"
-        raise InvalidRequestError(
-            f"{found}; exactly one of {', '.join(EXISTING_SELECTORS)} is allowed", field=EXISTING
-        )
+    _only(existing, EXISTING_SELECTORS, field=EXISTING)
     for field, why in _not_in_an_adoption(request):
         raise InvalidRequestError(f"does not go with {EXISTING}: {why}", field=field)
 

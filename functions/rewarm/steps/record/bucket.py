@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
-from rewarm.domain.errors import RestoreError
+from rewarm.domain.errors import RestoreError, TargetNotUsableError
 from rewarm.domain.model import DELTA_SECONDS, Instance
 from rewarm.ports.artifacts import Artifacts
 
@@ -30,6 +30,15 @@ def agent_parameters(instance: Instance, artifacts: Artifacts, *, expires_second
         "agentUrl": artifacts.download_url(key, expires_seconds=expires_seconds),
         "agentSha256": sha256,
     }
+
+
+def has_agent(platform: str, architecture: str, artifacts: Artifacts) -> bool:
+    """Whether there is an agent for such an instance."""
+    try:
+        artifacts.agent(platform, architecture)
+    except TargetNotUsableError:
+        return False
+    return True
 
 
 def volumes_key(restore_id: str) -> str:

@@ -18,7 +18,7 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.bucket import block_map_key
+from rewarm.steps.record.bucket import block_map_key, has_agent
 from rewarm.steps.select.sources import at_field, tags_text
 
 
@@ -110,11 +110,7 @@ def _instance(volumes: Collection[Volume], ports: AdoptionPorts) -> Instance:
             field=FIELD,
         )
     instance = ports.instances.get(names[0])
-    try:
-        ports.artifacts.agent(instance.platform, instance.architecture)
-        available = True
-    except TargetNotUsableError:
-        available = False
+    available = has_agent(instance.platform, instance.architecture, ports.artifacts)
     limits = ports.instances.ebs_limits(instance.instance_type)
     refusal = agent_refusal(instance, limits, agent_available=available)
     if refusal is not None:

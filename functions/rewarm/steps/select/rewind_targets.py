@@ -17,7 +17,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
-from rewarm.steps.record.bucket import undo_head_key, undo_pack_attempt, undo_prefix
+from rewarm.steps.record.bucket import has_agent, undo_head_key, undo_pack_attempt, undo_prefix
 from rewarm.steps.select.sources import Chosen, named_snapshot
 
 FIELD = "source.undoOf"
@@ -108,11 +108,7 @@ def refusal_on(
     volume: Volume, instance: Instance, limits: InstanceEbsLimits, artifacts: Artifacts
 ) -> str | None:
     """Why the agent on the instance cannot write the volume; None if it can."""
-    try:
-        artifacts.agent(instance.platform, instance.architecture)
-        available = True
-    except TargetNotUsableError:
-        available = False
+    available = has_agent(instance.platform, instance.architecture, artifacts)
     return instance_refusal(volume, instance, limits, agent_available=available)
 
 

@@ -44,7 +44,7 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.bucket import block_map_key
+from rewarm.steps.record.bucket import block_map_key, has_agent
 from rewarm.steps.select.adoptions import adopted_volumes
 from rewarm.steps.select.hooks import check_after
 from rewarm.steps.select.rewind_targets import AskedRewind, going_back, named_volume, sources_of_undo
@@ -496,8 +496,5 @@ def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssi
     """
     if assignment.platform is None or assignment.architecture is None:
         return assignment
-    try:
-        artifacts.agent(assignment.platform, assignment.architecture)
-    except TargetNotUsableError:
-        return assignment.model_copy(update={"agent_available": False})
-    return assignment.model_copy(update={"agent_available": True})
+    available = has_agent(assignment.platform, assignment.architecture, artifacts)
+    return assignment.model_copy(update={"agent_available": available})
