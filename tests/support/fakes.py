@@ -184,10 +184,12 @@ class FakeSnapshotCopies:
     hidden: bool = False
     """DescribeSnapshots does not show them yet."""
     failure: Exception | None = None
+    refusal: Exception | None = None
+    """What CopySnapshot alone answers."""
 
     def start(self, order: CopyOrder) -> str:
-        if self.failure is not None:
-            raise self.failure
+        if failure := self.failure or self.refusal:
+            raise failure
         self.orders.append(order)
         name = f"snap-{len(self.orders):017x}"
         self.made[name] = Snapshot(

@@ -137,6 +137,8 @@ class SnapshotCopy(Item):
     region: str = ""
     snapshot_id: str | None = None
     """None until EC2 has answered."""
+    unanswered: int = 0
+    """How many times EC2 was asked and may have made none."""
 
 
 class BoostedVolume(Item):
@@ -388,6 +390,10 @@ class VolumeNotes(Value):
     def note_snapshot_copy(self, noted: JsonObject) -> None:
         """The copy of another Region's snapshot: that it is asked for, and its id."""
         self._set(snapshotCopy=noted)
+
+    def note_copy_refused(self, before: SnapshotCopy) -> None:
+        """EC2 has refused to make one, so what was known before is known again."""
+        self._set(snapshotCopy=before.raw)
 
     def note_sending(self, noted: JsonObject | None) -> None:
         """A command is about to be sent; None if it was not."""

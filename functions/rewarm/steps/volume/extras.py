@@ -48,6 +48,7 @@ from rewarm.steps.record.volume import KnownFastRestore, SnapshotCopy, VolumeNot
 
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeSnapshots may not show what CopySnapshot has just made."""
+MOST_UNANSWERED = 8
 WAIT_SECONDS = (15, 600)
 """Half of what is left, within these bounds: some 300 looks in 48 hours, and a close one at the end."""
 UNDER_WAY = "the modification is under way"
@@ -78,10 +79,7 @@ def copy_snapshot(
     found = _found(noted, made)
     minutes = event.plan.copy_minutes or 0
     if found is None and _is_due(noted, event.now):
-        asked: JsonObject = {"askedAt": iso(event.now), "of": source.snapshot_id, "region": source.region}
-        record.note_snapshot_copy(asked)
-        started = copies.start(_order(event, source, minutes, stack_name))
-        record.note_snapshot_copy({**asked, "snapshotId": started})
+        _start(_order(event, source, minutes, stack_name), event.now, noted, copies, record)
     if found is None:
         return Copying(None, WAIT_SECONDS[0], "copying")
     if found.state == "error":
@@ -121,6 +119,28 @@ def _found(noted: SnapshotCopy, made: list[Snapshot]) -> Snapshot | None:
     ordered = sorted(made, key=lambda snapshot: (snapshot.started_at, snapshot.snapshot_id))
     named = [snapshot for snapshot in ordered if snapshot.snapshot_id == noted.snapshot_id]
     return next(iter([*named, *ordered]), None)
+
+
+def _start(
+    order: CopyOrder, now: datetime, noted: SnapshotCopy, copies: SnapshotCopies, record: VolumeNotes
+) -> None:
+    """Asks for the copy. Where EC2 refuses it, none was made, so the next try need not wait."""
+    if noted.unanswered == MOST_UNANSWERED:
+        raise SnapshotNotUsableError(
+            f"EC2 was asked {MOST_UNANSWERED} times to copy {order.snapshot_id} from {order.region}; "
+            "it did not answer, and no copy appeared"
+        )
+    asked: JsonObject = {"askedAt": iso(now), "of": order.snapshot_id, "region": order.region}
+    asked["unanswered"] = noted.unanswered + 1
+    record.note_snapshot_copy(asked)
+    try:
+        started = copies.start(order)
+    except ServiceUnavailableError:
+        raise
+    except RestoreError:
+        record.note_copy_refused(noted)
+        raise
+    record.note_snapshot_copy({**asked, "snapshotId": started})
 
 
 def _is_due(noted: SnapshotCopy, now: datetime) -> bool:

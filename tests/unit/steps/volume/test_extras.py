@@ -8,7 +8,7 @@ import pytest
 
 from rewarm.contracts.events import PrepareSnapshotEvent
 from rewarm.contracts.values import CopiedSnapshot
-from rewarm.domain.errors import ServiceUnavailableError, SnapshotNotUsableError
+from rewarm.domain.errors import ServiceUnavailableError, SnapshotNotUsableError, ThrottledError
 from rewarm.domain.model import Strategy
 from rewarm.steps.clean_up.clean_up import CleanUpEvent, CleanUpPorts, clean_up
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
@@ -80,6 +80,25 @@ class TestCopying:
         assert world.copies.orders == []
         prepare(world, 3)
         assert len(world.copies.orders) == 1
+
+    def test_a_refusal_leaves_the_record_as_it_was_so_the_retry_asks_again(self):
+        world = World()
+        world.copies.refusal = ThrottledError("RequestLimitExceeded")
+        with pytest.raises(ThrottledError):
+            prepare(world)
+        world.copies.refusal = None
+        prepare(world)
+        assert len(world.copies.orders) == 1
+
+    def test_ec2_that_never_answers_ends_the_waiting(self):
+        world = World()
+        world.copies.refusal = ServiceUnavailableError("no answer")
+        for minute in range(0, 24, 3):
+            with pytest.raises(ServiceUnavailableError):
+                prepare(world, minute)
+            assert not prepare(world, minute + 1).ready
+        with pytest.raises(SnapshotNotUsableError, match="asked 8 times to copy"):
+            prepare(world, 24)
 
     def test_a_copy_that_fails_says_why(self):
         world = World()
