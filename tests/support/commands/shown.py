@@ -43,6 +43,8 @@ PLACES = {
     "SEED=…": "SEED=1",
     "docs/calibrations/FILE": "events/calibration.json",
     "ou-…": "ou-ab12-cdefgh34",
+    "EXT…": "EXTdhgYBTDbcYvX",
+    "EXP…": "EXPTrv6Tqjt7aJ8ZT4",
     "snap-…": "snap-0123456789abcdef0",
     "vol-…": VOLUME,
     "i-…": INSTANCE,
