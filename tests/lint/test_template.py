@@ -38,7 +38,8 @@ def test_no_partition_is_written_into_what_is_deployed(path):
 
 @pytest.mark.long
 def test_cfn_lint():
-    assert complaints([BIN / "cfn-lint", "template.yaml", "docs/region-switch/template.yaml"]) == ""
+    beside = [f"docs/{name}/template.yaml" for name in ("region-switch", "restore-testing")]
+    assert complaints([BIN / "cfn-lint", "template.yaml", *beside]) == ""
 
 
 def test_what_has_a_name_stands_more_than_once():

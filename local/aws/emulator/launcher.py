@@ -47,6 +47,7 @@ from local.aws.emulator.patches.states import (
     compat_jsonata_time_limit,
     compat_lab_time,
     compat_payload_limit,
+    compat_sdk_integrations,
     compat_start_execution,
     compat_state_timeouts,
     compat_states_metrics,
@@ -316,6 +317,7 @@ class Emulator:
         compat_child_executions.apply(activity, executions)
         compat_distributed_map.apply()
         compat_start_execution.apply()
+        compat_sdk_integrations.apply(self._keys)
         compat_payload_limit.apply()
         compat_succeed_output.apply()
         compat_jsonata_time_limit.apply()

@@ -13,6 +13,7 @@ from local.aws.region.account.metrics import Metrics, Publish
 from local.aws.region.account.policies import SnapshotPolicies
 from local.aws.region.account.prices import Prices
 from local.aws.region.account.quotas import Quotas
+from local.aws.region.account.restore_jobs import RestoreJobs
 from local.aws.region.account.tags import Tags
 from local.aws.region.account.trail import Trail
 from local.aws.region.audit import Audit
@@ -84,6 +85,7 @@ class Region(Seeding):
         documents = self._documents = Documents(core)
         self._commands = Commands(core, tables, documents, self.faults, output)
         self._parameters = Parameters(core)
+        self.restore_jobs = RestoreJobs(core)
         self._metrics = Metrics(core, tables, fast_restores, publish)
         self._block_index, prices = BlockIndex(core, tables), Prices(core)
         pause: Pause = lambda seconds: self.pause(seconds)  # noqa: E731, PLW0108 (set later)
@@ -132,6 +134,7 @@ class Region(Seeding):
             Tags(core, tables),
             Quotas(core),
             SnapshotPolicies(),
+            self.restore_jobs,
             instances := Instances(core, tables, self._volumes, self._attachments),
             Launches(core, tables, self._volumes, self._attachments, instances),
             RootReplacements(core, tables, self._volumes, self._attachments, instances, self.faults),
