@@ -88,14 +88,14 @@ class TargetHolds(Value):
                     held_by=hold.restore_id,
                 )
 
-    def check_room(self, restore_id: str, limit: int) -> None:
-        """Raises TooManyRestoresError if that many others already work on the instance."""
+    def check_room(self, restore_id: str, limit: int, field: str) -> None:
+        """Raises TooManyRestoresError with the field if that many others already work on the instance."""
         others = [name for name in self.restore_ids if name != restore_id]
         if len(others) >= limit:
             raise TooManyRestoresError(
                 f"{named(others)} {_runs(others)} on {self.instance_id}; the stack's parameter "
                 f"MaxRestoresPerInstance allows {limit} at once",
-                field="target.instanceId",
+                field=field,
                 running=others,
             )
 

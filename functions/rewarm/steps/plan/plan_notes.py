@@ -82,7 +82,7 @@ def warm_up_notes(plans: Sequence[VolumePlan], scope: Scope, polite_latency_ms: 
     return notes
 
 
-def adoption_notes(plans: Sequence[VolumePlan]) -> Iterator[str]:
+def adoption_notes(plans: Sequence[VolumePlan], *, measured: bool) -> Iterator[str]:
     """What is read of volumes that are there already, and why."""
     adopted = [plan.volume for plan in plans if plan.volume.adopts is not None]
     if not adopted:
@@ -90,8 +90,9 @@ def adoption_notes(plans: Sequence[VolumePlan]) -> Iterator[str]:
     yield "Nothing is made, attached, detached or deleted, whatever happens."
     for volume in adopted:
         if volume.warm_because is not None:
-            measured = "" if volume.was_made_empty else "; random reads check that"
-            yield f"{volume.adopts} is at full speed already: {volume.warm_because}{measured}."
+            checked = "; random reads check that" if measured else ", and nothing is measured"
+            said = volume.warm_because if volume.was_made_empty else f"{volume.warm_because}{checked}"
+            yield f"{volume.adopts} is at full speed already: {said}."
         elif volume.unlisted_because is not None:
             yield (
                 f"Every block of {volume.adopts} is read, because {volume.unlisted_because}. With "

@@ -433,7 +433,7 @@ def _summary(
         notes=[
             *plan_notes(plans, book),
             *warm_up_notes(plans, asked.scope, asked.polite_latency_ms),
-            *adoption_notes(plans),
+            *adoption_notes(plans, measured=asked.verified),
         ],
     )
 

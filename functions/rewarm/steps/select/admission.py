@@ -166,7 +166,8 @@ def _check(request: RestoreRequest, held: TargetHolds, restore_id: str, limits: 
     """Checks what is known without EC2."""
     if request.target.device is not None:
         held.check_device(restore_id, request.target.device)
-    held.check_room(restore_id, limits.per_instance)
+    is_there = request.source.existing is not None
+    held.check_room(restore_id, limits.per_instance, "source.existing" if is_there else "target.instanceId")
 
 
 def _over(held: TargetHolds, restore_id: str, now: datetime, keeper: Keeper) -> set[str]:

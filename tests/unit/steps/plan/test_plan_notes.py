@@ -14,7 +14,7 @@ from rewarm.domain.plan.cost import CostPart
 from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.volume.extents import Scope
-from rewarm.steps.plan.plan_notes import plan_notes, stale_prices, warm_up_notes
+from rewarm.steps.plan.plan_notes import adoption_notes, plan_notes, stale_prices, warm_up_notes
 from tests.support.builders import NOW, SNAPSHOT_ID, assignment, plan, volume_plan
 from tests.support.fakes import tokyo_prices
 
@@ -227,3 +227,14 @@ class TestSnapshots:
         assert note.startswith("The snapshots are not a consistent set")
         assert note.endswith("so the data is of 2026-11-18 03:00 UTC to 2026-11-20 03:00 UTC.")
         assert plan_notes([planned(consistent_set=True)], book()) == []
+
+
+@pytest.mark.parametrize(
+    ("measured", "checked"), [(True, "; random reads check that."), (False, ", and nothing is measured.")]
+)
+def test_whether_anything_checks_that_a_volume_is_warm_is_said(measured, checked):
+    """With verify.samples 0 nothing does."""
+    warm = volume_plan(volume=assignment(adopts="vol-1", warm_because="EBS says so"))
+    assert list(adoption_notes([warm], measured=measured))[1:] == [
+        f"vol-1 is at full speed already: EBS says so{checked}"
+    ]

@@ -6,7 +6,12 @@ import dataclasses
 
 import pytest
 
-from rewarm.domain.errors import InvalidRequestError, TargetBusyError, TargetNotUsableError
+from rewarm.domain.errors import (
+    InvalidRequestError,
+    TargetBusyError,
+    TargetNotUsableError,
+    TooManyRestoresError,
+)
 from rewarm.domain.model import GIB, Attachment, InitializationStatus, Volume, VolumeSettings
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
 from rewarm.steps.select.select_snapshot import SelectSnapshotEvent, SelectSnapshotPorts, select_snapshot
@@ -161,3 +166,12 @@ class TestMaps:
             volume.unlisted_because
             == f"{GONE}, which it was made of, is gone or not shared with this account"
         )
+
+
+def test_too_many_restores_on_its_instance_are_said_of_the_volumes():
+    """The request has no target to name."""
+    world = in_use(in_use(World()), OTHER)
+    adopt(world, adopting({"volumeIds": [OTHER]}), restore_id="restore-1")
+    ports = wired(HoldingPorts, world, keeper=world.keeper(per_instance=1))
+    with pytest.raises(TooManyRestoresError, match=r"^source\.existing: restore-1 runs on i-"):
+        assign_and_hold(adopting(), restore_id=RESTORE_ID, now=NOW, ports=ports)
