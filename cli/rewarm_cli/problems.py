@@ -24,7 +24,7 @@ STATUSES = {
     "objective",
     STILL_RUNNING: "the restore still runs after `--timeout`",
     DECLINED: "you answered no, so nothing was done",
-    NOT_BACK: "the restore is ready, but the application is not back",
+    NOT_BACK: "the restore is ready, but the application is not back, or what was to be rewound is not",
     STOPPED: "stopped with Ctrl-C; a restore continues",
 }
 """Exit status -> what it means, for docs/commands.md."""

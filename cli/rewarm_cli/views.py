@@ -40,9 +40,17 @@ def is_good(record: Json) -> bool:
 
 
 def is_back(record: Json) -> bool:
-    """Whether the application is back, or nothing was to bring it back."""
-    wanted = (record.get("request") or {}).get("after") and status_of(record) == READY
+    """Whether the application is back, and what was to be rewound, or nothing was to be."""
+    asked = record.get("request") or {}
+    wanted = (asked.get("after") or left_out(record)) and status_of(record) == READY
     return not wanted or (record.get("application") or {}).get("state") == "back"
+
+
+def left_out(record: Json) -> list[str]:
+    """What the restore does without, because the stack lacks a part that its runbook names."""
+    found = (record.get("request") or {}).get("leftOut") or []
+    missing = [left for left in found if left["field"] != "objective.strategy"]
+    return [f"{left['effect']}, because {left['because']}." for left in missing]
 
 
 def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: bool = False) -> None:
@@ -327,7 +335,9 @@ def show_restore(target: Console, record: Json, *, events: bool = True) -> None:
             at = words.clock(event["at"], seconds=True)
             tell(target, f"  {at}  {event.get('title') or event['event']}")
     target.print()
-    if not is_back(record):
+    for line in left_out(record):
+        tell(target, line)
+    if not is_back(record) and not left_out(record):
         tell(target, _not_back(record.get("application") or {}))
     for line in left_lines(record):
         tell(target, line)

@@ -281,6 +281,24 @@ def test_an_application_that_is_not_back_is_said_and_has_a_separate_exit_status(
     assert said == ([f"The restore is ready, but the application {words}"] if words else [])
 
 
+LEFT_OUT = {"field": "target.mode", "effect": "Nothing is rewound", "because": "it is"}
+
+
+@pytest.mark.parametrize(
+    ("left", "status", "said"),
+    [
+        (LEFT_OUT, NOT_BACK, True),
+        ({**LEFT_OUT, "field": "after"}, NOT_BACK, True),
+        ({**LEFT_OUT, "field": "objective.strategy"}, DONE, False),
+    ],
+)
+def test_what_the_stack_lacks_of_a_runbook_is_said_and_is_not_done(rewarm, stack, left, status, said):
+    stack.put(record("ready", READY, done=1024, request={"leftOut": [left]}))
+    shown = rewarm("status", "restore-1", "--wait")
+    assert shown.status == status
+    assert ("Nothing is rewound, because it is." in shown.out.splitlines()) == said
+
+
 def test_to_look_at_a_restore_whose_application_is_not_back_is_no_failure(rewarm, stack):
     stack.put(record("ready", READY, done=1024, request=AFTER))
     assert rewarm("status", "restore-1").status == DONE

@@ -14,6 +14,7 @@ from rewarm.domain.benchmark.benchmarks import (
     PatternName,
 )
 from rewarm.domain.model import OnFailure
+from rewarm.domain.parts import LeftOut
 from rewarm.domain.ready.reads import (
     DEFAULT_PATIENCE_SECONDS,
     DEFAULT_SAMPLES,
@@ -456,6 +457,11 @@ class RestoreRequest(Contract):
         description="With source.alarm: this restore is a drill. In a runbook: how it is drilled.",
     )
     dry_run: StrictBool = Field(default=False, description="Plan only: nothing is created.")
+    left_out: list[LeftOut] = Field(
+        default_factory=list,
+        description="What the runbook names and the stack lacks, so that the restore does without it; Rewarm "
+        "fills it in from source.alarm.",
+    )
 
     @property
     def reads_asked(self) -> bool:

@@ -36,6 +36,36 @@ WORDS = MappingProxyType(
 )
 
 
+class LeftOut(Value):
+    """What a restore does without: its runbook names it, and the stack lacks the part."""
+
+    field: str
+    parameter: Part
+    effect: str
+    """What therefore does not happen."""
+    because: str
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return f"{self.effect}, because {self.because}."
+
+    @property
+    def missing(self) -> str:
+        """What people would else believe to be done; empty where the volumes are as they would have been."""
+        return _MISSING.get(self.field, "")
+
+
+_EFFECTS = MappingProxyType(
+    {
+        "after": "The application is not brought back",
+        "target.mode": "Nothing is rewound, and a new volume of the snapshot is attached beside the old one",
+        "objective.strategy": "Nothing is written directly, and the strategy is chosen as for auto",
+    }
+)
+_MISSING = MappingProxyType({"after": "the application is not back", "target.mode": "nothing was rewound"})
+
+
 class Parts(Value):
     """The parts that a stack has."""
 
@@ -52,6 +82,11 @@ class Parts(Value):
         reason = self.lacks(part)
         if reason is not None:
             raise PartLeftOutError(f"found {found}; {reason}" if found else reason, field=field)
+
+    def left_out(self, part: Part, field: str) -> LeftOut | None:
+        """What a restore does without in this field of its runbook; None if the stack has the part."""
+        because = self.lacks(part)
+        return None if because is None else LeftOut(field, part, _EFFECTS[field], because)
 
 
 EVERY_PART = Parts()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from rewarm.contracts.after import Application, HookPart
+from rewarm.domain.parts import LeftOut
 from rewarm.page import text
 
 Json = dict[str, Any]
+_LEFT_OUT = TypeAdapter(list[LeftOut])
 
 
 def view(found: Any, started_at: Any) -> Json | None:
@@ -23,6 +25,14 @@ def view(found: Any, started_at: Any) -> Json | None:
         "instance": known.instance_id,
         "parts": [_part(part, started_at) for part in known.parts],
     }
+
+
+def left_out(account: Json) -> list[LeftOut]:
+    """What the runbook names and the stack lacks; empty where somebody has changed the record."""
+    try:
+        return _LEFT_OUT.validate_python((account.get("request") or {}).get("leftOut") or [])
+    except ValidationError:
+        return []
 
 
 def words_of(state: str, reason: str) -> str:

@@ -35,6 +35,7 @@ def render(account: Json) -> str:
         "more": max(0, len(account["plans"]) - MOST_VOLUMES),
         "schedule": pictures.schedule_view(account.get("summary")),
         "facts": _facts(account),
+        "left_out": application.left_out(account),
         "application": application.view(account.get("application"), account.get("startedAt")),
         "news": [
             (text.clock_text(news.get("at")), news.get("title"), str(news.get("text") or "").splitlines())

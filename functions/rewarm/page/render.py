@@ -26,6 +26,7 @@ def render(account: Json) -> str:
         "account": account,
         "verdict": verdict(account),
         "good": _is_good(account),
+        "left_out": application.left_out(account),
         "volumes": volumes,
         "cards": _cards(account),
         "facts": _facts(account),
@@ -43,6 +44,7 @@ def render(account: Json) -> str:
 
 def _is_good(account: Json) -> bool:
     is_back = (account.get("application") or {}).get("state") in (None, "back")
+    is_back = is_back and not any(left.missing for left in application.left_out(account))
     return account["verdict"] == "ready" and (account.get("drill") or {}).get("outcome") != "late" and is_back
 
 
@@ -50,7 +52,12 @@ def verdict(account: Json) -> str:
     """The verdict in one line."""
     words = _of_volumes(account)
     found = account.get("application")
-    if found is None or account["verdict"] != "ready":
+    missing = next((left.missing for left in application.left_out(account) if left.missing), "")
+    if account["verdict"] != "ready":
+        return words
+    if missing:
+        return f"{words}, but {missing}"
+    if found is None:
         return words
     if found["state"] == "back":
         return f"{words}; the application is back after {text.seconds_text(account['applicationSeconds'])}"

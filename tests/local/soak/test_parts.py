@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from boto3.dynamodb.types import TypeSerializer
 
 from local import parts, yaml_text
 from local.soak.lab.endings import RESTORE, VOLUME, ended
@@ -22,7 +23,10 @@ from local.soak.trouble.paths.paths import (
     restored,
     snapshot,
 )
+from rewarm.contracts.parsing import parse_restore_request
 from rewarm.domain.fleets import FleetStatus
+from rewarm.page.render import render
+from tests.unit.page.test_page import outline
 
 OFF = parts.every(yaml_text.template(), "no")
 SCHEDULED = {"kind": "schedule", "scheduleName": "nightly", "scheduledAt": "2026-10-01T02:00:00Z"}
@@ -122,16 +126,98 @@ def test_each_part_that_a_restore_needs_is_named_where_a_schedule_asks(bare):
         assert (found.kind, json.loads(found.cause)["errorMessage"]) == ("failed PartLeftOutError", sentence)
 
 
-def test_a_runbook_from_before_a_part_was_left_out_says_so_when_its_alarm_fires(bare):
-    asked, sentence = refusals(bare)[0]
-    bare.api("PUT", f"/runbooks/{ALARM}", {**asked, "target": {"instanceId": asked["target"]["instanceId"]}})
-    table = bare.table("RestoresTable")
+def stored(lab, runbook):
+    """Puts a runbook as it was stored when the stack had every part."""
+    assert lab.api("PUT", f"/runbooks/{ALARM}", request(lab, "auto"))[0] == 200
+    table = lab.table("RestoresTable")
     (kept,) = (item for item in table.items() if "request" in item)
-    kept["request"]["M"]["target"]["M"]["mode"] = {"S": "rewind"}
-    table.put(kept)
-    bare.events.put(ALARM_CHANGE, "aws.cloudwatch", ALARM_DETAIL, [ALARM_ARN])
-    bare.run(lambda: bool(bare.states.executions), most_seconds=3_600)
-    found = ended(bare, *[one.name for one in bare.states.executions.values()])
+    whole = parse_restore_request(runbook).to_json()
+    table.put({**kept, "request": TypeSerializer().serialize(whole)})
+
+
+def fired(lab, runbook):
+    """How the restore of the runbook's alarm ended."""
+    stored(lab, runbook)
+    lab.events.put(ALARM_CHANGE, "aws.cloudwatch", ALARM_DETAIL, [ALARM_ARN])
+    lab.run(lambda: bool(lab.states.executions), most_seconds=3_600)
+    return ended(lab, next(iter(lab.states.executions.values())).name)
+
+
+def told(lab, found):
+    """The record of the restore, its report, the texts of its page, and its message of a ready volume."""
+    record = lab.api("GET", f"/restores/{found.restore_ids[0]}")[1]
+    report = json.loads(lab.buckets[lab.stack.buckets[0]][record["reportKey"]].value)
+    (ready,) = (one for one in report["events"] if one["event"] == "ready")
+    return record, report, outline(render(report)).text, ready
+
+
+NOT_BACK = f"The application is not brought back, because {APPLICATIONS}."
+NOT_REWOUND = (
+    f"Nothing is rewound, and a new volume of the snapshot is attached beside the old one, because {REWINDS}."
+)
+AFTER = {"mounts": [{"path": "/srv/data"}], "document": {"name": "orders-start"}}
+
+
+def test_an_alarm_restores_without_an_application_that_the_stack_cannot_bring_back(bare):
+    found = fired(bare, request(bare, "warm-up-agent") | {"after": AFTER})
+    assert found.status == "ready"
+    record, report, page, ready = told(bare, found)
+    assert NOT_BACK in record["summary"]["notes"]
+    assert (record["application"]["state"], record["application"]["reason"]) == ("failed", APPLICATIONS)
+    assert NOT_BACK in ready["text"]
+    assert ready["title"].endswith("is at full speed, but the application is not back")
+    assert (report["application"]["state"], report["application"]["reason"]) == ("failed", APPLICATIONS)
+    assert NOT_BACK in page
+    assert "but the application is not back" in page
+    assert "the application is back" not in page
+    assert len([one for one in bare.slack if NOT_BACK in str(one)]) == 2, "with the plan, and with the end"
+
+
+def test_an_alarm_whose_rewind_is_left_out_gets_a_new_volume_beside_the_old_one(bare):
+    source = bare.region.add_volume(size_gib=8, snapshot_id=snapshot(bare))
+    old = bare.region.add_instance()
+    bare.region.call("ec2", "AttachVolume", {"VolumeId": source, "InstanceId": old, "Device": "/dev/sdf"})
+    bare.pass_time(60)
+    target = {"instanceId": old, "mode": "rewind", "evidence": "undo-log", "compare": "device"}
+    runbook = {"source": {"snapshotId": snapshot(bare, volume_id=source)}, "target": target, "after": AFTER}
+    found = fired(bare, runbook)
+    assert found.status == "ready"
+    record, _, page, ready = told(bare, found)
+    assert found.ready != [source]
+    assert record["request"]["after"] is None, "its folders have the old volume"
+    assert record["summary"]["notes"][:2] == [NOT_REWOUND, NOT_BACK.replace(APPLICATIONS, REWINDS)]
+    assert ready["title"].endswith(", but nothing was rewound")
+    assert NOT_REWOUND in page
+
+
+def test_an_alarm_whose_direct_write_is_left_out_takes_another_way(bare):
+    found = fired(bare, request(bare, "direct-write"))
+    assert found.status == "ready"
+    record, _, page, ready = told(bare, found)
+    said = f"Nothing is written directly, and the strategy is chosen as for auto, because {REWINDS}."
+    assert said in record["summary"]["notes"]
+    assert said in page
+    assert ready["title"].endswith("is at full speed")
+
+
+def test_a_plan_of_such_a_runbook_says_what_its_alarm_would_leave_out(bare):
+    stored(bare, request(bare, "warm-up-agent") | {"after": AFTER})
+    status, plan = bare.api("POST", "/plans", {"source": {"alarm": ALARM}})
+    assert status == 200
+    assert plan["summary"]["notes"][0] == NOT_BACK
+
+
+def test_whoever_asks_now_for_what_the_stack_lacks_is_refused_with_a_runbook_too(bare):
+    stored(bare, request(bare, "warm-up-agent") | {"after": AFTER})
+    asked = {"source": {"alarm": ALARM}, "after": AFTER}
+    status, body = bare.api("POST", "/restores", asked)
+    assert (status, body["detail"]) == (422, f"after: found an object; {APPLICATIONS}")
+
+
+def test_the_alarm_of_a_runbook_whose_instance_cannot_be_started_is_refused(bare):
+    """Volumes on an instance that nobody starts would be in the place of those that it has."""
+    asked, sentence = refusals(bare)[2]
+    found = fired(bare, asked)
     assert (found.kind, json.loads(found.cause)["errorMessage"]) == ("failed PartLeftOutError", sentence)
     assert sentence in str(bare.slack)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from rewarm.domain.parts import LeftOut
 from rewarm.domain.units import clock_text, duration_text, elapsed_text, usd_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.performance import BoostOutcome
@@ -84,6 +85,8 @@ class ReadyFacts(Value):
     warm_ups: int = 0
     """How often it was warmed up again."""
     unreleased: Unreleased | None = None
+    left_out: Sequence[LeftOut] = ()
+    """What the runbook names and the stack lacks."""
     left: Sequence[str] = ()
     """What stays of earlier plans, or of what this one has used."""
 
@@ -102,12 +105,14 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     """The message of a volume at full speed; a warning where it is late or something may still cost money."""
     speed = "at full speed" + (" where its file systems have data" if facts.used_only else "")
     warnings, commands = _unreleased(facts)
+    missing = next((left.missing for left in facts.left_out if left.missing), "")
     costs_on = bool(facts.left) or (facts.boost is not None and not facts.boost.is_lowered)
     where, took = facts.volume.where, elapsed_text(facts.seconds)
     lines = [
         f"{facts.volume_id} ({where}) was {speed} already; that was known {took} after the request arrived."
         if facts.was_warm
         else f"{facts.volume_id} ({where}) is {speed}, {took} after the request arrived.",
+        *(left.sentence for left in facts.left_out),
         *([facts.volume.started.sentence] if facts.volume.started is not None else []),
         _proof(facts.proof),
         f"Known because: {'; '.join(facts.reasons)}.",
@@ -121,9 +126,9 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     return Message(
         event="ready",
         restore_id=restore_id,
-        title=_title(facts, speed),
+        title=_title(facts, speed) + (f", but {missing}" if missing else ""),
         text="\n".join(lines),
-        severity=Severity.WARNING if facts.is_late or costs_on or warnings else Severity.GOOD,
+        severity=Severity.WARNING if facts.is_late or costs_on or warnings or missing else Severity.GOOD,
         fields=_fields(facts),
         next_steps=(
             *(commands or _release_steps(facts)),

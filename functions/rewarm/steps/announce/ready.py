@@ -77,6 +77,7 @@ def announce_ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message,
         phases=_phases(details, ready_at),
         warm_ups=details.warm_ups,
         unreleased=unreleased,
+        left_out=event.request.left_out if event.request else (),
         left=[*_left(details.volume.index, record), *(details.released.left if details.released else ())],
     )
     index = details.volume.index

@@ -101,19 +101,20 @@ def adoption_notes(plans: Sequence[VolumePlan], *, measured: bool) -> Iterator[s
 
 
 def after_notes(request: RestoreRequest) -> list[str]:
-    """What comes on top of the plan's times until the application is back."""
-    after = request.after
+    """What comes on top of the plan's times until the application is back, or what the stack cannot do."""
+    after, left_out = request.after, [left.sentence for left in request.left_out]
     if after is None:
-        return []
+        return left_out
     parts = ", ".join(f"{title} (up to {duration_text(seconds)})" for title, seconds in after.limits)
     most = duration_text(sum(seconds for _, seconds in after.limits))
     if after.when == "ready":
-        return [f"Then {request.target.instance_id} gets its application back: {parts}. It comes on top."]
+        note = f"Then {request.target.instance_id} gets its application back: {parts}. It comes on top."
+        return [*left_out, note]
     note = (
         f"Once all volumes are attached, {request.target.instance_id} gets its application back: {parts}. "
         f"The last volume is warmed up only afterwards, so full speed may come up to {most} later."
     )
-    return [note]
+    return [*left_out, note]
 
 
 def _figures(plans: Sequence[VolumePlan]) -> dict[str, str]:

@@ -389,7 +389,7 @@ class RestoreNotes(Value):
     ) -> None:
         """It begins with this request."""
         asked = {"deadlineAt": iso(deadline_at) if deadline_at else None, "request": request, "waiting": None}
-        record = {**_begun(started_at, trigger, held_until), **asked}
+        record = {**_begun(started_at, trigger, held_until), **asked, **_not_back(request, iso(started_at))}
         if not self.table.put_new(self.restore_id, record):
             del record["status"]
             self._set(**record)
@@ -567,6 +567,17 @@ def _begun(started_at: datetime, trigger: Trigger, held_until: datetime | None) 
     held = {"alarmHeldUntil": iso(held_until)} if held_until else {}
     begun = {"status": Status.PLANNING.value, "startedAt": iso(started_at), "trigger": trigger.to_json()}
     return {**begun, **held}
+
+
+def _not_back(request: JsonObject, at: str) -> JsonObject:
+    """The application, where it is known from the beginning that nothing brings it back."""
+    left_out = request.get("leftOut") or []
+    why = next((left["because"] for left in left_out if left["field"] == "after"), None)
+    if why is None:
+        return {}
+    ended: JsonObject = {"state": "failed", "reason": why, "startedAt": at, "finishedAt": at}
+    place = {"index": 0, "instanceId": request["target"]["instanceId"], "parts": []}
+    return {"application": {**place, **ended}}
 
 
 def _concern_and_index(name: str) -> tuple[str, int | None]:

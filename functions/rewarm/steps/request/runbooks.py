@@ -11,7 +11,7 @@ from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import RestoreRequest
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
 from rewarm.domain.model import Caller
-from rewarm.domain.parts import EVERY_PART, Part, Parts
+from rewarm.domain.parts import EVERY_PART, LeftOut, Part, Parts
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
 from rewarm.ports.instances import CommandDocuments
@@ -57,6 +57,8 @@ def put_runbook(
         )
     if request.is_drill:
         raise InvalidRequestError("is filled in when a drill starts; leave it out", field="drill.runbook")
+    if request.left_out:
+        raise InvalidRequestError("is filled in when the alarm goes off; leave it out", field="leftOut")
     check_document(request, None, stack_name=ports.stack_name, documents=ports.documents)
     ports.table.put_runbook(alarm_name, request.to_json(), trigger=asked_through_api(by))
     return {"alarmName": alarm_name, "request": request.to_json(), "writtenBy": asdict(by)}
@@ -107,7 +109,11 @@ def delete_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
 def request_of_runbook(
     alarm_name: str, *, table: RestoreTable, parts: Parts = EVERY_PART, changes: JsonObject | None = None
 ) -> RestoreRequest:
-    """The request of an alarm's runbook; `changes` override it, except for its source."""
+    """The request of an alarm's runbook; `changes` override it, except for its source.
+
+    What the runbook names and the stack lacks is left out, if a restore without it is of use and harms
+    nothing. In `changes`, and in a drill, it is refused: whoever asks now can ask for less.
+    """
     runbook = table.runbook(alarm_name)
     if runbook is None:
         raise RunbookNotFoundError(
@@ -118,8 +124,8 @@ def request_of_runbook(
     asked = changes or {}
     if asked.get("drill") is not None:
         parts.need(Part.DRILLS, found="an object", field="drill")
-    merged = _with_runbook(asked, runbook)
     is_drill = asked.get("drill") is not None
+    merged = _with_runbook(asked, runbook if is_drill else _within(parts, runbook, asked))
     request = parse_restore_request(
         _as_drill(merged, asked, alarm_name) if is_drill else {**merged, "drill": None}, parts
     )
@@ -160,6 +166,28 @@ def _with_runbook(request: JsonObject, runbook: JsonObject) -> JsonObject:
         both_objects = name != "target" and isinstance(value, dict) and isinstance(merged.get(name), dict)
         merged[name] = {**merged[name], **value} if both_objects else value
     return merged
+
+
+def _within(parts: Parts, runbook: JsonObject, asked: JsonObject) -> JsonObject:
+    """The runbook without what the stack lacks, and with what that is."""
+    source, target, objective = (runbook.get(name) or {} for name in ("source", "target", "objective"))
+    kept = dict(runbook)
+    found: list[LeftOut | None] = []
+    brings_back, of_application = runbook.get("after") and asked.get("after") is None, Part.APPLICATIONS
+    # A new volume changes nothing that is there; what undoes a rewind can be had by a rewind alone.
+    may_attach = target.get("mode") == "rewind" and not asked.get("target") and not source.get("undoOf")
+    if may_attach and parts.lacks(Part.REWINDS):
+        found.append(parts.left_out(Part.REWINDS, "target.mode"))
+        kept["target"] = {"instanceId": target.get("instanceId"), "mode": "attach"}
+        of_application = Part.REWINDS  # its folders have the old volume
+    if brings_back and parts.lacks(of_application):
+        found.append(parts.left_out(of_application, "after"))
+        kept["after"] = None
+    is_asked = (asked.get("objective") or {}).get("strategy") is not None
+    if objective.get("strategy") == "direct-write" and not is_asked and parts.lacks(Part.REWINDS):
+        found.append(parts.left_out(Part.REWINDS, "objective.strategy"))
+        kept["objective"] = {**objective, "strategy": "auto"}
+    return {**kept, "leftOut": [asdict(left) for left in found if left is not None]}
 
 
 def _as_drill(runbook: JsonObject, request: JsonObject, name: str) -> JsonObject:
