@@ -47,10 +47,15 @@ def is_back(record: Json) -> bool:
 
 
 def left_out(record: Json) -> list[str]:
-    """What the restore does without, because the stack lacks a part that its runbook names."""
-    found = (record.get("request") or {}).get("leftOut") or []
-    missing = [left for left in found if left["field"] != "objective.strategy"]
-    return [f"{left['effect']}, because {left['because']}." for left in missing]
+    """What was not done of what people would else believe to be done."""
+    request = record.get("request") or {}
+    found = [left for left in request.get("leftOut") or [] if left["field"] != "objective.strategy"]
+    return left_out_lines({"leftOut": found})
+
+
+def left_out_lines(request: Json) -> list[str]:
+    """What a restore does without, because the stack lacks a part that its runbook names."""
+    return [f"{left['effect']}, because {left['because']}." for left in request.get("leftOut") or []]
 
 
 def show_plan(target: Console, answer: Json, *, offers: bool = False, explain: bool = False) -> None:

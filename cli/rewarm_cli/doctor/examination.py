@@ -16,6 +16,7 @@ from rewarm_cli.doctor import (
     policies,
     prices,
     quotas,
+    runbooks,
     snapshots,
 )
 from rewarm_cli.doctor.account import Account, NoAnswerError, Wanted
@@ -44,10 +45,11 @@ QUOTAS = (
 ALWAYS = (
     Group("identity", (identity.credentials,), needs_caller=False),
     Group("clock", (clock.clock,), needs_caller=False),
-    Group("stack", (identity.stack, identity.api, identity.messages)),
+    Group("stack", (identity.stack, identity.parts, identity.api, identity.messages)),
     Group("permissions", (permissions.caller, permissions.roles, permissions.dry_runs)),
     Group("quotas", QUOTAS),
     Group("prices", (prices.prices,)),
+    Group("runbooks", (runbooks.runbooks,)),
 )
 OF_INSTANCE = (
     Group("instance", (instance.state, instance.devices, instance.systems_manager)),

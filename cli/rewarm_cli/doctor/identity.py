@@ -14,6 +14,17 @@ from rewarm_cli.problems import WAYS_IN
 Json = dict[str, Any]
 
 NAMES_OF_REWARM = {"ApiUrl", "ArtifactsBucket", "RestoresTable"}
+PARTS = {
+    "PublicPages": "pages that links open",
+    "Applications": "bringing applications back",
+    "InstanceStarts": "starts of instances",
+    "Fleets": "fleets",
+    "Drills": "drills",
+    "Rewinds": "rewinds and direct writes",
+    "PerformanceChanges": "changes of performance",
+    "Calibration": "calibration",
+}
+"""The parameters that choose parts, and what each is for."""
 DONE = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 DONE_BEFORE = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 """The last change failed, and the stack is as it was."""
@@ -60,6 +71,18 @@ def stack(account: Account) -> Iterator[Finding]:
     account.stack.resources |= {
         resource["LogicalResourceId"]: resource.get("PhysicalResourceId", "") for resource in listed
     }
+
+
+def parts(account: Account) -> Iterator[Finding]:
+    """Which parts the stack has, and which ones its parameters leave out."""
+    chosen = {name: value for name, value in account.stack.parameters.items() if name in PARTS}
+    if not chosen:
+        yield unknown("parts", "the stack does not say which parts it has", "see the stack")
+        return
+    for value, what in (("yes", "parts"), ("no", "parts left out")):
+        names = [f"{name} ({words})" for name, words in PARTS.items() if chosen.get(name) == value]
+        if names:
+            yield ok(what, ", ".join(names))
 
 
 def _state(name: str, found: Json) -> Finding:

@@ -13,7 +13,8 @@ import yaml
 
 from rewarm.adapters import prices as adapter
 from rewarm.adapters import quotas as shipped
-from rewarm_cli.doctor import prices, quotas
+from rewarm.domain.parts import WORDS
+from rewarm_cli.doctor import identity, prices, quotas
 from rewarm_cli.doctor.account import Account, Wanted
 from rewarm_cli.doctor.reach import on_instance
 from rewarm_cli.problems import DONE, FAILED, USAGE
@@ -52,7 +53,7 @@ def test_a_sound_account_has_no_complaint(examined):
     assert found.status == DONE
     groups = list(dict.fromkeys(one["group"] for one in found.listed))
     assert groups == [
-        "identity", "clock", "stack", "permissions", "quotas", "prices",
+        "identity", "clock", "stack", "permissions", "quotas", "prices", "runbooks",
         "instance", "network", "on the instance", "snapshots", "keys",
     ]  # fmt: skip
 
@@ -529,6 +530,58 @@ def test_the_powershell_script_parses_and_writes_no_file():
     script = on_instance.script("bucket.s3.eu-west-1.amazonaws.com", is_windows=True)
     assert not PARSER.parse(script.encode()).root_node.has_error
     assert not re.search(r"(?i)out-file|set-content|add-content|outfile|new-item|>", script)
+
+
+def test_the_parts_of_the_stack_are_listed_those_left_out_too(account, examined):
+    chosen = [{"ParameterKey": name, "ParameterValue": "yes"} for name in ("Drills", "Applications")]
+    left_out = [{"ParameterKey": "Rewinds", "ParameterValue": "no"}]
+    account.answers["DescribeStacks"] = stack_with(account, Parameters=[*chosen, *left_out])
+    found = examined().of
+    assert [one["found"] for one in found["parts"]] == [
+        "Applications (bringing applications back), Drills (drills)"
+    ]
+    assert [one["found"] for one in found["parts left out"]] == ["Rewinds (rewinds and direct writes)"]
+
+
+def test_a_stack_from_before_there_were_parts(account, examined):
+    account.answers["DescribeStacks"] = stack_with(account, Parameters=[])
+    assert examined().of["parts"][0]["status"] == "unknown"
+
+
+def test_parts_have_the_words_of_the_functions():
+    assert {part.value: words for part, words in WORDS.items()} == identity.PARTS
+
+
+PLANNED = {"request": {"leftOut": []}, "summary": {"deadlineMissed": False}}
+LEFT_OUT = {"field": "after", "effect": "The application is not brought back", "because": "it is"}
+PLANS = {
+    "rewarm-a": (200, PLANNED),
+    "rewarm-b": (200, {**PLANNED, "request": {"leftOut": [LEFT_OUT]}}),
+    "rewarm-c": (422, {"error": "SnapshotNotFoundError", "detail": "EC2 shows no snap-9"}),
+    "rewarm-d": (200, {**PLANNED, "summary": {"deadlineMissed": True}}),
+    "rewarm-e": (503, {"detail": "EC2 does not answer"}),
+    **{f"rewarm-z{number}": (200, PLANNED) for number in range(200)},
+}
+
+
+def test_every_runbook_is_planned_and_each_that_would_fail_is_listed(account, stack, examined, monkeypatch):
+    monkeypatch.setattr(
+        stack, "_post_plans", lambda call, _: PLANS[call.body["source"]["alarm"]], raising=False
+    )
+    stack.runbooks |= {name: {"source": {"volumeId": "vol-1"}} for name in PLANS}
+    found = examined()
+    listed = {
+        one["check"]: (one["status"], one["found"]) for one in found.listed if one["group"] == "runbooks"
+    }
+    assert listed == {
+        "rewarm-b": ("warning", "The application is not brought back, because it is."),
+        "rewarm-c": ("problem", "its alarm would restore nothing: EC2 shows no snap-9"),
+        "rewarm-d": ("warning", "no plan meets its deadline"),
+        "rewarm-e": ("unknown", "could not be planned: EC2 does not answer"),
+        "runbooks": ("ok", "201 of 205 runbooks can be restored as they say"),
+    }
+    assert found.status == FAILED
+    assert not [call for call in stack.calls if call.method != "GET" and call.path != "/plans"]
 
 
 def test_prices_and_quotas_are_those_of_the_functions():

@@ -231,7 +231,7 @@ def sound(api_url: str) -> Json:
         "Outputs": [{"OutputKey": name, "OutputValue": value} for name, value in outputs.items()],
         "Parameters": [
             {"ParameterKey": "NotificationEmail", "ParameterValue": "a@example.com"},
-            {"ParameterKey": "MaxRestoresInFlight", "ParameterValue": "2000"},
+            {"ParameterKey": "MaxRestoresInFlight", "ParameterValue": "2000"}, {"ParameterKey": "Applications", "ParameterValue": "yes"},
             {"ParameterKey": "PriceOverrides", "ParameterValue": ""},
             {"ParameterKey": "AlarmNamePrefix", "ParameterValue": "rewarm-"},
             {"ParameterKey": "AlarmCooldownMinutes", "ParameterValue": "15"},
