@@ -94,6 +94,26 @@ def test_every_statement_is_one_that_iam_takes(choice: dict[str, str]) -> None:
     )
 
 
+SERVED = {
+    "Fleets": ("/fleet-", ":FleetStateMachine"),
+    "Rewinds": ("/undo/", "/rewound/", "/deltas/", "ebs:ListChangedBlocks", "ebs:GetSnapshotBlock"),
+    "Applications": ("ssm:DescribeDocument", "HookDocument"),
+    "PerformanceChanges": ("cloudtrail:LookupEvents", "ChangePerformance"),
+}
+"""Words of statements that nothing but the part needs."""
+
+
+@pytest.mark.parametrize("part", SERVED)
+def test_no_role_keeps_a_permission_that_only_a_left_out_part_needs(part: str) -> None:
+    def kept(choice: dict[str, str]) -> set[str]:
+        listed = [one for found in stack(**choice).policies.values() for one in found]
+        said = {one.source: json.dumps([one.actions, one.resources]) for one in listed}
+        return {source for source, text in said.items() if any(word in text for word in SERVED[part])}
+
+    assert kept(parts.every(WHOLE))
+    assert kept({**parts.every(WHOLE), part: "no"}) == set()
+
+
 def test_with_everything_off_at_most_sixty_percent_of_the_functions_are_there() -> None:
     found = {name: page.kinds(one)["AWS::Lambda::Function"] for name, one in page.stacks().items()}
     assert found["no part"] <= TODAY * 0.6

@@ -37,8 +37,11 @@ REWINDS = "this stack was deployed without rewinds and direct writes; deploy it 
 
 @pytest.fixture
 def bare():
+    """No role is refused anything: what only left-out parts need is not asked for."""
     with FastLab(1, parameters=OFF) as lab:
         yield lab
+        asked = lab.permissions.authorizer.asked.values()
+        assert [str(need) for _, need, decision in asked if not decision.allowed] == []
 
 
 def test_a_restore_by_the_api_ends_ready(bare):
