@@ -468,14 +468,14 @@ def progress_of(volume: Json) -> tuple[float, Json] | None:
     return None
 
 
-def progress_text(volume: Json) -> str | None:
+def progress_text(volume: Json, now: datetime | None = None) -> str | None:
     """`72 %  739.5 MiB of 1 GiB  125.0 MiB/s  ETA 3 s`; while blocks are copied, the copying's progress."""
     found = progress_of(volume)
     if not found or not found[0]:
         copied = _copied(volume.get("copying") or {})
         if copied is not None:
-            return f"copying {_progress(*copied)}"
-    return _progress(*found) if found else None
+            return f"copying {_progress(*copied, now)}"
+    return _progress(*found, now) if found else None
 
 
 def _copied(copying: Json) -> tuple[float, Json] | None:
@@ -487,14 +487,14 @@ def _copied(copying: Json) -> tuple[float, Json] | None:
     return 100 * done / total, figures | {"etaSeconds": copying.get("remainingSeconds")}
 
 
-def _progress(percent: float, figures: Json) -> str:
+def _progress(percent: float, figures: Json, now: datetime | None) -> str:
     parts = [f"{percent:.0f} %"]
     if figures.get("bytesTotal"):
         parts.append(f"{words.size(figures['bytesDone'])} of {words.size(figures['bytesTotal'])}")
     if figures.get("mibPerSecond") is not None and percent < 100:
         parts.append(f"{figures['mibPerSecond']:.1f} MiB/s")
     if figures.get("etaSeconds") is not None and percent < 100:
-        parts.append(_remaining(figures, datetime.now(UTC)))
+        parts.append(_remaining(figures, now or datetime.now(UTC)))
     return "  ".join(parts)
 
 

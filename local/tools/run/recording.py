@@ -39,10 +39,8 @@ class ProgressSample:
 
     at: float
     percent: float
-    bytes_done: int
-    bytes_total: int
-    mib_per_second: float | None = None
-    eta_seconds: float | None = None
+    words: str
+    """As `rewarm status --watch` says it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Protocol
 
 from local import Json
 from local.tools.run.history import end_of, visits
 from local.tools.run.live.view import View
 from local.tools.run.recording import ProgressSample, RestoreRecord, SlackMessage, StateVisit
+from rewarm_cli.views import progress_of, progress_text
 
 HISTORY_SECONDS = 0.3
 PROGRESS_SECONDS = 1.0
@@ -114,9 +116,11 @@ class Watch:
             return
         self._progress_at = time.monotonic()
         sample = sample_of(self._sources.restore(self._record.restore_id), self._sources.now())
-        if sample is not None and self._is_news(sample):
+        if sample is None:
+            return
+        if self._is_news(sample):
             self._record.samples.append(sample)
-            self._view.progress(sample)
+        self._view.progress(sample)
 
     def _is_initializing(self) -> bool:
         states = {visit.state for visit in self._record.visits}
@@ -135,21 +139,8 @@ class Watch:
 def sample_of(answer: Json, at: float) -> ProgressSample | None:
     """The progress of the first volume that GET /restores/{id} tells of; None where it tells of none yet."""
     for volume in answer.get("volumes", []):
-        # The agent's own line is seconds old, the state machine's as old as its last poll.
-        agent, polled = volume.get("agent") or {}, volume.get("initialization") or {}
-        if agent.get("bytesTotal"):
-            return _sample(agent, 100 * agent["bytesDone"] / agent["bytesTotal"], at)
-        if polled:
-            return _sample(polled, float(polled["progressPercent"]), at)
+        found = progress_of(volume)
+        if found is not None:
+            words = progress_text(volume, datetime.fromtimestamp(at, UTC)) or ""
+            return ProgressSample(at=at, percent=found[0], words=words)
     return None
-
-
-def _sample(progress: Json, percent: float, at: float) -> ProgressSample:
-    return ProgressSample(
-        at=at,
-        percent=percent,
-        bytes_done=int(progress.get("bytesDone") or 0),
-        bytes_total=int(progress.get("bytesTotal") or 0),
-        mib_per_second=progress.get("mibPerSecond"),
-        eta_seconds=progress.get("etaSeconds"),
-    )

@@ -184,10 +184,7 @@ def agent_restore() -> RestoreRecord:
             ProgressSample(
                 at=START + 12 + 2 * step,
                 percent=min(100.0, 25.0 * step),
-                bytes_done=int(BYTES * min(1, 0.25 * step)),
-                bytes_total=BYTES,
-                mib_per_second=90.0 + 10 * step,
-                eta_seconds=max(0, 8 - 2 * step),
+                words=f"{25 * step} %  {256 * step} MiB of 1 GiB  {90.0 + 10 * step} MiB/s",
             )
             for step in range(5)
         ],

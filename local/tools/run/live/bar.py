@@ -8,8 +8,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from local.tools.run.recording import ProgressSample
-from local.tools.run.wording import estimate_text
-from rewarm.domain.units import size_text
 
 PLAIN_SECONDS = 2.0
 PLAIN_CELLS = 24
@@ -23,23 +21,24 @@ class ProgressBar:
         self._progress: Progress | None = None
         self._task: TaskID | None = None
         self._shown_at = 0.0
-        self._shown = ""
+        self._shown, self._percent = "", -1.0
 
     def show(self, sample: ProgressSample) -> None:
-        """Show a sample, unless it says nothing new."""
-        words = _words(sample)
-        if words == self._shown:
+        """Show a sample, unless it says nothing new; a line that stays says nothing of the time alone."""
+        if sample.words == self._shown or sample.percent < self._percent:
             return
         if self._console.is_terminal:
-            self._move(sample, words)
+            self._move(sample, sample.words)
+        elif sample.percent == self._percent:
+            return
         elif monotonic() - self._shown_at >= PLAIN_SECONDS or sample.percent >= 100:
             filled = round(PLAIN_CELLS * sample.percent / 100)
             cells = "█" * filled + "░" * (PLAIN_CELLS - filled)
-            self._console.print(f"          {cells} {words}")
+            self._console.print(f"          {cells} {sample.words}")
             self._shown_at = monotonic()
         else:
             return
-        self._shown = words
+        self._shown, self._percent = sample.words, sample.percent
 
     def pause(self) -> None:
         """Make room for something that stays on the screen."""
@@ -50,7 +49,7 @@ class ProgressBar:
         """Take the bar away. Safe to call at any time."""
         if self._progress is not None:
             self._progress.stop()
-        self._progress, self._task, self._shown = None, None, ""
+        self._progress, self._task, self._shown, self._percent = None, None, "", -1.0
 
     def _move(self, sample: ProgressSample, words: str) -> None:
         if self._progress is None:
@@ -60,14 +59,3 @@ class ProgressBar:
             self._progress.start()
         if self._task is not None:
             self._progress.update(self._task, completed=sample.percent, description=words)
-
-
-def _words(sample: ProgressSample) -> str:
-    parts = [f"{sample.percent:.0f} %"]
-    if sample.bytes_total:
-        parts.append(f"{size_text(sample.bytes_done)} of {size_text(sample.bytes_total)}")
-    if sample.mib_per_second is not None:
-        parts.append(f"{sample.mib_per_second:.1f} MiB/s")
-    if sample.eta_seconds is not None and sample.percent < 100:
-        parts.append(f"ETA {estimate_text(sample.eta_seconds)}")
-    return "  ".join(parts)

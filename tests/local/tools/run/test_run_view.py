@@ -3,11 +3,15 @@
 import io
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
+from rich.console import Console
 
+from local.tools.run.live.bar import ProgressBar
 from local.tools.run.live.view import View
-from local.tools.run.recording import ProgressSample, RunRecord, StateVisit
+from local.tools.run.recording import RunRecord, StateVisit
+from local.tools.run.watch import sample_of
 from local.tools.run.wording import overhead_text
 from tests.support.values.run_recordings import START, recorded_run, visit
 
@@ -135,17 +139,38 @@ def test_choices_and_passes_are_left_out(view, stream):
 
 
 def test_the_progress_has_rate_and_time_to_go(view, stream):
-    view.progress(
-        ProgressSample(
-            at=START,
-            percent=50.0,
-            bytes_done=1 << 29,
-            bytes_total=1 << 30,
-            mib_per_second=123.4,
-            eta_seconds=5.0,
-        )
-    )
+    figures = {"bytesDone": 1 << 29, "bytesTotal": 1 << 30, "mibPerSecond": 123.4, "etaSeconds": 5}
+    view.progress(sample_of({"volumes": [{"agent": figures}]}, START))
     assert "████████████░░░░░░░░░░░░ 50 % 512 MiB of 1 GiB 123.4 MiB/s ETA 5 s" in shown(stream)
+
+
+def late(percent, seconds):
+    """What AWS says of a volume that it loads, at so many seconds after the look."""
+    polled = {"progressPercent": percent, "etaSeconds": 11, "progressKey": None}
+    looked_at = datetime.fromtimestamp(START, UTC).isoformat()
+    return sample_of({"volumes": [{"initialization": {**polled, "at": looked_at}}]}, START + seconds)
+
+
+def test_where_aws_loads_a_line_says_when_and_no_estimate_stands_still(view, stream):
+    for seconds in (0, 2, 60):
+        view.progress(late(0, seconds))
+    view.progress(late(100, 200))
+    assert shown(stream).splitlines() == [
+        " ░░░░░░░░░░░░░░░░░░░░░░░░ 0 % loaded in about 11 s; AWS reports it up to 5 min later",
+        " ████████████████████████ 100 %",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(6, "loaded in about 5 s"), (60, "expected to be loaded by now")]
+)
+def test_where_aws_loads_the_bar_of_a_terminal_counts_down(stream, seconds, words):
+    bar = ProgressBar(Console(file=stream, force_terminal=True, width=120))
+    for at in (0, seconds):
+        bar.show(late(0, at))
+        bar.pause()
+    bar.stop()
+    assert f"{words}; AWS reports it up to 5 min later" in stream.getvalue()
 
 
 def test_slack_messages_are_shown_as_a_reader_sees_them(view, stream):
