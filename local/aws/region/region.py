@@ -44,6 +44,7 @@ from local.aws.region.tables import Tables
 from local.aws.region.throttling import Throttle
 from local.aws.region.volumes.attachments import Attachments
 from local.aws.region.volumes.attributes import Attributes
+from local.aws.region.volumes.cards import Cards
 from local.aws.region.volumes.initialization import Initializations
 from local.aws.region.volumes.modifications import Modifications
 from local.aws.region.volumes.volume_copies import VolumeCopies
@@ -81,7 +82,8 @@ class Region(Seeding):
         fast_restores = FastRestores(core, tables, self.faults)
         self._fast_restores = fast_restores
         self._volumes = Volumes(core, tables, fast_restores, self._initializations, self.faults)
-        self._attachments = Attachments(core, tables)
+        self._cards = Cards(core, tables)
+        self._attachments = Attachments(core, tables, self._cards)
         documents = self._documents = Documents(core)
         self._commands = Commands(core, tables, documents, self.faults, output)
         self._parameters = Parameters(core)
@@ -129,7 +131,7 @@ class Region(Seeding):
             RecycleBin(core, tables),
             Keys(core, tables),
             trail := Trail(core),
-            Modifications(core, tables, self.faults, trail),
+            Modifications(core, tables, self.faults, trail, self._cards),
             VolumeCopies(core, tables, self._volumes),
             Tags(core, tables),
             Quotas(core),

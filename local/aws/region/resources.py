@@ -98,6 +98,8 @@ class Attachment:
     attach_time: float
     state: str = "attaching"
     delete_on_termination: bool = False
+    card: int | None = None
+    """The index of the EBS card; None where the instance has one."""
 
 
 @dataclass(slots=True)
@@ -175,6 +177,8 @@ class Volume:
     copied_bytes: int = 0
     copy_ceiling: VolumeLimits | None = None
     """What a copy may do at most until it is initialised."""
+    card_ceiling: VolumeLimits | None = None
+    """Its share of an EBS card that its volumes could fill."""
     rate_mib_s: int | None = None
     fast_restored: bool = False
     state: str = "creating"

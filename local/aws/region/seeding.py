@@ -36,6 +36,7 @@ class OldVolume:
     """The instance that it is attached to."""
     device: str = "/dev/sdf"
     delete_on_termination: bool = False
+    card: int | None = None
 
 
 class Seeding:
@@ -163,7 +164,7 @@ class Seeding:
             self._volumes.seed(one, initialized=old.initialized)
             if old.attach_to is not None:
                 made: Attachment = self._attachments.attach(
-                    one, self._tables.instance(old.attach_to), old.device, at_once=True
+                    one, self._tables.instance(old.attach_to), old.device, at_once=True, card=old.card
                 )
                 made.delete_on_termination = old.delete_on_termination
         return one.volume_id

@@ -55,7 +55,7 @@ class Tables:
     def attachment_limit(self, instance_type: str) -> int:
         """How many volumes an instance of the type takes; 28 for a type that is not listed."""
         kind = self.instance_types.get(instance_type)
-        return kind.maximum_attachments if kind else 28
+        return (kind.real_attachments or kind.maximum_attachments) if kind else 28
 
     def has_nvme(self, instance: Instance) -> bool:
         """Whether its volumes show their ids to programs."""

@@ -26,6 +26,10 @@ class InstanceType:
     dedicated_attachments: bool = False
     nvme: bool = True
     """False for Xen, where the guest sees no volume ids (EC2 user guide, "Amazon EBS and NVMe")."""
+    cards: int = 1
+    """EBS cards; each has an equal part of the bandwidth."""
+    real_attachments: int | None = None
+    """Where EC2 refuses a volume before `maximum_attachments` (release notes of aws-ebs-csi-driver v1.57)."""
 
     def describe(self) -> Json:
         """Shape InstanceTypeInfo of botocore, as far as EBS is concerned."""
@@ -43,15 +47,23 @@ class InstanceType:
                 "NvmeSupport": "required" if self.nvme else "unsupported",
                 "MaximumEbsAttachments": self.maximum_attachments,
                 "AttachmentLimitType": "dedicated" if self.dedicated_attachments else "shared",
-                "EbsOptimizedInfo": {
-                    "BaselineBandwidthInMbps": self.baseline_mbps,
-                    "BaselineThroughputInMBps": self.baseline_mbps / 8,
-                    "BaselineIops": self.baseline_iops,
-                    "MaximumBandwidthInMbps": self.maximum_mbps,
-                    "MaximumThroughputInMBps": self.maximum_mbps / 8,
-                    "MaximumIops": self.maximum_iops,
-                },
+                "EbsOptimizedInfo": self._performance(1),
+                **(self._cards() if self.cards > 1 else {}),
             },
+        }
+
+    def _cards(self) -> Json:
+        each = [{"EbsCardIndex": card, **self._performance(self.cards)} for card in range(self.cards)]
+        return {"MaximumEbsCards": self.cards, "EbsCards": each}
+
+    def _performance(self, parts: int) -> Json:
+        return {
+            "BaselineBandwidthInMbps": self.baseline_mbps // parts,
+            "BaselineThroughputInMBps": self.baseline_mbps / 8 / parts,
+            "BaselineIops": self.baseline_iops // parts,
+            "MaximumBandwidthInMbps": self.maximum_mbps // parts,
+            "MaximumThroughputInMBps": self.maximum_mbps / 8 / parts,
+            "MaximumIops": self.maximum_iops // parts,
         }
 
 
@@ -68,5 +80,9 @@ INSTANCE_TYPES = {
         InstanceType("m6g.large", "arm64", 2, 8_192, 630, 4_750, 3_600, 20_000),
         InstanceType("c4.large", "x86_64", 2, 3_840, 500, 500, 4_000, 4_000, nvme=False),
         InstanceType("r5.large", "x86_64", 2, 16_384, 650, 4_750, 3_600, 18_750),
+        InstanceType(
+            "m8gn.48xlarge", "arm64", 192, 786_432, 120_000, 120_000, 480_000, 480_000,
+            maximum_attachments=128, dedicated_attachments=True, cards=2, real_attachments=64,
+        ),
     )
-}
+}  # fmt: skip

@@ -211,8 +211,7 @@ class Instances:
                         volume.volume_id, instance.instance_id
                     )
                 )
-            volume.attachments.pop(instance.instance_id)
-            self._tables.attachment_changes += 1
+            self._attachments.leave(volume, attachment)
             self._volumes.delete(volume)
         return answer
 
@@ -289,5 +288,6 @@ def _mapping(volume: Volume, attachment: Attachment) -> Json:
             "Status": attachment.state,
             "AttachTime": stamp(attachment.attach_time),
             "DeleteOnTermination": attachment.delete_on_termination,
+            **({} if attachment.card is None else {"EbsCardIndex": attachment.card}),
         },
     }

@@ -116,7 +116,8 @@ class Launches:
         volume = volume_requests.build({"AvailabilityZone": instance.zone, **asked}, self._core, self._tables)
         volume.tags = dict(tags)
         self._volumes.seed(volume, initialized=volume.snapshot is None)
-        attachment = self._attachments.attach(volume, instance, device, at_once=True)
+        card = ebs.get("EbsCardIndex")
+        attachment = self._attachments.attach(volume, instance, device, at_once=True, card=card)
         attachment.delete_on_termination = bool(ebs.get("DeleteOnTermination", True))
 
     def _template(self, named: Json) -> tuple[str, Json]:

@@ -161,9 +161,7 @@ class RootReplacements:
 
     def _leave(self, volume: Volume, attachment: Attachment, *, delete: bool) -> None:
         """The root volume of an instance that is down leaves it at once."""
-        attachment.state = "detached"
-        volume.attachments.pop(attachment.instance_id)
-        self._tables.attachment_changes += 1
+        self._attachments.leave(volume, attachment)
         volume.state = "available"
         if volume.has_data:
             plane, instance_id = self._core.dataplane, attachment.instance_id

@@ -11,6 +11,7 @@ from local.aws.region.errors import ApiError, invalid
 from local.aws.region.operations import operation
 from local.aws.region.resources import Attachment, Instance, Volume
 from local.aws.region.tables import Tables
+from local.aws.region.volumes.cards import Cards
 from local.aws.region.volumes.volumes import describe_attachment
 
 DEVICE_NAME = re.compile(r"(/dev/)?(sd[a-z]([1-9]|1[0-5])?|xvd[a-z]|xvd[b-d][a-z]|hd[a-z])")
@@ -20,9 +21,10 @@ MAX_MULTI_ATTACH = 16
 class Attachments:
     """Volumes on instances."""
 
-    def __init__(self, core: Core, tables: Tables) -> None:
+    def __init__(self, core: Core, tables: Tables, cards: Cards) -> None:
         self._core = core
         self._tables = tables
+        self._cards = cards
 
     @operation("ec2", "AttachVolume")
     def attach_volume(self, params: Json) -> Json:
@@ -30,8 +32,10 @@ class Attachments:
         volume = self._tables.volume(params["VolumeId"])
         instance = self._tables.instance(params["InstanceId"])
         self._check(volume, instance, params["Device"])
+        card = params.get("EbsCardIndex")
+        self._cards.chosen(instance, card)
         refuse_dry_run(params)
-        attachment = self.attach(volume, instance, params["Device"])
+        attachment = self.attach(volume, instance, params["Device"], card=card)
         return describe_attachment(volume, attachment)
 
     @operation("ec2", "DetachVolume")
@@ -46,14 +50,26 @@ class Attachments:
         self.detach(volume, attachment)
         return describe_attachment(volume, attachment)
 
-    def attach(self, volume: Volume, instance: Instance, device: str, *, at_once: bool = False) -> Attachment:
+    def attach(
+        self,
+        volume: Volume,
+        instance: Instance,
+        device: str,
+        *,
+        at_once: bool = False,
+        card: int | None = None,
+    ) -> Attachment:
         """Make the attachment; the instance sees the volume before it becomes `attached`."""
-        attachment = Attachment(instance.instance_id, device, self._core.now())
+        attachment = Attachment(
+            instance.instance_id, device, self._core.now(), card=self._cards.chosen(instance, card)
+        )
         volume.attachments[instance.instance_id] = attachment
         self._tables.attachment_changes += 1
         volume.state = "in-use"
         if at_once:
             attachment.state = "attached"
+        if attachment.card is not None:
+            self._cards.share(volume)
         if volume.has_data:
             self._core.later(lambda: self._join(volume, attachment))
         self._core.at(
@@ -180,9 +196,15 @@ class Attachments:
         if attachment.state == "busy":
             self._core.later(lambda: self._part(volume, attachment))
 
-    def _undo(self, volume: Volume, attachment: Attachment) -> None:
+    def leave(self, volume: Volume, attachment: Attachment) -> None:
+        """The volume is not on the instance any more."""
         attachment.state = "detached"
         volume.attachments.pop(attachment.instance_id, None)
         self._tables.attachment_changes += 1
+        if attachment.card is not None:
+            self._cards.share(volume, attachment)
+
+    def _undo(self, volume: Volume, attachment: Attachment) -> None:
+        self.leave(volume, attachment)
         if not volume.attachments and volume.state == "in-use":
             volume.state = "available"

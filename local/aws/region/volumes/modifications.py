@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from local import Json
-from local.aws.machines.dataplane import DataPlaneError
 from local.aws.region.account.trail import Trail
 from local.aws.region.core import Core, optional_stamp, refuse_dry_run, request_id, stamp
 from local.aws.region.errors import ApiError, invalid, missing
@@ -12,7 +11,8 @@ from local.aws.region.filters import Getter, keep_matching, page
 from local.aws.region.operations import operation
 from local.aws.region.resources import Modification, Volume, VolumePerformance
 from local.aws.region.tables import Tables
-from local.aws.region.volumes.volume_types import VOLUME_TYPES, choose, limits_now
+from local.aws.region.volumes.cards import Cards
+from local.aws.region.volumes.volume_types import VOLUME_TYPES, choose
 
 DAY_SECONDS = 86_400
 
@@ -20,11 +20,12 @@ DAY_SECONDS = 86_400
 class Modifications:
     """Changes of size, type and performance of volumes that live on."""
 
-    def __init__(self, core: Core, tables: Tables, faults: Faults, trail: Trail) -> None:
+    def __init__(self, core: Core, tables: Tables, faults: Faults, trail: Trail, cards: Cards) -> None:
         self._core = core
         self._tables = tables
         self._faults = faults
         self._trail = trail
+        self._cards = cards
 
     @operation("ec2", "ModifyVolume")
     def modify_volume(self, params: Json) -> Json:
@@ -115,17 +116,9 @@ class Modifications:
         one.optimizing_seconds = (
             self._core.settings.volume.optimizing_seconds_per_tib * one.target.size_gib / 1_024
         )
-        if volume.has_data:
-            self._core.later(lambda: self._limit(volume))
+        self._cards.share(volume)
         self._notify(volume, "optimizing")
         self._core.at(due + one.optimizing_seconds, lambda later: self._complete(volume, one, later))
-
-    def _limit(self, volume: Volume) -> None:
-        try:
-            self._core.dataplane.set_limits(volume.volume_id, limits_now(volume))
-        except DataPlaneError:
-            if volume.volume_id in self._tables.volumes:
-                raise
 
     def _complete(self, volume: Volume, one: Modification, due: float) -> None:
         one.state, one.end = "completed", due

@@ -78,9 +78,9 @@ def limits_of(chosen: VolumePerformance) -> VolumeLimits:
 
 
 def limits_now(volume: Volume) -> VolumeLimits:
-    """What this volume may do at present: a copy that is being initialised has a ceiling."""
-    full, ceiling = limits_of(volume.performance), volume.copy_ceiling
-    return full if ceiling is None else lowest(full, ceiling)
+    """What this volume may do at present: a copy that is being initialised and an EBS card are ceilings."""
+    ceilings = [one for one in (volume.copy_ceiling, volume.card_ceiling) if one is not None]
+    return lowest(limits_of(volume.performance), *ceilings)
 
 
 def lowest(*limits: VolumeLimits) -> VolumeLimits:

@@ -234,6 +234,7 @@ def describe_attachment(volume: Volume, one: Attachment) -> Json:
         "State": one.state,
         "AttachTime": stamp(one.attach_time),
         "DeleteOnTermination": one.delete_on_termination,
+        **({} if one.card is None else {"EbsCardIndex": one.card}),
     }
 
 
