@@ -14,9 +14,9 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_806, "statemachine": 2_061, "events": 6_424, "functions": 48_146}
+MOST_LINES = {"template.yaml": 2_806, "statemachine": 2_061, "events": 6_445, "functions": 48_394}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
-MOST_MODULES = 273
+MOST_MODULES = 275
 """In functions/."""
 MOST_FILES = 14
 """In a folder, beside `__init__.py`."""

@@ -287,6 +287,8 @@ class FakeVolumes:
     supplies_rates: bool = True
     failure: Exception | None = None
     codes: dict[str, list[str]] = field(default_factory=dict)
+    cards: dict[str, int | None] = field(default_factory=dict)
+    """What the last attachment of each volume named."""
     copied: dict[str, str] = field(default_factory=dict)
     """Source of each copy."""
     instances: FakeInstances | None = None
@@ -354,15 +356,21 @@ class FakeVolumes:
             one for one in self.volumes.values() if one.settings.tags.get("rewarm:restore-id") == restore_id
         ]
 
-    def attach(self, volume_id: str, instance_id: str, device: str) -> None:
-        """Refused as by EC2."""
+    def on_instances(self, instance_ids: Sequence[str]) -> Iterator[Volume]:
+        for one in self.volumes.values():
+            if any(attachment.instance_id in instance_ids for attachment in one.attachments):
+                yield one
+
+    def attach(self, volume_id: str, instance_id: str, device: str, card: int | None = None) -> None:
+        """Refused as by EC2; None is what EC2 takes where the call names no card."""
         self._check_attachable(self.get(volume_id), instance_id, device)
         for other in self.volumes.values():
             if other.volume_id != volume_id and any(
                 (one.instance_id, one.device) == (instance_id, device) for one in other.attachments
             ):
                 raise DeviceInUseError(f"{device} holds {other.volume_id}")
-        attachment = Attachment(instance_id, device, self.attaching_state)
+        attachment = Attachment(instance_id, device, self.attaching_state, card=card or 0)
+        self.cards[volume_id] = card
         others = self.get(volume_id).attachments
         self.change(volume_id, state="in-use", attachments=(*others, attachment))
 

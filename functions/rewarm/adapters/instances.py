@@ -20,7 +20,7 @@ from rewarm.ports.instances import Parameters
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
-    from mypy_boto3_ec2.type_defs import InstanceTypeDef
+    from mypy_boto3_ec2.type_defs import EbsCardInfoTypeDef, EbsOptimizedInfoTypeDef, InstanceTypeDef
     from mypy_boto3_ssm.client import SSMClient
     from mypy_boto3_ssm.type_defs import InstanceInformationTypeDef
 
@@ -82,14 +82,10 @@ class Ec2Instances:
         with naming_errors():
             types = self._ec2.describe_instance_types(InstanceTypes=[instance_type])["InstanceTypes"]  # type: ignore[list-item]
         ebs = types[0].get("EbsInfo", {}) if types else {}
-        info = ebs.get("EbsOptimizedInfo", {})
-        return InstanceEbsLimits(
-            baseline_throughput_mib_s=_mib_s(info.get("BaselineThroughputInMBps")),
-            maximum_throughput_mib_s=_mib_s(info.get("MaximumThroughputInMBps")),
-            baseline_iops=info.get("BaselineIops"),
-            maximum_iops=info.get("MaximumIops"),
-            nvme=ebs.get("NvmeSupport") != "unsupported",
-        )
+        whole, cards = ebs.get("EbsOptimizedInfo", {}), ebs.get("EbsCards", [])
+        nvme = ebs.get("NvmeSupport") != "unsupported"
+        each = sorted(cards, key=lambda card: card.get("EbsCardIndex", 0)) if len(cards) > 1 else []
+        return _limits(whole, nvme=nvme, cards=tuple(_limits(card, nvme=nvme) for card in each))
 
     def start(self, instance_id: str, tags: Mapping[str, str]) -> None:
         with naming_errors():
@@ -169,6 +165,23 @@ def _instance(found: InstanceTypeDef, information: InstanceInformationTypeDef) -
             for mapping in found.get("BlockDeviceMappings", [])
             if mapping.get("Ebs", {}).get("DeleteOnTermination")
         ),
+    )
+
+
+def _limits(
+    found: EbsOptimizedInfoTypeDef | EbsCardInfoTypeDef,
+    *,
+    nvme: bool,
+    cards: tuple[InstanceEbsLimits, ...] = (),
+) -> InstanceEbsLimits:
+    """Of an instance type, or of one of its EBS cards."""
+    return InstanceEbsLimits(
+        baseline_throughput_mib_s=_mib_s(found.get("BaselineThroughputInMBps")),
+        maximum_throughput_mib_s=_mib_s(found.get("MaximumThroughputInMBps")),
+        baseline_iops=found.get("BaselineIops"),
+        maximum_iops=found.get("MaximumIops"),
+        nvme=nvme,
+        cards=cards,
     )
 
 

@@ -85,6 +85,10 @@ class Ec2VolumeStore:
         for batch in in_batches(volume_ids):
             yield from self._pages({"Name": "volume-id", "Values": batch})
 
+    def on_instances(self, instance_ids: Sequence[str]) -> Iterator[Volume]:
+        for batch in in_batches(instance_ids):
+            yield from self._pages({"Name": "attachment.instance-id", "Values": batch})
+
     def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
         return self._pages(*tag_filters(tags), _EXISTING)
 
@@ -109,10 +113,11 @@ class Ec2VolumeStore:
             if code.get("ProductCodeType") == "marketplace"
         ]
 
-    def attach(self, volume_id: str, instance_id: str, device: str) -> None:
+    def attach(self, volume_id: str, instance_id: str, device: str, card: int | None = None) -> None:
+        on: dict[str, Any] = {} if card is None else {"EbsCardIndex": card}
         with naming_errors():
             try:
-                self._ec2.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device=device)
+                self._ec2.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device=device, **on)
             except ClientError:
                 # There is no client token, so after a lost answer EC2 refuses botocore's retry.
                 if not self._attached(volume_id, instance_id, device):
@@ -269,6 +274,7 @@ def _attachment(found: VolumeAttachmentTypeDef) -> Attachment:
         found.get("State", ""),
         found.get("AttachTime"),
         delete_on_termination=found.get("DeleteOnTermination", False),
+        card=found.get("EbsCardIndex", 0),
     )
 
 

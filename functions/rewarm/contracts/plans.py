@@ -16,9 +16,12 @@ PICTURES = ("plan", "what-if", "schedule")
 
 
 class InstanceLimits(Contract):
-    """What the instance can read from EBS; None where AWS does not say."""
+    """What the instance can read from EBS, or one EBS card of it; None where AWS does not say."""
 
     instance_type: str
+    card: int | None = Field(
+        default=None, description="The EBS card of which these are the limits; null where there is one."
+    )
     baseline_throughput_mib_s: float | None = None
     maximum_throughput_mib_s: float | None = None
     baseline_iops: int | None = None

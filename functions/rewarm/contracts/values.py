@@ -112,6 +112,11 @@ class VolumeAssignment(Contract):
     architecture: str | None = None
     agent_available: bool = False
     device: str | None = None
+    card: int | None = Field(
+        default=None,
+        ge=0,
+        description="The EBS card that it reads through; null where the instance has one.",
+    )
     replaces: ReplacedVolume | None = None
     rewinds: str | None = Field(
         default=None, description="The volume that goes back to the snapshot itself; no volume is made then."
@@ -263,6 +268,9 @@ class FleetShare(Contract):
     strategy: Strategy
     initialization_rate_mib_s: int | None = None
     boost: Boost | None = None
+    card: Annotated[int | None, Field(ge=0, description="The EBS card, where the instance has several.")] = (
+        None
+    )
     start_at: Instant | None = None
     ready_p90_at: Instant
     deadline_missed: bool = False
@@ -284,7 +292,10 @@ class FleetShare(Contract):
     snapshots_read: Annotated[int, Field(description="Snapshots of which the fleet fetches the blocks.")] = 1
     read_beside: Annotated[
         list[int],
-        Field(description="Bytes that the agent moves of each volume that other restores make there."),
+        Field(
+            description="Bytes that the agent moves of each volume that other restores make there, of the "
+            "same EBS card."
+        ),
     ] = Field(default_factory=list)
 
 

@@ -190,6 +190,8 @@ class Attachment(Value):
     state: str
     since: datetime | None = None
     delete_on_termination: bool = False
+    card: int = 0
+    """EbsCardIndex, where the instance has more than one EBS card."""
 
 
 class Instance(Value):
@@ -259,6 +261,12 @@ class InstanceEbsLimits(Value):
     maximum_iops: int | None
     nvme: bool = True
     """EbsInfo.NvmeSupport. Without NVMe (Xen) no program on the instance can tell which volume is which."""
+    cards: tuple[InstanceEbsLimits, ...] = ()
+    """EbsInfo.EbsCards: each card's own by its index; empty where there is one. The others count all."""
+
+    def of_card(self, card: int | None) -> InstanceEbsLimits:
+        """What the volumes on this card have together; the instance's own where it has one card."""
+        return self if card is None or card >= len(self.cards) else self.cards[card]
 
 
 class FastSnapshotRestore(Value):

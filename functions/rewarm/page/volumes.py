@@ -277,6 +277,7 @@ def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tup
     yield "Tags", ", ".join(f"{key}={value}" for key, value in sorted((new.get("tags") or {}).items()))
     yield "Instance", " ".join(filter(None, [assigned.get("instanceId"), assigned.get("instanceType")]))
     yield "Device", assigned.get("device")
+    yield "EBS card", None if assigned.get("card") is None else str(assigned["card"])
     yield "Drive", ", ".join(volume.get("mountPoints") or [])
     yield "Zone", assigned.get("availabilityZone")
     yield "Bytes read or loaded", text.size(volume.get("bytesRead"))

@@ -46,14 +46,19 @@ class VolumeStore(Protocol):
     def existing(self, volume_ids: Sequence[str]) -> Iterator[Volume]:
         """Yields those of the volumes that exist, with their attachments."""
 
+    def on_instances(self, instance_ids: Sequence[str]) -> Iterator[Volume]:
+        """Yields the volumes that are attached to any of the instances."""
+
     def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
         """Yields the volumes that carry every one of the tags, without those that are being deleted."""
 
     def created_by(self, restore_id: str) -> list[Volume]:
         """Returns the volumes that carry this restore's tag."""
 
-    def attach(self, volume_id: str, instance_id: str, device: str) -> None:
+    def attach(self, volume_id: str, instance_id: str, device: str, card: int | None = None) -> None:
         """Attaches the volume. Does nothing if it is attached so already.
+
+        `card` is the index of an EBS card, for an instance with more than one; without it EC2 takes card 0.
 
         Raises DeviceInUseError, TargetNotUsableError.
         """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -24,7 +24,14 @@ from rewarm.contracts.plans import PlanResult
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import NewVolume, VolumeAssignment
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.model import BLOCK_BYTES, GIB, FastSnapshotRestore, InstanceEbsLimits, PriceBook
+from rewarm.domain.model import (
+    BLOCK_BYTES,
+    GIB,
+    FastSnapshotRestore,
+    InstanceEbsLimits,
+    PriceBook,
+    Volume,
+)
 from rewarm.domain.plan.facts import UnusedQuotas, VolumeFacts
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.volume_types import WantedVolume, settle
@@ -104,6 +111,15 @@ def instance_types() -> Mapping[str, Any]:
     packed = Path(moto.origin).parent / "ec2" / "resources" / "instance_types.json.gz"
     known: dict[str, Any] = json.loads(gzip.decompress(packed.read_bytes()))
     return {name: {"InstanceType": name, **facts} for name, facts in known.items()}
+
+
+class NoVolumes:
+    """The port VolumeStore, as far as it shows what an instance has attached: nothing."""
+
+    def on_instances(self, instance_ids: Sequence[str]) -> Iterator[Volume]:
+        """None."""
+        del instance_ids
+        return iter(())
 
 
 class InstanceTypes:
@@ -216,6 +232,7 @@ def _sources(options: Options, where: Place) -> PlanningPorts:
     return PlanningPorts(
         fast_restores=cast("Any", FastRestores(options.fsr_state or "disabled", options.credits)),
         instances=cast("Any", InstanceTypes()),
+        volumes=cast("Any", NoVolumes()),
         prices=Prices(where.region),
         quotas=Quotas(),
         history=cast("Any", NoHistory(_calibration(options.calibration))),

@@ -183,7 +183,8 @@ def facts_lines(planned: PlannedVolume) -> list[tuple[str, str]]:
     if instance is not None:
         speed = _mib_s(instance.baseline_throughput_mib_s, instance.maximum_throughput_mib_s)
         agent = "" if facts.agent_available else "; no agent for it"
-        lines[3] = ("instance", f"{instance.instance_type}: {speed} to EBS{agent}")
+        card = "" if instance.card is None else f", EBS card {instance.card}"
+        lines[3] = ("instance", f"{instance.instance_type}{card}: {speed} to EBS{agent}")
     return lines
 
 

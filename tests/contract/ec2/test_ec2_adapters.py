@@ -129,6 +129,22 @@ class TestVolumes:
             {"VolumeId": VOLUME, "InstanceId": INSTANCE, "Device": "/dev/sdf"}
         ]
 
+    def test_names_an_ebs_card_only_where_there_are_several(self) -> None:
+        for card, named in ((0, {"EbsCardIndex": 0}), (1, {"EbsCardIndex": 1}), (None, {})):
+            ec2 = Aws("ec2").on("AttachVolume", {"State": "attaching"})
+            Ec2VolumeStore(ec2.client).attach(VOLUME, INSTANCE, "/dev/sdf", card)
+            assert ec2.params("AttachVolume") == [
+                {"VolumeId": VOLUME, "InstanceId": INSTANCE, "Device": "/dev/sdf", **named}
+            ]
+
+    def test_finds_what_instances_have_attached_with_the_card_of_each(self) -> None:
+        shown = [volume(ATTACHED), volume({**ATTACHED, "EbsCardIndex": 1})]
+        ec2 = Aws("ec2").on("DescribeVolumes", {"Volumes": shown})
+        found = list(Ec2VolumeStore(ec2.client).on_instances([INSTANCE]))
+        assert [one.attachments[0].card for one in found] == [0, 1]
+        filters = ec2.params("DescribeVolumes")[0]["Filters"]
+        assert filters == [{"Name": "attachment.instance-id", "Values": [INSTANCE]}]
+
     def test_an_attachment_whose_answer_got_lost_is_done(self) -> None:
         ec2 = Aws("ec2").on("AttachVolume", ApiError("VolumeInUse", f"{VOLUME} is already attached"))
         ec2.on("DescribeVolumes", {"Volumes": [volume(ATTACHED)]})

@@ -112,6 +112,21 @@ class TestInstances:
         assert (limits.baseline_iops, limits.maximum_iops) == (3_600, None)
         assert instances.ebs_limits("t2.micro").maximum_throughput_mib_s is None
 
+    def test_tells_the_limits_of_each_ebs_card_where_there_are_several(self) -> None:
+        whole = {"BaselineThroughputInMBps": 15_000.0, "BaselineIops": 480_000}
+        each = {"BaselineThroughputInMBps": 7_500.0, "BaselineIops": 240_000}
+        cards = [{"EbsCardIndex": 1, **each}, {"EbsCardIndex": 0, **each, "BaselineIops": 240_001}]
+        two = {"EbsInfo": {"EbsOptimizedInfo": whole, "MaximumEbsCards": 2, "EbsCards": cards}}
+        one = {"EbsInfo": {"EbsOptimizedInfo": whole, "MaximumEbsCards": 1, "EbsCards": cards[1:]}}
+        ec2 = Aws("ec2").on("DescribeInstanceTypes", {"InstanceTypes": [two]}, {"InstanceTypes": [one]})
+        instances = Ec2Instances(ec2.client, Aws("ssm").client)
+        limits = instances.ebs_limits("m8gn.48xlarge")
+        assert limits.baseline_iops == 480_000
+        assert [limits.of_card(card).baseline_iops for card in (0, 1, None)] == [240_001, 240_000, 480_000]
+        assert limits.of_card(1).baseline_throughput_mib_s == pytest.approx(7_152.6, abs=0.1)
+        single = instances.ebs_limits("m8gn.24xlarge")
+        assert (single.cards, single.of_card(0)) == ((), single)
+
     @pytest.mark.parametrize(
         ("told", "known"), [("unsupported", False), ("supported", True), ("required", True), (None, True)]
     )

@@ -77,10 +77,10 @@ class ExactPlan:
                 self._way(place, "background")
 
     def _instances(self) -> None:
-        """One set of readers, and one of writers, for each instance; a snapshot's blocks are paid once."""
+        """One set of readers, and one of writers, for each instance or card; blocks are paid once."""
         blocks: dict[str, Any] = {}
-        for instance in sorted({facts.instance_id for facts in self._volumes if facts.instance_id}):
-            places = [place for place, facts in enumerate(self._volumes) if facts.instance_id == instance]
+        for instance in sorted({facts.reads_through for facts in self._volumes if facts.reads_through}):
+            places = [place for place, facts in enumerate(self._volumes) if facts.reads_through == instance]
             taken = {
                 strategies: {place: self._way(place, strategies[0]) for place in places}
                 for strategies in (READS, WRITES)

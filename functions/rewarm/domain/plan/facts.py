@@ -59,6 +59,8 @@ class VolumeFacts(Value):
     snapshot_id: str = ""
     availability_zone: str = ""
     instance_id: str | None = None
+    card: int | None = None
+    """The EBS card of the instance; None where that has one. `instance_limits` are the card's then."""
     max_warm_up_mib_s: int | None = None
     scope: Scope = Scope.WRITTEN
     polite_latency_ms: float | None = None
@@ -99,11 +101,16 @@ class VolumeFacts(Value):
     snapshots_read: int = 1
     """Of this restore: snapshots whose blocks could be copied."""
     read_beside: tuple[int, ...] = ()
-    """What the agent reads of this restore's other volumes on the same instance, in bytes, ascending."""
+    """What the agent reads of the other volumes that read through the same, in bytes, ascending."""
     write_beside: tuple[int, ...] = ()
     """What goes through the instance where the agent writes this volume, and the others do what they do."""
     writers_of_snapshot: int = 1
     """Volumes of this restore that could be written with the blocks of this snapshot."""
+
+    @property
+    def reads_through(self) -> str | None:
+        """What it shares with the volumes beside it: its instance, or one EBS card of that."""
+        return self.instance_id if self.card is None else f"{self.instance_id} {self.card}"
 
     @property
     def read_bytes(self) -> int:
@@ -150,8 +157,8 @@ def beside_each_other(volumes: Sequence[VolumeFacts]) -> list[VolumeFacts]:
     clones = sum(volume.clone_source is not None for volume in volumes)
     together: dict[str, list[VolumeFacts]] = {}
     for volume in volumes:
-        if volume.instance_id is not None:
-            together.setdefault(volume.instance_id, []).append(volume)
+        if volume.reads_through is not None:
+            together.setdefault(volume.reads_through, []).append(volume)
     read = {name: sorted(volume.read_bytes for volume in group) for name, group in together.items()}
     written = {name: sorted(volume.write_bytes for volume in group) for name, group in together.items()}
     return [
@@ -162,8 +169,8 @@ def beside_each_other(volumes: Sequence[VolumeFacts]) -> list[VolumeFacts]:
             volumes_of_restore=len(volumes),
             clones_of_restore=max(1, clones),
             snapshots_read=snapshots,
-            read_beside=_others(read.get(volume.instance_id or "", []), volume.read_bytes),
-            write_beside=_others(written.get(volume.instance_id or "", []), volume.write_bytes),
+            read_beside=_others(read.get(volume.reads_through or "", []), volume.read_bytes),
+            write_beside=_others(written.get(volume.reads_through or "", []), volume.write_bytes),
             writers_of_snapshot=max(1, writers[volume.snapshot_id]),
         )
         for volume in volumes

@@ -69,8 +69,8 @@ def _groups(
     first: dict[object, int] = {}
     for place, (volume, able) in enumerate(zip(options, estimates, strict=True)):
         shared: list[object] = []
-        if BUSY & able.keys() and volume.facts.instance_id is not None:
-            shared.append(volume.facts.instance_id)
+        if BUSY & able.keys() and volume.facts.reads_through is not None:
+            shared.append(volume.facts.reads_through)
         if SharedResource.FAST in able:
             shared.append(volume.facts.place)
         if SharedResource.WRITE in able:

@@ -540,11 +540,11 @@ class Mixes:
         return sum(not self.volumes[members[0]].facts.fast_restore_runs for members in places.values())
 
     def readers(self, choices: Choices) -> dict[str, list[int]]:
-        """By instance. A volume without an instance's id shares no instance."""
+        """By instance, or by EBS card. A volume without an instance's id shares none."""
         found: dict[str, list[int]] = {}
         for index, resource in choices.items():
             if resource in BUSY:
-                found.setdefault(self.volumes[index].facts.instance_id or str(index), []).append(index)
+                found.setdefault(self.volumes[index].facts.reads_through or str(index), []).append(index)
         return found
 
     def _members(self, choices: Choices) -> dict[tuple[str, str], list[int]]:

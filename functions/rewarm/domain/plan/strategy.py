@@ -155,7 +155,9 @@ def _as_given(
     others = [
         moved
         for place, (volume, other) in enumerate(zip(volumes, shares, strict=True))
-        if place != index and (moved := moved_by_agent(volume, other.strategy))
+        if place != index
+        and volume.reads_through == facts.reads_through
+        and (moved := moved_by_agent(volume, other.strategy))
     ]
     enabled = {
         volume.place

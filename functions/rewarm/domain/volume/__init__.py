@@ -1,1 +1,1 @@
-"""What is known about volumes: types, performance, targets, locks and leftovers."""
+"""What is known about volumes: types, performance, targets, EBS cards, locks and leftovers."""

@@ -55,14 +55,17 @@ class Place(Value):
     index: int
     """Of the restore's volume that takes the place."""
     delete_on_termination: bool
+    card: int | None = None
+    """Its EBS card; None where the instance has one."""
 
     def tags(self, restore_id: str, stack_name: str) -> dict[str, str]:
         """Everything that putting back needs to know."""
         on_termination = "delete" if self.delete_on_termination else "keep"
+        parts = [self.instance_id, self.device, self.index, on_termination]
         return {
             REPLACED_TAG: restore_id,
             REPLACED_STACK_TAG: stack_name,
-            REPLACED_FROM_TAG: f"{self.instance_id} {self.device} {self.index} {on_termination}",
+            REPLACED_FROM_TAG: " ".join(map(str, parts if self.card is None else [*parts, self.card])),
         }
 
     @property
@@ -74,9 +77,16 @@ class Place(Value):
 def place_of(tags: Mapping[str, str]) -> Place | None:
     """From the tag; None where it is missing or not ours."""
     parts = tags.get(REPLACED_FROM_TAG, "").split()
-    if len(parts) != 4 or not parts[2].isdecimal():
+    card = parts.pop() if len(parts) == 5 else None
+    if len(parts) != 4 or not parts[2].isdecimal() or not (card or "0").isdecimal():
         return None
-    return Place(parts[0], parts[1], int(parts[2]), delete_on_termination=parts[3] == "delete")
+    return Place(
+        parts[0],
+        parts[1],
+        int(parts[2]),
+        delete_on_termination=parts[3] == "delete",
+        card=None if card is None else int(card),
+    )
 
 
 def living(volume: Volume) -> list[Attachment]:

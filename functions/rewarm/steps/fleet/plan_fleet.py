@@ -242,14 +242,9 @@ class _Course(Value):
         found = []
         for (restore, plans), begins, end in zip(self.restores, self.begins, self.ends, strict=True):
             late = deadline_at is not None and now + timedelta(seconds=end) > deadline_at
-            beside = [
-                size
-                for name, size in moved.get(plans[0].volume.instance_id or "", ())
-                if name != restore.restore_id
-            ]
             ready_at = [now + timedelta(seconds=ready_from(_span(plan), begins)) for plan in plans]
             shares = [
-                _share(plan, beside, at, is_late=late).model_copy(
+                _share(plan, _beside(plan, restore, moved), at, is_late=late).model_copy(
                     update={"sharers": sharers[_shared(plan)], "snapshots_read": written}
                 )
                 for plan, at in zip(plans, ready_at, strict=True)
@@ -273,17 +268,32 @@ def _shared(plan: VolumePlan) -> tuple[str, ...]:
     return (plan.volume.snapshot_id,) if _is_written(plan) else ()
 
 
+_Way = tuple[str | None, int | None]
+"""An instance, and its EBS card where it has more than one."""
+
+
 def _bytes_moved(
     restores: Iterable[tuple[FleetRestore, Sequence[VolumePlan]]],
-) -> dict[str, list[tuple[str, int]]]:
-    """By instance: (restore, bytes that its agent reads and writes there)."""
-    found: dict[str, list[tuple[str, int]]] = {}
+) -> dict[_Way, list[tuple[str, int]]]:
+    """By instance and EBS card: (restore, bytes that its agent reads and writes there)."""
+    found: dict[_Way, list[tuple[str, int]]] = {}
     for restore, plans in restores:
         for plan in plans:
             if _uses_agent(plan) and plan.volume.instance_id is not None:
                 size = plan.volume.written_blocks * BLOCK_BYTES * (2 if _is_written(plan) else 1)
-                found.setdefault(plan.volume.instance_id, []).append((restore.restore_id, size))
+                found.setdefault(_way(plan), []).append((restore.restore_id, size))
     return found
+
+
+def _way(plan: VolumePlan) -> _Way:
+    return plan.volume.instance_id, plan.volume.card
+
+
+def _beside(
+    plan: VolumePlan, restore: FleetRestore, moved: Mapping[_Way, Sequence[tuple[str, int]]]
+) -> list[int]:
+    """What the agents of other restores move on the same way."""
+    return [size for name, size in moved.get(_way(plan), ()) if name != restore.restore_id]
 
 
 def _uses_agent(plan: VolumePlan) -> bool:
@@ -298,6 +308,7 @@ def _share(
         strategy=plan.strategy,
         initialization_rate_mib_s=plan.initialization_rate_mib_s,
         boost=plan.boost,
+        card=planned_volume.volume.card,
         start_at=plan.start_at,
         ready_p90_at=ready_p90_at,
         deadline_missed=is_late or plan.deadline_missed,

@@ -2,6 +2,7 @@
 
 Route: plan_restore.
 
+- cards: which EBS card of its instance each volume reads through
 - plan_notes: what a reader of a plan should know beside its numbers
 - rewind_cases: what AWS says of a volume that may go back, and what a plan says of the rewind
 - rewinds: what it would take to put the source volume itself back

@@ -78,8 +78,14 @@ def choose_strategy(
         rewinds = plan_rewinds(event.request, volumes, book, ports, deadline_at=event.deadline_at, now=now)
         planned = with_approval(rewinds, rule, book)
     else:
+        shares = event.fleet_shares or ()
+        if len(shares) == len(volumes):
+            volumes = [
+                volume.model_copy(update={"card": share.card})
+                for volume, share in zip(volumes, shares, strict=True)
+            ]
         cases = gather(event.request, volumes, ports, deadline_at=event.deadline_at, now=now)
-        planned = plan_shares(cases, event.fleet_shares or (), book, rule, now=now)
+        planned = plan_shares(cases, shares, book, rule, now=now)
     plans = [
         plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(planned.plans, turns, strict=True)
     ]

@@ -5,6 +5,7 @@ What is true of every plan is in docs/strategies.md instead.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -15,7 +16,7 @@ from rewarm.domain.model import MIB, PriceBook, Strategy
 from rewarm.domain.plan.cost import more_by_steps
 from rewarm.domain.plan.estimators import fast_restore_limit
 from rewarm.domain.time.measured import Phase
-from rewarm.domain.units import clock_text, duration_text, usd_text
+from rewarm.domain.units import clock_text, count_text, duration_text, usd_text
 from rewarm.domain.volume.extents import Scope
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, speed
 
@@ -52,6 +53,7 @@ def plan_notes(plans: Sequence[VolumePlan], book: PriceBook) -> list[str]:
     return [
         *_replaced(plans),
         *_started(plans),
+        *_cards(plans),
         *_unproven(plans),
         *_enlarged(plans),
         *_of_unknown_size(plans),
@@ -164,6 +166,22 @@ def _replaced(plans: Sequence[VolumePlan]) -> Iterator[str]:
                 f"{old.volume_id} ({old.size_gib:,} GiB), now {volume.device} on {volume.instance_id}, is "
                 "replaced: detached once the new volume is there, and kept."
             )
+
+
+def _cards(plans: Sequence[VolumePlan]) -> Iterator[str]:
+    """Which volumes read through which EBS card, of instances with more than one."""
+    users: dict[str, list[int]] = {}
+    for plan in plans:
+        if plan.volume.instance_id is not None and plan.volume.card is not None:
+            users.setdefault(plan.volume.instance_id, []).append(plan.volume.card)
+    for instance_id, cards in users.items():
+        counts = [
+            f"{count_text(count, 'volume')} on card {card}" for card, count in sorted(Counter(cards).items())
+        ]
+        yield (
+            f"{instance_id} has more than one EBS card, and no volume is faster than its card. The times "
+            f"count {' and '.join(counts)}."
+        )
 
 
 def _unproven(plans: Sequence[VolumePlan]) -> Iterator[str]:

@@ -158,6 +158,7 @@ def _instance_limits(case: Case) -> InstanceLimits | None:
         return None
     return InstanceLimits(
         instance_type=instance_type,
+        card=case.facts.card,
         baseline_throughput_mib_s=limits.baseline_throughput_mib_s,
         maximum_throughput_mib_s=limits.maximum_throughput_mib_s,
         baseline_iops=limits.baseline_iops,

@@ -48,7 +48,9 @@ from rewarm.ports.instances import Instances
 from rewarm.ports.prices import Prices, Quotas
 from rewarm.ports.restores import History
 from rewarm.ports.snapshots import FastSnapshotRestores
+from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.plan import schedule
+from rewarm.steps.plan.cards import with_cards
 from rewarm.steps.plan.plan_notes import adoption_notes, plan_notes, stale_prices, warm_up_notes
 from rewarm.steps.record.learned_times import known_priors, known_records, likeness, timings_of
 
@@ -60,6 +62,7 @@ class PlanningPorts(Value, kw_only=True):
 
     fast_restores: FastSnapshotRestores
     instances: Instances
+    volumes: VolumeStore
     prices: Prices
     quotas: Quotas
     history: History
@@ -113,7 +116,8 @@ def gather(
     enabled = _fast_restores(volumes, ports, now)
     known: dict[Likeness, Timings] = {}
     facts = []
-    for volume in volumes:
+    placed = with_cards(volumes, ports.instances, ports.volumes)
+    for volume in placed:
         like = likeness(volume)
         if like not in known:
             known[like] = timings_of(volume, records, now, priors)
@@ -122,7 +126,7 @@ def gather(
     copies = _copy_source(volumes[0], ports.prices, now)
     return [
         Case(volume.model_copy(update={"agent_available": beside.agent_available}), beside, objective, copies)
-        for volume, beside in zip(volumes, beside_each_other(facts), strict=True)
+        for volume, beside in zip(placed, beside_each_other(facts), strict=True)
     ]
 
 
@@ -271,7 +275,7 @@ def _facts(
         written_blocks=volume.written_blocks,
         snapshot_size_gib=volume.snapshot_size_gib,
         speed=speed(settings),
-        instance_limits=limits,
+        instance_limits=None if limits is None else limits.of_card(volume.card),
         agent_available=agent_available,
         verified=request.verify.samples > 0 and agent_available,
         clone_source=_clone_source(volume, left),
@@ -279,6 +283,7 @@ def _facts(
         snapshot_id=volume.snapshot_id,
         availability_zone=volume.availability_zone,
         instance_id=volume.instance_id,
+        card=volume.card,
         max_warm_up_mib_s=request.warm_up.max_mib_per_second,
         scope=request.warm_up.scope,
         polite_latency_ms=volume.politeness(request.warm_up.polite_latency_ms),

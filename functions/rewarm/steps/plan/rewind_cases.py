@@ -107,12 +107,13 @@ def rewind_case(
     refusal = refusal_on(volume, instance, limits, ports.artifacts)
     if refusal is not None:
         return refusal
+    card = next(found.card for found in volume.attachments if found.instance_id == instance_id)
     others = ports.snapshots.of_volume(volume.volume_id)
     pending = pending_seconds(others, volume.volume_id)
     facts = RewindFacts(
         volume_bytes=volume.settings.size_gib * GIB,
         speed=speed(volume.settings),
-        instance_limits=limits,
+        instance_limits=limits.of_card(card),
         changed=ChangedCount(0),
         since=None,
         written_blocks=assigned.written_blocks,

@@ -44,8 +44,8 @@ def by_hand(volumes: Sequence[VolumeFacts]) -> list[ByHand]:
     """Reading all volumes at once by hand; without programs that cannot read each of them."""
     sizes: dict[str | None, list[float]] = {}
     for facts in volumes:
-        sizes.setdefault(facts.instance_id, []).append(facts.whole_bytes / MIB)
-    each = [by_hand_seconds(facts, _others(sizes[facts.instance_id], facts)) for facts in volumes]
+        sizes.setdefault(facts.reads_through, []).append(facts.whole_bytes / MIB)
+    each = [by_hand_seconds(facts, _others(sizes[facts.reads_through], facts)) for facts in volumes]
     return [
         ByHand(
             program=program,
@@ -59,7 +59,7 @@ def by_hand(volumes: Sequence[VolumeFacts]) -> list[ByHand]:
 
 
 def _others(sizes: Sequence[float], facts: VolumeFacts) -> tuple[float, ...]:
-    """Of the other volumes on its instance; a volume without an instance's id shares none."""
+    """Of the other volumes on its instance or EBS card; a volume without an instance's id shares none."""
     if facts.instance_id is None:
         return ()
     others = sorted(sizes)

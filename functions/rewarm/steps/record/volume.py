@@ -182,6 +182,7 @@ class KnownReplaced(Item):
     instance_id: str | None = None
     device: str | None = None
     delete_on_termination: bool | None = None
+    card: int | None = None
     look: PendingLook = Field(default_factory=PendingLook)
     started_at: datetime | None = None
     """For a root volume only, as the three below: when EC2 was about to be asked to swap it."""

@@ -81,7 +81,13 @@ def _place(noted: KnownReplaced, index: int) -> Place | None:
     """Where it belongs; None where it was not detached, as a root volume that EC2 swaps."""
     if noted.instance_id is None or noted.device is None or noted.delete_on_termination is None:
         return None
-    return Place(noted.instance_id, noted.device, index, delete_on_termination=noted.delete_on_termination)
+    return Place(
+        noted.instance_id,
+        noted.device,
+        index,
+        delete_on_termination=noted.delete_on_termination,
+        card=noted.card,
+    )
 
 
 def _told_before(replaced: KnownReplaced) -> list[PutBack]:
@@ -269,7 +275,7 @@ class _Case(Value):
             )
         if holder is not None:
             return self._is("pending", f"EC2 still shows {holder} at {self.place.in_words}")
-        self.ports.volumes.attach(name, instance.instance_id, self.place.device)
+        self.ports.volumes.attach(name, instance.instance_id, self.place.device, self.place.card)
         return self._is("pending", f"{name} is being attached as {self.place.in_words}")
 
     def _is_ours(self, holder: str) -> bool:

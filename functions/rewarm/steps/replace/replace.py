@@ -123,8 +123,13 @@ def _asked(event: ReplaceEvent) -> tuple[ReplacedVolume, Place]:
     volume = event.volume
     if volume.replaces is None or volume.instance_id is None or volume.place is None:
         raise TargetNotUsableError("the plan replaces no volume", field="target.mode")
-    on_termination = volume.replaces.delete_on_termination
-    place = Place(volume.instance_id, volume.place, volume.index, delete_on_termination=on_termination)
+    place = Place(
+        volume.instance_id,
+        volume.place,
+        volume.index,
+        delete_on_termination=volume.replaces.delete_on_termination,
+        card=volume.card,
+    )
     return volume.replaces, place
 
 
@@ -239,6 +244,7 @@ def _detach(event: ReplaceEvent, old: Volume, place: Place, ports: ReplacePorts)
         "instanceId": place.instance_id,
         "device": place.device,
         "deleteOnTermination": place.delete_on_termination,
+        "card": place.card,
         "unmounted": mounts,
         "detachedAt": iso(event.now),
         "state": "out",

@@ -35,6 +35,7 @@ from rewarm.domain.model import MIB, CommandStatus, InstanceEbsLimits
 from rewarm.domain.ready import agent_output
 from rewarm.domain.units import duration_text
 from rewarm.domain.volume import volume_types
+from rewarm.domain.volume.replacing import living
 from rewarm.steps.record.bucket import benchmark_key, benchmark_output_key
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts, execution_seconds, fio_parameters
 from rewarm.steps.warm.agent_command import DELIVERY_SECONDS
@@ -135,6 +136,7 @@ class _Limits:
     ) -> None:
         self._targets, self._ports = targets, ports
         self._volumes: dict[str, Provisioned] = {}
+        self._cards: dict[str, int] = {}
         self._instance: InstanceEbsLimits | None = None
         with suppress(RestoreError):
             self._instance = ports.instances.ebs_limits(instance_type)
@@ -143,18 +145,22 @@ class _Limits:
         return self._targets[output.target].volume_id or output.volume_id
 
     def of(self, output: BenchmarkOutput) -> tuple[Provisioned, InstanceEbsLimits | None]:
-        """The target's own limits, and the instance's for EBS volumes."""
+        """The target's own limits, and for EBS volumes those of the instance, or of the volume's EBS card."""
         target, volume_id = self._targets[output.target], self.volume_id(output)
         found = self._of_volume(volume_id) if volume_id else Provisioned()
         own = Provisioned(target.iops or found.iops, target.throughput_mib_s or found.throughput_mib_s)
-        return own, self._instance if volume_id else None
+        if volume_id is None or self._instance is None:
+            return own, None
+        return own, self._instance.of_card(self._cards.get(volume_id))
 
     def _of_volume(self, volume_id: str) -> Provisioned:
         if volume_id not in self._volumes:
             self._volumes[volume_id] = Provisioned()
             with suppress(RestoreError):
-                speed = volume_types.speed(self._ports.volumes.get(volume_id).settings)
+                volume = self._ports.volumes.get(volume_id)
+                speed = volume_types.speed(volume.settings)
                 self._volumes[volume_id] = Provisioned(speed.iops, speed.burst_mib_s)
+                self._cards[volume_id] = next((found.card for found in living(volume)), 0)
         return self._volumes[volume_id]
 
 

@@ -230,7 +230,7 @@ def _expected(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Expe
     limits = None
     if event.volume.instance_type is not None:
         with suppress(RestoreError):
-            limits = ports.instances.ebs_limits(event.volume.instance_type)
+            limits = ports.instances.ebs_limits(event.volume.instance_type).of_card(event.volume.card)
     found = expected_reads(event.volume.volume.settings(), limits)
     rounded = round(found.p50_ms, 3), round(found.p99_ms, 3), round(found.iops, 1)
     return ExpectedReads(*rounded, found.limited_by)

@@ -70,7 +70,7 @@ def attach_volume(
         _check_target(event.volume, device, instance)
         old = _taken_over(event.volume)
         if old is None or _is_free(old.volume_id, device, instance, ports.volumes):
-            ports.volumes.attach(event.volume_id, instance_id, device)
+            ports.volumes.attach(event.volume_id, instance_id, device, event.volume.card)
         return AttachVolumeResult(attached=False, wait_seconds=WAIT_SECONDS, device=device)
     _stop_if_stuck(ours, event.volume_id, event.now)
     _keep_on_termination(event.volume, ours, ports.volumes)
@@ -95,7 +95,7 @@ def _attached_at_once(volume: VolumeAssignment, volume_id: str, device: str, vol
     if _taken_over(volume) is not None or volume.starts_instance or volume.instance_id is None:
         return False
     try:
-        volumes.attach(volume_id, volume.instance_id, device)
+        volumes.attach(volume_id, volume.instance_id, device, volume.card)
     except (DeviceInUseError, RequestRefusedError, TargetNotUsableError, VolumeFailedError):
         return False
     return True

@@ -153,7 +153,7 @@ def walk_ec2(made: Recorded, lab: Lab, snapshot: str) -> None:
     made.ask("ec2", "describe_snapshots", OwnerIds=["self"])
     made.ask("ec2", "describe_snapshot_tier_status")
     made.ask("ec2", "describe_instances", InstanceIds=[INSTANCE])
-    made.ask("ec2", "describe_instance_types", InstanceTypes=["m5.large"])
+    made.ask("ec2", "describe_instance_types", InstanceTypes=["m5.large", "m8gn.48xlarge"])
     made.ask("ec2", "describe_images")
     made.ask("ec2", "describe_availability_zones")
     made.ask("ec2", "create_tags", Resources=[volume], Tags=[{"Key": "a", "Value": "b"}])

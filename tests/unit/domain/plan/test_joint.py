@@ -46,6 +46,7 @@ def restore(seed: int) -> tuple[list[VolumeFacts], float]:
     """One to six volumes on at most three instances, of at most three snapshots, and a deadline.
 
     Every fifth has next to no quota and fast volumes of one snapshot, so that the agent must read or write.
+    Every third has instances with two EBS cards.
     """
     draw = random.Random(seed)
     scarce = seed % 5 == 0
@@ -74,6 +75,7 @@ def restore(seed: int) -> tuple[list[VolumeFacts], float]:
                 settings=settings,
                 instance_limits=instances[instance] if instance >= 0 else None,
                 instance_id=f"i-{instance}" if instance >= 0 else None,
+                card=draw.randrange(2) if seed % 3 == 0 and instance >= 0 else None,
                 agent_available=instance >= 0,
                 agent_writes=scarce or draw.random() < 0.7,
                 verified=True,

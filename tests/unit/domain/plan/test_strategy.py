@@ -297,6 +297,15 @@ class TestSeveralVolumes:
         for decision in choose_all(volumes, PlanObjective(1_000.0), BOOK):
             assert decision.plan.estimate.strategy is Strategy.WARM_UP_AGENT
 
+    def test_volumes_of_one_instance_share_the_ebs_card_that_they_are_on(self):
+        limits = InstanceEbsLimits(125.0, 125.0, 20_000, 20_000)
+        on_cards = [facts(instance_limits=limits, instance_id="i-1", card=card) for card in (0, 1)]
+        for decision in choose_all(on_cards, PlanObjective(700.0), BOOK):
+            assert decision.plan.estimate.strategy is Strategy.WARM_UP_AGENT
+        both = choose_all([on_cards[1], on_cards[1]], PlanObjective(700.0), BOOK)
+        strategies = {decision.plan.estimate.strategy for decision in both}
+        assert strategies == {Strategy.WARM_UP_AGENT, Strategy.PROVISIONED_RATE}
+
     def test_the_last_millionth_of_a_dollar_is_shared_too(self):
         volumes = [no_instance(snapshot_id="snap-1") for _ in range(7)]
         decisions = choose_all(volumes, PlanObjective(fixed=Strategy.FAST_SNAPSHOT_RESTORE), BOOK)

@@ -32,14 +32,16 @@ def volume(*attachments, **changes):
 
 
 class TestPlace:
-    @pytest.mark.parametrize("delete", [True, False])
-    def test_its_tags_say_everything(self, delete):
-        place = Place(INSTANCE_ID, DEVICE, 3, delete_on_termination=delete)
+    @pytest.mark.parametrize(("delete", "card"), [(True, None), (False, None), (True, 0), (False, 1)])
+    def test_its_tags_say_everything(self, delete, card):
+        place = Place(INSTANCE_ID, DEVICE, 3, delete_on_termination=delete, card=card)
         tags = place.tags("restore-1", "rewarm")
         assert set(tags) == set(TAGS)
         assert place_of(tags) == place
 
-    @pytest.mark.parametrize("text", ["", "i-1 /dev/sdf", "i-1 /dev/sdf x keep", "a b 1 keep more"])
+    @pytest.mark.parametrize(
+        "text", ["", "i-1 /dev/sdf", "i-1 /dev/sdf x keep", "a b 1 keep more", "a b 1 keep 1 1"]
+    )
     def test_a_tag_that_is_not_ours_says_nothing(self, text):
         assert place_of({REPLACED_FROM_TAG: text}) is None
         assert place_of({}) is None

@@ -117,7 +117,10 @@ class Fleet:
 
 
 def drawn(seed: int) -> Fleet:
-    """Some volumes, instances and snapshots that are shared, with a deadline that forces them to spend."""
+    """Some volumes, instances and snapshots that are shared, with a deadline that forces them to spend.
+
+    In every third, instances have two EBS cards.
+    """
     draw = random.Random(seed)
     objective = {"readyWithinMinutes": draw.choice([10, 30, 60, 120, 600])}
     fleet = Fleet(objective=objective)
@@ -126,6 +129,9 @@ def drawn(seed: int) -> Fleet:
         fast_snapshot_restores=draw.randrange(3),
         initialization_rate_mib_s=draw.choice([300, 700, 5_000]),
     )
+    if seed % 3 == 0:
+        limits = fleet.world.instances.limits
+        fleet.world.instances.limits = replace(limits, cards=(limits, limits))
     for number in range(draw.randrange(2, 8)):
         place = draw.choice([None, "i-00000001", "i-00000002"])
         fleet.add(draw.choice([1, 50, 200, 500, 2_000]), place, same=number > 0 and draw.random() < 0.3)
@@ -155,6 +161,7 @@ def test_the_restores_together_are_the_plan_of_the_fleet(seed):
     summary = plan.answer.summary
     plans = fleet.restores(plan)
     assert [one.plan.strategy for one in plans] == [one.strategy for one in plan.answer.volumes]
+    assert [one.volume.card for one in plans] == [one.card for one in plan.answer.volumes]
     assert sum(one.plan.cost_usd for one in plans) == summary.total_cost_usd
     assert sum(one.cost_usd for one in plan.answer.volumes) == summary.total_cost_usd
     assert rate_at_its_highest(plans) <= fleet.world.quotas.quotas.initialization_rate_mib_s
@@ -163,6 +170,22 @@ def test_the_restores_together_are_the_plan_of_the_fleet(seed):
     last = max(one.plan.ready_p90_seconds for one in plans)
     assert NOW + timedelta(seconds=last) <= summary.ready_p90_at
     assert any(one.plan.deadline_missed for one in plans) == summary.deadline_missed
+
+
+@pytest.mark.parametrize("restores", [1, 3])
+def test_volumes_on_one_instance_share_just_the_ebs_card_that_they_are_on(restores):
+    fleet = Fleet()
+    slow = InstanceEbsLimits(100.0, 100.0, 20_000, 20_000)
+    fleet.world.instances.limits = replace(slow, cards=(slow, slow))
+    for size_gib in (100, 200, 300):
+        fleet.add(size_gib, "i-00000001")
+        fleet.items[-1]["volume"] = {"tags": {"of": f"{size_gib % (100 * restores)}"}}
+    plan = fleet.plan()
+    plans = sorted(fleet.restores(plan), key=lambda one: one.volume.data_bytes)
+    assert len(plan.restores) == restores
+    assert [one.volume.card for one in plans] == [1, 1, 0], "the largest first, then the card with less"
+    reading = [one.plan.phases[Phase.READ][0] for one in plans]
+    assert reading == pytest.approx([2_048, 3_072, 3_072]), "200 GiB beside 100 take as long as 300 alone"
 
 
 def test_restores_to_zones_share_the_regions_rate_which_each_alone_would_take_whole():

@@ -76,6 +76,16 @@ def test_it_says_blocks_time_price_and_the_way_back(world):
     assert found.notes == []
 
 
+def test_a_volume_on_an_ebs_card_is_read_at_the_cards_speed(world):
+    slow, fast = (InstanceEbsLimits(mib_s, mib_s, None, None) for mib_s in (10.0, 1_000.0))
+    world.instances.limits = replace(fast, cards=(fast, slow))
+    seconds = []
+    for card in (0, 1):
+        world.volumes.change(SOURCE_VOLUME_ID, attachments=(replace(ATTACHED, card=card),))
+        seconds.append(rewind_of(world).seconds_p50)
+    assert seconds[1] > seconds[0] + 10_381 / 2 / 10
+
+
 def test_where_the_good_snapshot_is_the_newest_only_what_was_written_since_counts(world):
     del world.snapshots.snapshots[NEWEST_ID]
     found = rewind_of(world)

@@ -92,6 +92,12 @@ class TestByHand:
         both = [replace(small, instance_id="i-1", written_bytes=size * GIB) for size in (1, 40)]
         assert schedule.by_hand(both)[0].ready_seconds == 100 * 1_024 / 20 + 15
 
+    def test_volumes_on_two_ebs_cards_do_not_slow_each_other_down(self):
+        card = replace(facts(), instance_id="i-1", instance_limits=InstanceEbsLimits(40.0, 40.0, None, None))
+        apart, together = ([replace(card, card=at) for at in cards] for cards in ((0, 1), (1, 1)))
+        assert schedule.by_hand(apart)[0].ready_seconds == 53 * 60 + 52 + 15
+        assert schedule.by_hand(together)[0].ready_seconds == 100 * 1_024 / 20 + 15
+
     def test_the_instance_bursts_for_a_person_as_it_does_for_the_agent(self):
         """Four of 100 GiB take as long as one: 381 MiB/s by fio are below what an m7g.large gives at most."""
         large = facts(instance_id="i-1", instance_limits=InstanceEbsLimits(75.0, 1_192.0, 3_600, 20_000))

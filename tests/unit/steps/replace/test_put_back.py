@@ -71,6 +71,13 @@ class TestPutBack:
         assert old.attachments[0].delete_on_termination
         assert not set(TAGS) & set(old.settings.tags)
 
+    @pytest.mark.parametrize("card", [None, 1])
+    def test_it_goes_back_to_its_ebs_card(self, world, card):
+        noted = world.table.records[RESTORE_ID]["replaced0"]
+        world.table.update_volume(RESTORE_ID, 0, {"replaced": {**noted, "card": card}})
+        step(world)
+        assert world.volumes.cards[OLD] == card
+
     def test_asked_again_it_says_so_again(self, world):
         step(world), step(world)
         before = world.volumes.volumes[OLD]

@@ -174,6 +174,16 @@ class TestDetachment:
         assert place.delete_on_termination
         record = world.table.records[RESTORE_ID]["replaced0"]
         assert (record["volumeId"], record["newVolumeId"], record["state"]) == (OLD, VOLUME_ID, "out")
+        assert record["card"] is None, "the instance has one EBS card"
+
+    def test_the_record_has_its_card_where_the_instance_has_several(self, world):
+        pending = ask(world)
+        world.say()
+        on_card = world.assignment.model_copy(update={"card": 1})
+        looking = ask(world, "detach", ask(world, pending=pending), volume=on_card)
+        world.say()
+        assert ask(world, "detach", looking, volume=on_card).state == "detaching"
+        assert world.table.records[RESTORE_ID]["replaced0"]["card"] == 1
 
     def test_it_is_out_at_the_next_look(self, world):
         pending = detached(world)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from rewarm.domain import errors
-from rewarm.domain.model import VolumeSettings
+from rewarm.domain.model import Attachment, InstanceEbsLimits, VolumeSettings
 from rewarm.steps.record.bucket import benchmark_output_key
 from rewarm.steps.verify.benchmarks import get_benchmark
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts, start_benchmark
@@ -144,6 +145,28 @@ class TestGet:
         (run,) = world.get()["runs"]
         assert (run["provisionedIops"], run["provisionedMibS"]) == (3_000, 125)
         assert run["limit"]["name"] == "depth"
+
+    @pytest.mark.parametrize(("card", "limit"), [(1, "instance-throughput"), (0, "depth")])
+    def test_on_an_instance_with_several_ebs_cards_the_volumes_card_counts(
+        self, card: int, limit: str
+    ) -> None:
+        world = World()
+        small, large = (InstanceEbsLimits(mib_s, mib_s, None, None) for mib_s in (488.0, 4_000.0))
+        world.instances.limits = replace(large, cards=(large, small))
+        fast = VolumeSettings("gp3", 100, 20_000, 1_000)
+        volume_id = world.volumes.create(
+            builders.SNAPSHOT_ID, builders.ZONE, fast, rate_mib_s=None, client_token="1"
+        )
+        world.volumes.change(
+            volume_id, attachments=(Attachment(INSTANCE, "/dev/sdf", "attached", card=card),)
+        )
+        world.start({**BOTH, "targets": [{"volumeId": volume_id}], "patterns": ["init"]})
+        world.artifacts.texts[benchmark_output_key("benchmark-1")] = run_text(
+            volume_id, "init", account(side(488, block_kib=1_024))
+        )
+        world.commands.finish("command-1")
+        (run,) = world.get()["runs"]
+        assert run["limit"]["name"] == limit
 
     def test_a_run_without_figures_has_its_reason_and_no_rank(self) -> None:
         world = World()

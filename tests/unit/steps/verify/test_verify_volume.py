@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rewarm.contracts.events import VerifyVolumeEvent
@@ -15,7 +17,7 @@ from rewarm.domain.errors import (
     VolumeNotFastError,
     VolumeUnreadableError,
 )
-from rewarm.domain.model import CommandStatus
+from rewarm.domain.model import CommandStatus, InstanceEbsLimits
 from rewarm.steps.verify.verify_volume import VerifyVolumePorts, verify_volume
 from tests.support.builders import (
     INSTANCE_ID,
@@ -252,6 +254,17 @@ class TestVerifyVolume:
         }
         assert result.result is not None
         assert sum(one.count for one in result.result.histogram) == result.result.samples
+
+    def test_a_volume_promises_no_more_than_its_ebs_card_gives(self):
+        world = World()
+        world.instances.limits = replace(
+            world.instances.limits, cards=(world.instances.limits, InstanceEbsLimits(1.0, 1.0, 50, 50))
+        )
+        on_card = assignment(card=1)
+        pending = verify(world, volume=on_card)
+        world.commands.finish("command-1", stdout=measurement())
+        result = verify(world, pending=pending, volume=on_card)
+        assert (result.expected.iops, result.expected.limited_by) == (50.0, "IOPS of the instance")
 
     def test_a_disk_is_not_measured_by_the_promise_of_an_ssd(self):
         world = World()

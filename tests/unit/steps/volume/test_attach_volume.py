@@ -66,6 +66,16 @@ class TestAttachVolume:
         assert (result.attached, result.device) == (True, DEVICE)
         assert world.volumes.volumes[VOLUME_ID].attachments == (Attachment(INSTANCE_ID, DEVICE, "attached"),)
 
+    @pytest.mark.parametrize("card", [None, 0, 1])
+    def test_names_the_card_of_the_plan(self, world, card):
+        attach(world, assignment(card=card))
+        assert world.volumes.cards[VOLUME_ID] == card
+
+    def test_names_it_where_it_looks_before_it_attaches(self, world):
+        previous = AttachVolumeResult(attached=False, wait_seconds=2, device=DEVICE)
+        attach(world, assignment(card=1), previous=previous)
+        assert world.volumes.cards[VOLUME_ID] == 1
+
     def test_waits_while_it_is_attaching(self, world):
         world.volumes.attaching_state = "attaching"
         result = attach(world, previous=attach(world))

@@ -91,7 +91,7 @@ class Model:
         if write is not None:
             self.write[index] = write
         if agent is not None or write is not None:
-            self.instances.setdefault(facts.instance_id or str(index), []).append(index)
+            self.instances.setdefault(facts.reads_through or str(index), []).append(index)
 
     def tasks(self, index: int, *, is_open: bool) -> list[Task]:
         """What the agent could do for it; to write is of no use where it reads for nothing."""
