@@ -600,6 +600,30 @@ def test_a_volume_in_use_is_not_attached_by_a_dry_run(account, examined):
     assert "AttachVolume" not in {call.operation for call in account.calls}
 
 
+@pytest.mark.parametrize(
+    "told",  # type, what EC2 says, what it takes, whether that is known to be wrong
+    [
+        ("m8gn.48xlarge", 128, 64, True),
+        ("c8gn.48xlarge", 128, 64, True),
+        ("c8gn.48xlarge", 64, 64, False),
+        ("r8gn.48xlarge", 128, 128, False),
+    ],
+)
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_limit_that_is_known_to_be_wrong_is_not_believed(account, examined, told, *, is_full):
+    kind, said, most, is_wrong = told
+    volumes = most if is_full else most - 1
+    attached = [{"DeviceName": f"/dev/xvd{number}"} for number in range(volumes)]
+    account.answers["DescribeInstances"] = aws.instance(InstanceType=kind, BlockDeviceMappings=attached)
+    account.answers["DescribeInstanceTypes"] = types(
+        MaximumEbsAttachments=said, AttachmentLimitType="dedicated"
+    )
+    (found,) = examined(*WITH_INSTANCE).of["attachments"]
+    assert found["status"] == ("problem" if is_full else "ok")
+    assert f"{volumes} volumes, of {most} attachments for volumes alone" in found["found"]
+    assert (f"says {said}, which is known to be wrong for {kind}" in found["found"]) == is_wrong
+
+
 def test_disks_of_the_instances_own_take_places_too(account, examined):
     answer = types(MaximumEbsAttachments=4)
     answer["InstanceTypes"][0]["InstanceStorageInfo"] = {"Disks": [{"Count": 2, "SizeInGB": 900}]}

@@ -15,6 +15,8 @@ Json = dict[str, Any]
 LETTERS = "fghijklmnop"
 """EC2 user guide, "Device names for volumes": /dev/sd[f-p] are recommended for EBS volumes."""
 CORE_POLICY = "attach a profile whose role has AmazonSSMManagedInstanceCore"
+REAL_ATTACHMENTS = {"m8gn.48xlarge": 64, "c8gn.48xlarge": 64}
+"""What EC2 takes where DescribeInstanceTypes says 128 (release notes of aws-ebs-csi-driver v1.57)."""
 NITRO = "choose an instance type of the Nitro system"
 
 
@@ -108,7 +110,8 @@ def _nvme(kind: str, support: str | None) -> Finding:
 
 def _places(instance: Json, ebs: Json, volumes: int, disks: int) -> Finding:
     """EC2 user guide, "Amazon EBS volume limits": interfaces and instance store use the same places."""
-    most = ebs.get("MaximumEbsAttachments")
+    said, kind = ebs.get("MaximumEbsAttachments"), instance["InstanceType"]
+    most = said if said is None else min(said, REAL_ATTACHMENTS.get(kind, said))
     if most is None:
         found = f"{words.count(volumes, 'volume')}; EC2 does not tell how many fit"
         return unknown("attachments", found, "nothing, while device names are free")
@@ -117,6 +120,8 @@ def _places(instance: Json, ebs: Json, volumes: int, disks: int) -> Finding:
     taken = words.count(volumes, "volume")
     taken += f" and {others} network interfaces and disks of its own" if others else ""
     found = f"{taken}, of {most} attachments {'shared by all' if is_shared else 'for volumes alone'}"
+    if most != said:
+        found += f" (DescribeInstanceTypes says {said}, which is known to be wrong for {kind})"
     if volumes + others >= most:
         return problem("attachments", found, "detach a volume, or take a larger instance")
     return ok("attachments", found)
