@@ -43,6 +43,7 @@ MAX_RATE_MIB_S = 300
 TIB_GIB = 1_024
 CLONE_GROWS_TO_TIB = 16
 CLONE_SPEED = VolumeLimits(3_000, 125.0, 125.0)
+"""The baseline while it initializes; nobody promises what comes on top of it."""
 """EBS user guide, "Copy volumes": until it is initialized, no more than this, the source or the copy."""
 
 BLOCKS_PER_SECOND = 1_000
@@ -155,7 +156,8 @@ def volume_clone(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) ->
         (listing(facts, book), cost.volume_clone(book, source.size_gib)),
         basis=timings.basis_of(Strategy.VOLUME_CLONE),
         note=f"it holds what is on {source.volume_id} now, not the snapshot's data, and until it is "
-        f"initialized it runs at {iops:,} IOPS and {mib_s:,.0f} MiB/s at most{_unpriced(book)}",
+        f"initialized the plan counts on its baseline of {iops:,} IOPS and {mib_s:,.0f} MiB/s, above which "
+        f"EBS may go where source and copy have more{_unpriced(book)}",
     )
 
 

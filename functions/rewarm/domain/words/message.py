@@ -14,7 +14,7 @@ from rewarm.domain.units import clock_text, usd_text
 from rewarm.domain.value import Value
 from rewarm.domain.words.schedule import ScheduleLine
 
-COPY_PACE = "at up to 3,000 IOPS and 125 MiB/s until everything is copied"
+COPY_PACE = "at a baseline of 3,000 IOPS and 125 MiB/s until everything is copied"
 """EBS user guide, "Copy an Amazon EBS volume"."""
 USEFUL_SHARE = Decimal("0.2")
 """Of a plan's price: a bound that leaves more open says nothing of how good the plan is."""

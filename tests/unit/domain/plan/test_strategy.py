@@ -220,11 +220,19 @@ class TestVolumeClone:
         assert times.ready_p90 - 360 == pytest.approx(p90_hours * HOUR)
         assert times.usable_p50 == 10
 
-    def test_says_what_it_holds_and_how_slow_it_is_until_then(self):
+    def test_says_what_it_holds_and_that_it_counts_on_the_baseline_until_then(self):
         assert self.clone().note == (
-            "it holds what is on vol-1 now, not the snapshot's data, and until it is initialized it runs at "
-            "3,000 IOPS and 125 MiB/s at most; AWS bills the copy too, at a price not known here"
+            "it holds what is on vol-1 now, not the snapshot's data, and until it is initialized the plan "
+            "counts on its baseline of 3,000 IOPS and 125 MiB/s, above which EBS may go where source and "
+            "copy have more; AWS bills the copy too, at a price not known here"
         )
+
+    def test_the_baseline_is_no_more_than_source_and_copy_have(self):
+        slow = replace(self.SOURCE, speed=VolumeLimits(3_000, 100.0, 250.0))
+        assert "its baseline of 3,000 IOPS and 100 MiB/s" in self.clone(clone_source=slow).note
+        fast = VolumeLimits(16_000, 1_000.0, 1_000.0)
+        both = self.clone(clone_source=replace(self.SOURCE, speed=fast), speed=fast)
+        assert "its baseline of 3,000 IOPS and 125 MiB/s" in both.note
 
     def test_counts_the_users_own_price(self):
         priced = replace(BOOK, clone_usd_per_gib=Decimal("0.002"))

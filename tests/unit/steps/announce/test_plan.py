@@ -52,7 +52,7 @@ class TestPlan:
         [
             (Strategy.FAST_SNAPSHOT_RESTORE, "at full speed"),
             (Strategy.WARM_UP_AGENT, "slowly at first"),
-            (Strategy.VOLUME_CLONE, "at up to 3,000 IOPS and 125 MiB/s until everything is copied"),
+            (Strategy.VOLUME_CLONE, "at a baseline of 3,000 IOPS and 125 MiB/s until everything is copied"),
         ],
     )
     def test_says_how_fast_the_volume_will_be_when_it_can_be_used(self, strategy, speed):

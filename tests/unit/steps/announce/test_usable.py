@@ -89,7 +89,7 @@ class TestAttached:
         say(world, "attached", self.details(Strategy.VOLUME_CLONE))
         message = world.messages.sent[0]
         assert f"{VOLUME_ID}, a copy of {SOURCE_VOLUME_ID}, is /dev/sdf" in message["text"]
-        assert "at up to 3,000 IOPS and 125 MiB/s until everything is copied." in message["text"]
+        assert "at a baseline of 3,000 IOPS and 125 MiB/s until everything is copied." in message["text"]
         assert {"name": "Data as of", "value": "the moment of the copy"} in message["fields"]
 
 
