@@ -134,12 +134,12 @@ def _as_lines(table: Table) -> Iterator[tuple[str, list[str]]]:
 
 
 def _of_the_same_facts(plans: Iterable[PlannedVolume]) -> list[list[PlannedVolume]]:
-    """Volumes from one snapshot to one target."""
+    """Volumes from one snapshot to one target, and there to one EBS card."""
     groups: dict[object, list[PlannedVolume]] = {}
     for planned in plans:
         volume = planned.volume
-        place = (volume.snapshot_id, volume.instance_id or volume.availability_zone, volume.data_bytes)
-        groups.setdefault(place, []).append(planned)
+        target = (volume.instance_id or volume.availability_zone, volume.card)
+        groups.setdefault((volume.snapshot_id, target, volume.data_bytes), []).append(planned)
     return list(groups.values())
 
 

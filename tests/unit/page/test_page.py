@@ -93,6 +93,14 @@ def test_it_tells_everything(page):
         assert words in text, words
 
 
+@pytest.mark.parametrize("card", [0, 1])
+def test_it_names_the_ebs_card_where_there_are_several(account, page, card):
+    assert "EBS card" not in outline(page).text
+    on_card = json.loads(json.dumps(account))
+    on_card["plans"][0]["volume"]["card"] = card
+    assert f"EBS card {card}" in outline(render(on_card)).text
+
+
 def test_the_verdict_comes_first(page):
     assert page.index("<h1") < page.index("<svg")
     assert page.index("Ready:", page.index("<body")) < page.index("Progress and rate")

@@ -161,6 +161,14 @@ def test_an_instance_type_of_which_aws_names_no_throughput_is_promised_nothing(r
     assert plan["plan"]["strategy"] == "provisioned-rate"
 
 
+def test_of_an_instance_type_with_two_ebs_cards_each_card_is_shown_with_its_own_throughput(run):
+    _, shown, _ = run("--data-gib", "100", "--instance-type", "m8gn.48xlarge", "--volumes", "3")
+    for card in (0, 1):
+        assert f"m8gn.48xlarge, EBS card {card}: 7,153 MiB/s to EBS" in shown
+    flat = " ".join(shown.split())
+    assert "The times count 2 volumes on card 0 and 1 volume on card 1." in flat
+
+
 def test_the_region_decides_the_prices(run):
     _, out, _ = run("--json", "--region", "ap-northeast-1", "--strategy", "fast-snapshot-restore")
     answer = json.loads(out)
