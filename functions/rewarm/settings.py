@@ -101,7 +101,7 @@ class Settings(Value):
 
     @property
     def restore_volume_state_machine_arn(self) -> str:
-        """The state machine `restore-volume`; only functions that check whether one runs have it."""
+        """The state machine `restore-volume`; only functions that ask how one ended have it."""
         return self._required("RESTORE_VOLUME_STATE_MACHINE_ARN")
 
     @property

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Inventory,
         StackExecutions,
         Tasks,
+        VolumeExecutions,
         Waiters,
     )
     from rewarm.ports.instances import (
@@ -357,6 +358,12 @@ def witness() -> StackExecutions:
         _client("stepfunctions"),
         settings.restore_state_machine_arn,
         settings.restore_volume_state_machine_arn,
+    )
+
+
+def volume_executions() -> VolumeExecutions:
+    return adapters.executions.StepFunctionsVolumes(
+        _client("stepfunctions"), settings.restore_volume_state_machine_arn
     )
 
 

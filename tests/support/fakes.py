@@ -1172,6 +1172,16 @@ class FakeExecutions:
 
 
 @dataclass
+class FakeVolumeExecutions:
+    """Port VolumeExecutions; Step Functions knows those of which a test says how they ended."""
+
+    ends: dict[tuple[str, int], ExecutionEnd] = field(default_factory=dict)
+
+    def ending(self, restore_id: str, index: int) -> ExecutionEnd:
+        return self.ends.get((restore_id, index), ExecutionEnd("GONE"))
+
+
+@dataclass
 class FakeFleets(FakeExecutions):
     """Port FleetExecutions; each execution runs until a test says how it ended."""
 

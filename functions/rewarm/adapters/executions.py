@@ -185,6 +185,18 @@ class StepFunctionsExecutions:
         return answer["executionArn"]
 
 
+class StepFunctionsVolumes:
+    """The port VolumeExecutions."""
+
+    def __init__(self, stepfunctions: SFNClient, state_machine_arn: str) -> None:
+        self._stepfunctions = stepfunctions
+        self._state_machine_arn = state_machine_arn
+
+    def ending(self, restore_id: str, index: int) -> ExecutionEnd:
+        arn = execution_arn(self._state_machine_arn, volume_execution(restore_id, index))
+        return _ending(_described(self._stepfunctions, arn))
+
+
 class StepFunctionsFleets(StepFunctionsExecutions):
     """The port FleetExecutions."""
 
@@ -211,7 +223,8 @@ def _described(stepfunctions: SFNClient, arn: str) -> DescribeExecutionOutputTyp
 def _ending(found: DescribeExecutionOutputTypeDef | None) -> ExecutionEnd:
     if found is None:
         return ExecutionEnd("GONE")
-    return ExecutionEnd(found["status"], found.get("error", ""), found.get("cause", ""))
+    said = (found.get("error", ""), found.get("cause", ""), found.get("output", ""))
+    return ExecutionEnd(found["status"], *said)
 
 
 def _stop(stepfunctions: SFNClient, arn: str, cause: str) -> None:

@@ -33,6 +33,13 @@ class FleetExecutions(Executions, Protocol):
         """Stops the execution, and with it the restores that it waits for; nothing if it has ended."""
 
 
+class VolumeExecutions(Protocol):
+    """The state machine `restore-volume`: one execution for each volume."""
+
+    def ending(self, restore_id: str, index: int) -> ExecutionEnd:
+        """Returns how the execution of the volume of this index ended, or that it runs."""
+
+
 class RestoreExecutions(Protocol):
     """The executions of one restore: its own, and one of `restore-volume` for each volume."""
 

@@ -10,7 +10,7 @@ import pytest
 
 from local.aws.wire import client
 from rewarm.adapters.channels.messages import detail_type
-from rewarm.adapters.executions import StepFunctionsStackExecutions
+from rewarm.adapters.executions import StepFunctionsStackExecutions, StepFunctionsVolumes
 from rewarm.adapters.fast_restores import Ec2FastSnapshotRestores
 from rewarm.adapters.performance import KEPT_SECONDS, CloudTrailCalls, CloudWatchMetrics, DynamoPerformanceLog
 from rewarm.adapters.volumes import Ec2VolumeStore
@@ -185,6 +185,14 @@ class TestExecutions:
             "DescribeExecution", told if answer else ApiError("ExecutionDoesNotExist")
         )
         assert StepFunctionsStackExecutions(states.client, RESTORE, CHILD).ending("restore-1") == end
+
+    def test_how_a_volume_ended_and_with_what(self) -> None:
+        told = {"executionArn": "arn", "stateMachineArn": CHILD, "startDate": NOW, "status": "SUCCEEDED"}
+        states = Aws("stepfunctions").on("DescribeExecution", {**told, "output": '{"verdict": "ready"}'})
+        found = StepFunctionsVolumes(states.client, CHILD).ending("restore-1", 2)
+        assert found == ExecutionEnd("SUCCEEDED", output='{"verdict": "ready"}')
+        (asked,) = states.params("DescribeExecution")
+        assert asked["executionArn"].endswith(":execution:restore-volume:restore-1-2")
 
     def test_whether_the_execution_of_a_volume_runs(self) -> None:
         told = {"executionArn": "arn", "stateMachineArn": CHILD, "status": "RUNNING", "startDate": NOW}

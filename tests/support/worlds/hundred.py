@@ -23,6 +23,7 @@ from rewarm.steps.select.select_snapshot import (
     select_snapshot,
 )
 from tests.support.builders import RESTORE_ID, World, at, instance, measurement, request, snapshot
+from tests.support.fakes import FakeVolumeExecutions
 from tests.support.holds import FakePace
 from tests.support.wired import wired
 
@@ -120,5 +121,7 @@ class Restore:
             whole = {"verdict": "failed", "index": index, "error": "States.TaskFailed", "cause": cause}
         event = KeepResultEvent(**self.common, result=whole)
         fits(event)
-        result: dict[str, Any] = keep_result(event, artifacts=self.world.artifacts).to_json()
+        result: dict[str, Any] = keep_result(
+            event, artifacts=self.world.artifacts, volume_executions=FakeVolumeExecutions()
+        ).to_json()
         return result

@@ -8,8 +8,10 @@ from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import RESTORE
 from local.soak.lab.lab import FastLab
 from local.soak.lab.transport import Call
+from local.soak.trouble import matrix
 from local.soak.trouble.paths.adopt_paths import PATHS, READS, adoption, in_use
 from local.soak.trouble.paths.paths import in_state, restored
+from local.soak.trouble.wire_faults import Kind
 from rewarm.domain.volume.adopting import WARM_SINCE_TAG
 
 SWEPT_SECONDS = 4_000.0
@@ -66,6 +68,15 @@ def test_a_warm_volume_is_not_read_and_its_message_says_how_that_is_known(name):
         (ready,) = [event for event in record["events"] if event["event"] == "ready"]
         assert ready["title"].endswith("is at full speed already")
         assert "a sample of its blocks" in ready["text"] or "it was made empty" in ready["text"]
+
+
+def test_a_volume_that_is_ready_before_its_start_is_answered_is_no_failure():
+    """The answer is lost, and the execution has ended when it is asked for again."""
+    key = ("Restore Volume", "stepfunctions", "StartExecution")
+    result = matrix.play(matrix.CallRow(key, Kind.LOST_ANSWER, "adopted-though-empty"))
+    assert (result.met, result.ending.kind, result.left) == (1, "ready", [])
+    assert "is at full speed already" in result.told
+    assert "Restore failed" not in result.told
 
 
 def test_a_stopped_adoption_leaves_the_volume_to_its_owner():

@@ -55,6 +55,8 @@ class ExecutionEnd(Value):
     status: str
     error: str = ""
     cause: str = ""
+    output: str = ""
+    """JSON, where it succeeded."""
 
     @property
     def runs(self) -> bool:

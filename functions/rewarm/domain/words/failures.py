@@ -28,7 +28,7 @@ PLAIN = {
         "Step Functions runs as many executions as the account is allowed."
     ),
     "StepFunctions.ExecutionAlreadyExistsException": (
-        "The volume's execution has ended before: a restore cannot be continued by a redrive."
+        "The volume's execution was stopped before: a restore cannot be continued by a redrive."
     ),
     "StepFunctions.SdkClientException": "Step Functions could not be reached.",
     "Sandbox.Timedout": "A function took longer than it is allowed to.",

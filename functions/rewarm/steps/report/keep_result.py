@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from rewarm.contracts.base import Contract, StepEvent
+from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.domain.words.failures import Explanation, explain
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.executions import VolumeExecutions
 from rewarm.steps.record.bucket import result_key
 from rewarm.steps.registration import state
 
+ENDED_BEFORE = "StepFunctions.ExecutionAlreadyExistsException"
+"""What a Task that starts an execution meets where the answer to its first try was lost, and the execution
+has ended before the second one. It is met after a redrive as well."""
 MOST_CAUSE = 500
 """Characters of a cause, so that a hundred causes fit into a payload (payloads.py)."""
 
@@ -41,9 +47,13 @@ class StoredResult(Contract):
 
 
 @state("Keep Result")
-def keep_result(event: KeepResultEvent, *, artifacts: Artifacts) -> StoredResult:
-    """Writes the result; idempotent."""
+def keep_result(
+    event: KeepResultEvent, *, artifacts: Artifacts, volume_executions: VolumeExecutions
+) -> StoredResult:
+    """Writes the result; idempotent. Asks for it where the volume's execution had ended before."""
     result, index = event.result, int(event.result["index"])
+    if result.get("error") == ENDED_BEFORE:
+        result = _ended(result, volume_executions.ending(event.restore_id, index))
     key = result_key(event.restore_id, index)
     artifacts.put_json(key, result)
     why = _why(result)
@@ -57,6 +67,14 @@ def keep_result(event: KeepResultEvent, *, artifacts: Artifacts) -> StoredResult
         result_key=key,
         announced=result.get("announced", True),
     )
+
+
+def _ended(result: JsonObject, end: ExecutionEnd) -> JsonObject:
+    """The result by the end of the execution itself; as it was where that says nothing."""
+    if end.status == "SUCCEEDED" and end.output:
+        output: JsonObject = json.loads(end.output)
+        return output
+    return {**result, "error": end.error, "cause": end.cause} if end.error else result
 
 
 def _why(result: JsonObject) -> Explanation | None:

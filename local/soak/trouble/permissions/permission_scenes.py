@@ -15,8 +15,10 @@ from local.aws.region.resources import ImageDevice
 from local.aws.slack_workspace import SlackWorkspace
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import SLACK
+from local.soak.trouble.paths.adopt_paths import adoption, in_use
 from local.soak.trouble.paths.interrupted_paths import DEVICE, replacing, whole_instance
 from local.soak.trouble.paths.paths import FAST_INSTANCE, drilled, request, restored, snapshot
+from local.soak.trouble.wire_faults import CallFault, Kind
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
 SCENES: dict[str, Callable[[FastLab], None]] = {}
@@ -196,6 +198,17 @@ def _own_performance(lab: FastLab) -> None:
     status, answer = lab.api("POST", f"/volumes/{volume_id}/performance", {"throughputMibS": 250})
     assert status == 202, answer
     lab.pass_time(600)
+
+
+@scene("a volume is ready before the answer to its start, which was lost, comes again")
+def _ended_before(lab: FastLab) -> None:
+    start, look = ("Restore Volume", "stepfunctions", "StartExecution"), "DescribeExecution"
+    for _ in range(20):
+        lab.interference = CallFault(start, Kind.LOST_ANSWER)
+        restored(lab, adoption(in_use(lab, SnapshotId=None, Size=8)))
+        if ("Keep Result", "stepfunctions", look) in lab.calls:
+            return
+    raise AssertionError("the second try of StartExecution never came after the end")
 
 
 @scene("a drill of an encrypted volume")

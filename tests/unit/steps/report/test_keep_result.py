@@ -5,17 +5,60 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
+from rewarm.domain.volume.leftovers import ExecutionEnd
 from rewarm.domain.words.failures import explain
 from rewarm.steps.record.payloads import whole_result
+from rewarm.steps.report import keep_result as module
 from rewarm.steps.report.keep_result import KeepResultEvent, keep_result
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID
-from tests.support.fakes import FakeArtifacts
+from tests.support.fakes import FakeArtifacts, FakeVolumeExecutions
+
+ENDED_BEFORE = {
+    "verdict": "failed", "index": 2, "snapshotId": SNAPSHOT_ID, "error": module.ENDED_BEFORE, "cause": "arn",
+}  # fmt: skip
 
 
-def keep(result: dict[str, Any], artifacts: FakeArtifacts) -> dict[str, Any]:
+def keep(result: dict[str, Any], artifacts: FakeArtifacts, end: ExecutionEnd | None = None) -> dict[str, Any]:
+    """`end` is that of the volume's execution."""
     event = KeepResultEvent(restore_id=RESTORE_ID, now=NOW, result=result)
-    told: dict[str, Any] = keep_result(event, artifacts=artifacts).to_json()
+    ends = FakeVolumeExecutions({} if end is None else {(RESTORE_ID, result["index"]): end})
+    told: dict[str, Any] = keep_result(event, artifacts=artifacts, volume_executions=ends).to_json()
     return told
+
+
+def test_a_volume_whose_execution_had_ended_ready_is_ready_with_the_whole_result() -> None:
+    artifacts = FakeArtifacts()
+    output = {
+        "verdict": "ready",
+        "index": 2,
+        "volumeId": VOLUME_ID,
+        "strategy": "background",
+        "announced": True,
+    }
+    told = keep(ENDED_BEFORE, artifacts, ExecutionEnd("SUCCEEDED", output=json.dumps(output)))
+    assert (told["verdict"], told["volumeId"], told["error"]) == ("ready", VOLUME_ID, None)
+    assert whole_result(told, artifacts) == output
+
+
+def test_a_volume_whose_execution_had_failed_has_its_own_reason() -> None:
+    failure = json.dumps({"state": "Create Volume", "error": "AccessDeniedError", "cause": "no permission"})
+    told = keep(ENDED_BEFORE, FakeArtifacts(), ExecutionEnd("FAILED", "AccessDeniedError", failure))
+    assert (told["verdict"], told["error"]) == ("failed", "AccessDeniedError")
+    assert "no permission" in told["cause"]
+
+
+@pytest.mark.parametrize("end", [None, ExecutionEnd("ABORTED"), ExecutionEnd("RUNNING")])
+def test_where_the_execution_says_nothing_the_volume_has_failed(end: ExecutionEnd | None) -> None:
+    told = keep(ENDED_BEFORE, FakeArtifacts(), end)
+    assert (told["verdict"], told["error"]) == ("failed", module.ENDED_BEFORE)
+
+
+def test_of_any_other_failure_the_execution_is_not_asked() -> None:
+    output = json.dumps({"verdict": "ready", "index": 0})
+    result = {"verdict": "failed", "index": 0, "error": "States.TaskFailed", "cause": "{}"}
+    assert keep(result, FakeArtifacts(), ExecutionEnd("SUCCEEDED", output=output))["verdict"] == "failed"
 
 
 def test_the_whole_is_kept_and_little_goes_on() -> None:
