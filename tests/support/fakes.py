@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -875,6 +876,7 @@ class FakeTable:
     """When each runbook was."""
     credits_taken: dict[tuple[str, str], dict[str, datetime]] = field(default_factory=dict)
     events: dict[str, str] = field(default_factory=dict)
+    of_volumes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     claims: dict[tuple[str, str], _FastRestoreClaim] = field(default_factory=dict)
 
     def put_new(self, restore_id: str, record: JsonObject) -> bool:
@@ -920,6 +922,14 @@ class FakeTable:
         return {
             one: _copy({name: found[name] for name in names if name in found}) for one, found in known.items()
         }
+
+    def note_volume(self, volume_id: str, restore_id: str) -> None:
+        self.of_volumes[volume_id].add(restore_id)
+
+    def restores_of(self, volume_id: str) -> list[Listed]:
+        known = [(name, self.records.get(name, {})) for name in self.of_volumes[volume_id]]
+        whole = [(name, record) for name, record in known if {"status", "startedAt"} <= record.keys()]
+        return sorted((Listed(one["startedAt"], name, _copy(one)) for name, one in whole), reverse=True)
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
         assert all(_volume_of(name) is None for name in changes), f"of a volume: {sorted(changes)}"

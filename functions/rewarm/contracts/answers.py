@@ -21,7 +21,7 @@ from rewarm.contracts.base import (
     parsed,
     whole_number,
 )
-from rewarm.contracts.request import AlarmName, InstanceId, Notify, RestoreRequest, given
+from rewarm.contracts.request import AlarmName, InstanceId, Notify, RestoreRequest, VolumeId, given
 from rewarm.contracts.results import LeftThing
 from rewarm.contracts.values import Approval, DrillResult, Trigger
 from rewarm.domain.errors import InvalidRequestError
@@ -57,6 +57,9 @@ class RestoresQuery(Contract):
     instance_id: Annotated[InstanceId | None, Field(description="The target's instance.")] = None
     alarm_name: Annotated[AlarmName | None, Field(description="The alarm that started it.")] = None
     drill: Annotated[str | None, Field(description="The runbook whose drill it was.")] = None
+    volume_id: Annotated[
+        VolumeId | None, Field(description="A volume that it has made, adopted or rewound.")
+    ] = None
     since: Annotated[QueryTime | None, Field(description="Started at this time or later.")] = None
     until: Annotated[QueryTime | None, Field(description="Started at this time or before.")] = None
     limit: Limit = 50
@@ -122,6 +125,9 @@ class RestoreVolume(Contract):
     model_config = ConfigDict(extra="allow")
 
     index: int
+    proven: bool = Field(
+        default=False, description="Whether signals and measurements have proven that it is at full speed."
+    )
 
 
 class RestoreRecord(Contract):

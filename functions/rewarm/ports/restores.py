@@ -86,6 +86,12 @@ class RestoreTable(Protocol):
     def get_each(self, restore_ids: Sequence[str], names: Sequence[str]) -> dict[str, JsonObject]:
         """Returns these attributes of each restore that is known, by its id."""
 
+    def note_volume(self, volume_id: str, restore_id: str) -> None:
+        """Notes that the restore makes, adopts or rewinds this volume. Noting it again changes nothing."""
+
+    def restores_of(self, volume_id: str) -> list[Listed]:
+        """Returns the restores that were noted for this volume, the newest first."""
+
     def update(self, restore_id: str, changes: JsonObject) -> None:
         """Sets the given attributes of the restore, and creates the record if it is missing."""
 

@@ -84,6 +84,15 @@ class TestOneItemAVolume:
         assert table.get_volume("r1", 1) == {"volume": {"volumeId": "vol-1"}}
         assert table.get("r1") == {VOLUME_COUNT: 2}
 
+    def test_a_volume_leads_to_each_of_its_restores_once(self, table: DynamoRestoreTable) -> None:
+        for restore_id in ("r1", "r2", "r1"):
+            table.note_volume("vol-1", restore_id)
+        for number, restore_id in enumerate(("r2", "r1")):
+            table.put_new(restore_id, {"status": "ready", "startedAt": f"2026-11-21T03:00:0{number}Z"})
+        assert [entry.name for entry in table.restores_of("vol-1")] == ["r1", "r2"]
+        assert table.restores_of("vol-2") == []
+        assert "expiresAt" in rows()["restores-of#vol-1"]
+
     def test_a_later_update_keeps_what_is_there(self, table: DynamoRestoreTable) -> None:
         table.update_volume("r1", 3, {"volume": {"a": 1}})
         table.update_volume("r1", 3, {"boost": {"state": "boosted"}, "volume": {"b": 2}})

@@ -1,8 +1,8 @@
 """What Rewarm remembers, in one DynamoDB table.
 
 Every item has the key `pk`: restore#<id>, restore-volume#<id>#<index>, event#<id>, runbook#<alarm>,
-fsr#<snapshot>#<zone>, history#<strategy> (adapters/table/history.py) or performance#<volume>
-(adapters/performance.py). All but runbooks expire (TTL attribute `expiresAt`).
+restores-of#<volume>, fsr#<snapshot>#<zone>, history#<strategy> (adapters/table/history.py) or
+performance#<volume> (adapters/performance.py). All but runbooks expire (TTL attribute `expiresAt`).
 
 An item of DynamoDB has 400 KB at most, and each write is billed by the whole item's size (DynamoDB developer
 guide, "Constraints" and "Capacity unit consumption"). So a volume's item holds what happened to the volume,
@@ -41,7 +41,7 @@ from rewarm.domain.errors import RestoreNotFoundError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import OVER, RUNBOOK, VOLUME_COUNT, Listed, Standing
+from rewarm.ports.restores import LISTED, OVER, RUNBOOK, VOLUME_COUNT, Listed, Standing
 
 RESTORE_SECONDS = 400 * 86_400
 """As long as the artifacts bucket keeps reports."""
@@ -89,6 +89,21 @@ class DynamoRestoreTable(TableItems):
     def get_each(self, restore_ids: Sequence[str], names: Sequence[str]) -> dict[str, JsonObject]:
         keys = [_restore(restore_id) for restore_id in restore_ids]
         return {key.partition("#")[2]: found for key, found in self._get_named(keys, names)}
+
+    def note_volume(self, volume_id: str, restore_id: str) -> None:
+        self._update(
+            _of_volume(volume_id),
+            "ADD restores :restores SET expiresAt = :expires",
+            values={":restores": {restore_id}, ":expires": self._expiry(RESTORE_SECONDS)},
+        )
+
+    def restores_of(self, volume_id: str) -> list[Listed]:
+        noted = (self._get(_of_volume(volume_id)) or {}).get("restores", [])
+        known = self.get_each(noted, ("status", "startedAt", *LISTED))
+        # An item that was lost and is being made again has not both yet.
+        whole = {name: record for name, record in known.items() if {"status", "startedAt"} <= record.keys()}
+        found = [Listed(record["startedAt"], name, record) for name, record in whole.items()]
+        return sorted(found, key=lambda listed: listed.place, reverse=True)
 
     def update(self, restore_id: str, changes: JsonObject) -> None:
         self._set(_restore(restore_id), changes)
@@ -378,6 +393,10 @@ def _restore(restore_id: str) -> str:
 
 def _volume(restore_id: str, index: int) -> str:
     return f"restore-volume#{restore_id}#{index}"
+
+
+def _of_volume(volume_id: str) -> str:
+    return f"restores-of#{volume_id}"
 
 
 def _fsr(snapshot_id: str, zone: str) -> str:

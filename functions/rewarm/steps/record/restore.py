@@ -329,7 +329,9 @@ class KnownRestore(Item):
             if index is None:
                 general[name] = value
             elif isinstance(value, dict):
-                found[index] = {concern: value}
+                found.setdefault(index, {})[concern] = value
+            elif concern == _SETTLED and value:
+                found.setdefault(index, {})["proven"] = True
         for at, volume in self.volumes.items():
             known = {name: part for name, part in volume.raw.items() if name not in {"plan", "creations"}}
             parts = {name: part for name, part in known.items() if isinstance(part, dict)}
@@ -390,6 +392,9 @@ class RestoreNotes(Value):
         """It begins with this request."""
         asked = {"deadlineAt": iso(deadline_at) if deadline_at else None, "request": request, "waiting": None}
         record = {**_begun(started_at, trigger, held_until), **asked, **_not_back(request, iso(started_at))}
+        existing = request.get("source", {}).get("existing") or {}
+        for volume_id in existing.get("volumeIds") or []:
+            self.note_volume(volume_id)
         if not self.table.put_new(self.restore_id, record):
             del record["status"]
             self._set(**record)
@@ -402,6 +407,10 @@ class RestoreNotes(Value):
         begun = {"startedAt": iso(started_at), "trigger": trigger.to_json()}
         ignored = {"status": outcome, "duplicateOf": owner_id, "reason": reason}
         self.table.put_new(self.restore_id, {**begun, **ignored})
+
+    def note_volume(self, volume_id: str) -> None:
+        """It makes, adopts or rewinds this volume, by which it can be found."""
+        self.table.note_volume(volume_id, self.restore_id)
 
     def note_waiting(self, reason: str) -> None:
         """The stack has no room for it yet."""

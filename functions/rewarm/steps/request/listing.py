@@ -29,6 +29,8 @@ from rewarm.steps.request.runbooks import written_by
 
 MOST_LOOKED_AT = 1_000
 """The most entries that are read for a page: some hundred milliseconds of DynamoDB."""
+OF_VOLUME = "volume"
+"""Stands for a status where the list is of one volume's restores."""
 LONGEST_PLACE = 1_200
 """Bytes: a time, and an alarm's name of 255 characters."""
 Place = tuple[str, str]
@@ -71,9 +73,12 @@ def list_restores(query: JsonObject, table: RestoreTable) -> JsonObject:
     # A filter may leave out all of a small page, and each page of the table is a call.
     size = MOST_ON_A_PAGE if asked.instance_id or asked.alarm_name or asked.drill else asked.limit
     statuses = [asked.status] if asked.status else [status.value for status in Status]
-    places = _places(asked.next_token, statuses, since, until)
+    places = _places(asked.next_token, [OF_VOLUME] if asked.volume_id else statuses, since, until)
 
     def read(status: str, after: Place | None) -> tuple[list[Listed], bool]:
+        if asked.volume_id:
+            found = table.restores_of(asked.volume_id)  # They are few.
+            return [entry for entry in found if after is None or entry.place < after], False
         return table.listed(status, since=since, until=until, after=after, limit=size)
 
     lanes = [_Lane(status, after, read) for status, after in places.items()]
@@ -156,6 +161,7 @@ def _fits(entry: Listed, asked: RestoresQuery) -> bool:
     return (
         not record.is_change
         and (asked.since or at) <= at <= (asked.until or at)
+        and asked.status in (None, entry.record["status"])
         and asked.instance_id in (None, record.request.target.instance_id)
         and asked.alarm_name in (None, alarm_name)
         and asked.drill in (None, record.request.drill.runbook)

@@ -14,6 +14,7 @@ from rewarm.domain.model import BLOCK_BYTES, GIB, Extent
 from rewarm.domain.volume.extents import Runs
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import CommandDocuments
+from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.steps.record.application import note_document
 from rewarm.steps.record.payloads import is_small, write_volumes
@@ -67,7 +68,7 @@ def select_snapshot(
     catalog = ports.snapshots.in_region(event.request.source.region)
     mapped = _with_maps(assignments, catalog, ports.artifacts)
     chosen = [with_agent(assignment, ports.artifacts) for assignment in mapped]
-    RestoreNotes(ports.keeper.table, event.restore_id).note_volume_count(len(chosen))
+    _note_volumes(event, chosen, ports.keeper.table)
     _note_document(event, chosen, ports)
     stop_if_cancelled(ports.keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
     return SelectSnapshotResult(
@@ -75,6 +76,18 @@ def select_snapshot(
         volume_count=len(chosen),
         volumes=chosen if is_small(chosen) else [],
     )
+
+
+def _note_volumes(
+    event: SelectSnapshotEvent, chosen: Sequence[VolumeAssignment], table: RestoreTable
+) -> None:
+    """Notes how many volumes there are, and those that are there already."""
+    record, existing = RestoreNotes(table, event.restore_id), event.request.source.existing
+    record.note_volume_count(len(chosen))
+    named = (existing and existing.volume_ids) or []  # `Parse Request` has noted these.
+    for volume_id in (each.adopts or each.rewinds for each in chosen):
+        if volume_id is not None and volume_id not in named:
+            record.note_volume(volume_id)
 
 
 def _note_document(

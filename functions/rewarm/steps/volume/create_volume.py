@@ -27,7 +27,7 @@ from rewarm.domain.volume.proof import CREATION_TAG
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
-from rewarm.steps.record.restore import Status, stop_if_cancelled
+from rewarm.steps.record.restore import RestoreNotes, Status, stop_if_cancelled
 from rewarm.steps.record.volume import KnownVolume, VolumeNotes
 from rewarm.steps.registration import Metric, state
 
@@ -93,6 +93,7 @@ def create_volume(
         "createdAt": iso(event.now),
     }
     record.note_made(made, _boost(event, volume_id))
+    RestoreNotes(ports.table, event.restore_id).note_volume(volume_id)
     ports.table.advance(event.restore_id, Status.RESTORING.value)
     return CreateVolumeResult(volume_id=volume_id, client_token=token)
 

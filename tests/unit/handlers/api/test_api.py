@@ -25,7 +25,15 @@ from jsonschema import Draft202012Validator, FormatChecker
 from local.tools.openapi import document
 from rewarm.domain import errors
 from rewarm.steps.request import routes
-from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, TO_INSTANCE, TO_ZONE, World
+from tests.support.builders import (
+    INSTANCE_ID,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    TO_INSTANCE,
+    TO_ZONE,
+    VOLUME_ID,
+    World,
+)
 from tests.support.tree import ROOT
 from tests.support.wired import use
 from tests.unit.handlers.conftest import Context
@@ -369,6 +377,27 @@ class TestLists:
         assert self.pages(api, "drill=rewarm-2") == [[]]
 
     @pytest.mark.parametrize(
+        ("query", "pages"),
+        [
+            ("", [["restore-03", "restore-02", "restore-00"]]),
+            ("&limit=1", [["restore-03"], ["restore-02"], ["restore-00"]]),
+            ("&status=ready", [["restore-03"]]),
+            ("&until=2026-11-21T03:02:00Z", [["restore-02", "restore-00"]]),
+        ],
+    )
+    def test_the_restores_of_a_volume_are_found_by_its_id(
+        self, api: Api, query: str, pages: list[list[str]]
+    ) -> None:
+        """Those that are not known any more, or of which only a note was made, are left out."""
+        self.start(api, 4)
+        for name in ("restore-00", "restore-02", "restore-03", "restore-gone"):
+            api.world.table.note_volume(VOLUME_ID, name)
+        api.world.table.update("restore-lost", {"events": []})
+        api.world.table.note_volume(VOLUME_ID, "restore-lost")
+        assert self.pages(api, f"volumeId={VOLUME_ID}{query}") == pages
+        assert self.pages(api, f"volumeId={VOLUME_ID[:-1]}0") == [[]]
+
+    @pytest.mark.parametrize(
         ("query", "wanted"),
         [
             ("since=2026-11-21T03:00:00Z", [2, 1]), ("since=2026-11-21T03:00:00.5Z", [2]),
@@ -415,6 +444,7 @@ class TestLists:
         ("query", "field"),
         [
             ("status=", "status"), ("status=over", "status"), ("instanceId=me", "instanceId"),
+            ("volumeId=vol-x", "volumeId"),
             ("limit=0", "limit"), ("limit=101", "limit"), ("limit=1e1", "limit"), ("limit=%201", "limit"),
             ("since=5", "since"), ("since=9999-12-31T23:59:59-10:00", "since"),
             ("until=2026-11-21T03:00:00", "until"),

@@ -293,6 +293,15 @@ class TestGetRestore:
         assert found["volumes"][1]["agent"] is None
         assert "volume0" not in found
 
+    def test_says_which_volumes_are_proven_before_the_others_are(self):
+        world = World()
+        start(world)
+        world.table.put(RESTORE_ID, {"volume0": {"volumeId": "vol-1"}, "volume1": {"volumeId": "vol-2"}})
+        world.table.update(RESTORE_ID, {"settled1": True, "attached1": {"volumeId": "vol-2"}})
+        first, second = get_restore(RESTORE_ID, wired(GetRestorePorts, world))["volumes"]
+        assert ("proven" in first, second["proven"]) == (False, True)
+        assert second["attached"] == second["volume"] == {"volumeId": "vol-2"}
+
     def test_says_how_far_the_blocks_of_a_volume_are_copied(self):
         world = World()
         start(world)

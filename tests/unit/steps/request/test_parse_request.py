@@ -9,7 +9,17 @@ import pytest
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
 from rewarm.steps.record.restore import asked_through_api
 from rewarm.steps.request.parse_request import ParseRequestEvent, ParseRequestPorts, parse_request
-from tests.support.builders import ALICE, INSTANCE_ID, NOW, RESTORE_ID, TO_INSTANCE, TO_ZONE, World, at
+from tests.support.builders import (
+    ALICE,
+    INSTANCE_ID,
+    NOW,
+    RESTORE_ID,
+    TO_INSTANCE,
+    TO_ZONE,
+    VOLUME_ID,
+    World,
+    at,
+)
 from tests.support.holds import FakeHolds, FakePace, keeper
 
 ALARM_EVENT = {
@@ -97,6 +107,11 @@ class TestParseRequest:
         assert record["status"] == "planning"
         assert record["startedAt"] == "2026-11-21T03:00:00Z"
         assert record["request"]["target"]["instanceId"] == TO_INSTANCE["target"]["instanceId"]
+
+    def test_volumes_that_it_names_lead_to_the_restore_even_if_it_fails_at_once(self):
+        table = World().table
+        parse(event({"request": {"source": {"existing": {"volumeIds": [VOLUME_ID]}}}}), table)
+        assert [entry.name for entry in table.restores_of(VOLUME_ID)] == [RESTORE_ID]
 
     def test_keeps_what_the_api_has_written_already(self):
         table = World().table

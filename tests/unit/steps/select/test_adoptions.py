@@ -59,6 +59,15 @@ def test_a_volume_stays_where_it_is_with_the_settings_that_it_has():
 
 
 @pytest.mark.parametrize("existing", [{"instanceId": INSTANCE_ID}, {"tags": {"app": "orders"}}])
+def test_a_volume_that_the_request_does_not_name_is_noted_as_the_restores(existing):
+    world = in_use(World())
+    world.instances.add(instance(devices={"/dev/sdf": NAME}))
+    event = SelectSnapshotEvent(restore_id=RESTORE_ID, now=NOW, request=adopting(existing))
+    select_snapshot(event, wired(SelectSnapshotPorts, world, keeper=world.keeper()))
+    assert world.table.of_volumes == {NAME: {RESTORE_ID}}
+
+
+@pytest.mark.parametrize("existing", [{"instanceId": INSTANCE_ID}, {"tags": {"app": "orders"}}])
 def test_an_instance_or_tags_name_volumes(existing):
     world = in_use(World())
     world.instances.add(instance(devices={"/dev/sdf": NAME}))

@@ -59,6 +59,7 @@ class TestCreateVolume:
         assert (volume.snapshot_id, volume.availability_zone) == (SNAPSHOT_ID, "ap-northeast-1a")
         assert (volume.settings.iops, volume.settings.throughput_mib_s) == (3_000, 125)
         assert world.volumes.rates[VOLUME_ID] is None
+        assert world.table.of_volumes == {VOLUME_ID: {RESTORE_ID}}
 
     def test_asks_for_the_rate_of_the_plan(self):
         world = World()
