@@ -43,6 +43,7 @@ def api_of(stack: str, api_url: str | None, region: str | None, profile: str | N
         access_key_id=frozen.access_key,
         secret_access_key=frozen.secret_key,
         session_token=frozen.token,
+        renewed=credentials,
         ca_bundle=session.get_config_variable("ca_bundle"),
         stack_version=outputs.get("Version"),
     )

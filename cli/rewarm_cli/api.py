@@ -16,6 +16,7 @@ from typing import Any
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from botocore.exceptions import BotoCoreError, ClientError
 
 from rewarm_cli import __version__
 
@@ -68,6 +69,8 @@ class Api:
     secret_access_key: str
     session_token: str | None = None
     """The session token of temporary credentials."""
+    renewed: Credentials | None = None
+    """Renews temporary credentials, which may expire before a warm-up has ended."""
     ca_bundle: str | None = None
     """File of the authorities to trust, if not the system's."""
     timeout_seconds: float = TIMEOUT_SECONDS
@@ -142,9 +145,17 @@ class Api:
         if data is not None:
             headers = {"content-type": "application/json", **headers}
         request = AWSRequest(method=method, url=f"{self.url}{path}", data=data, headers=headers)
-        credentials = Credentials(self.access_key_id, self.secret_access_key, self.session_token)
-        SigV4Auth(credentials, SERVICE, self.region).add_auth(request)
+        SigV4Auth(self._credentials(), SERVICE, self.region).add_auth(request)
         return dict(request.headers.items())
+
+    def _credentials(self) -> Any:
+        """Those that hold now. Raises ConnectionError."""
+        if self.renewed is None:
+            return Credentials(self.access_key_id, self.secret_access_key, self.session_token)
+        try:
+            return self.renewed.get_frozen_credentials()
+        except (BotoCoreError, ClientError) as error:
+            raise ConnectionError(f"the AWS credentials cannot be renewed: {error}") from error
 
 
 @cache

@@ -184,6 +184,17 @@ class Known(Input):
         return found
 
 
+class Volume(Input):
+    """The id of a volume."""
+
+    name, allowed = "volume", "an id such as vol-0123456789abcdef0 is allowed"
+
+    def _read(self, text: str) -> str:
+        if re.fullmatch(r"vol-([0-9a-f]{8}|[0-9a-f]{17})", text) is None:
+            raise ValueError
+        return text
+
+
 class OneOf(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no argument
     """One of some names."""
 

@@ -26,6 +26,7 @@ from rewarm_cli.inputs import OneOf
 from rewarm_cli.output import Help, say
 from rewarm_cli.problems import DONE, FAILED, STOPPED, USAGE, ApiProblemError
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
+from rewarm_cli.waiting.command import wait
 
 NAME = "rewarm"
 HELP_OPTIONS = ["-h", "--help"]
@@ -49,7 +50,7 @@ def rewarm() -> None:
 
 
 for command in (
-    doctor, plan, restore, warm, status, list_restores, approve, cancel, report, launch, fleet, runbook,
+    doctor, plan, restore, warm, wait, status, list_restores, approve, cancel, report, launch, fleet, runbook,
     drill, volume, undo_log, bench, calibrate,
 ):  # fmt: skip
     rewarm.add_command(command)

@@ -13,16 +13,20 @@ Json = dict[str, Any]
 
 DONE, FAILED, USAGE, REFUSED, NOT_FOUND, NOT_READY, STILL_RUNNING, DECLINED, NOT_BACK = range(9)
 STOPPED = 130
+NOT_PROVEN = REFUSED
+"""Of `wait`: for who starts it, a volume that failed and a call that was refused are the same."""
 STATUSES = {
-    DONE: "done; with `--wait` or `--watch`: the restore is ready, and so is the application of `after`",
+    DONE: "done; with `--wait` or `--watch`: the restore is ready, and so is the application of `after`; "
+    "`wait`: all volumes are proven",
     FAILED: "the API, AWS or the network failed, or there are no credentials; `bench`: nothing was measured; "
     "`doctor`: there is a problem",
     USAGE: "an option or argument is wrong; nothing was sent",
-    REFUSED: "the API refused the request (4xx); the message says why",
+    REFUSED: "the API refused the request (4xx), and the message says why; `wait`: what was to warm a volume "
+    "has failed or was cancelled",
     NOT_FOUND: "there is no such restore, runbook or volume (404)",
     NOT_READY: "the restore has ended and is not ready: failed, cancelled or refused; or a drill missed an "
     "objective",
-    STILL_RUNNING: "the restore still runs after `--timeout`",
+    STILL_RUNNING: "the restore still runs after `--timeout`; `wait`: not all volumes are proven yet",
     DECLINED: "you answered no, so nothing was done",
     NOT_BACK: "the restore is ready, but the application is not back, or what was to be rewound is not",
     STOPPED: "stopped with Ctrl-C; a restore continues",

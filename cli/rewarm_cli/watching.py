@@ -54,7 +54,7 @@ def path_of(restore_id: str) -> str:
 
 def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> Iterator[Json]:
     """Yields GET's answer whenever there may be news, until the restore has ended or the time is over."""
-    version, reading, reach = None, False, Reach(api)
+    version, reading, reach = None, False, Reach(api, patience_seconds=OUTAGE_SECONDS)
     while True:
         seconds = LIVE_POLL_SECONDS if live and reading else LONG_POLL_SECONDS
         query = "" if version is None else "?" + urlencode({"wait": seconds, "version": version})
@@ -73,10 +73,12 @@ def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> It
 class Reach:
     """Asks the API, and waits out that it does not answer; says so at once, and again when it answers."""
 
-    def __init__(self, api: Api) -> None:
-        self._api = api
+    def __init__(self, api: Api, *, patience_seconds: float | None = None) -> None:
+        """Without a patience it is asked for as long as somebody waits."""
+        self._api, self._patience_seconds = api, patience_seconds
         self._answered_at = time.monotonic()
-        self._is_out = False
+        self.is_out = False
+        """Whether it has not answered the last time."""
 
     def ask(self, path: str, *, waits: int = 0) -> Json | None:
         """The answer; None if there was none this time, so that watching continues.
@@ -95,21 +97,19 @@ class Reach:
         except OSError as error:
             self._bear(str(getattr(error, "reason", error)), error)
             return None
-        if self._is_out:
+        if self.is_out:
             say("The API answers again.", err=True)
-        self._answered_at, self._is_out = time.monotonic(), False
+        self._answered_at, self.is_out = time.monotonic(), False
         return answer
 
     def _bear(self, reason: str, error: Exception) -> None:
-        if time.monotonic() >= self._answered_at + OUTAGE_SECONDS:
+        patience = self._patience_seconds
+        if patience is not None and time.monotonic() >= self._answered_at + patience:
             raise error
-        if not self._is_out:
-            patience = words.duration(OUTAGE_SECONDS)
-            say(
-                f"The API does not answer ({reason}). What runs continues; it is asked for {patience} more.",
-                err=True,
-            )
-        self._is_out = True
+        if not self.is_out:
+            more = "again and again" if patience is None else f"for {words.duration(patience)} more"
+            say(f"The API does not answer ({reason}). What runs continues; it is asked {more}.", err=True)
+        self.is_out = True
 
 
 def follow(settings: Settings, api: Api, restore_id: str, *, watch: bool, minutes: int | None) -> Json:
@@ -202,7 +202,7 @@ class _View:
 
     def _move(self, record: Json) -> None:
         if self._progress is None:
-            self._progress = _bars(self._console)
+            self._progress = bars(self._console)
             self._tasks[-1] = self._progress.add_task("", total=None, words="")
             self._progress.start()
         expected = (record.get("summary") or {}).get("readyP90At")
@@ -222,7 +222,7 @@ class _View:
         progress.update(self._tasks[index], completed=found[0], words=progress_text(volume))
 
 
-def _bars(console: Console) -> Progress:
+def bars(console: Console) -> Progress:
     """A spinner for the restore, and a bar for each volume whose share is known."""
     from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
     from rich.table import Column

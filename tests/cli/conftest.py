@@ -18,9 +18,12 @@ from rewarm_cli.commands import launch, volumes
 from rewarm_cli.doctor import examination
 from rewarm_cli.doctor.reach import on_instance
 from rewarm_cli.main import run
+from rewarm_cli.waiting import named, watch
 from tests.support.commands import launching
 from tests.support.commands.aws_account import AwsAccount
+from tests.support.commands.shown import VOLUME
 from tests.support.commands.stack_api import Served, StackApi
+from tests.support.commands.sysfs import sysfs
 from tests.support.stack import calibrating
 from tests.support.tree import ROOT
 
@@ -52,6 +55,8 @@ def rewarm(stack, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setattr(calls, "PAUSES_SECONDS", (0.0, 0.0))
     monkeypatch.setattr(watching, "LEAST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(named, "SYS", sysfs(tmp_path / "sys"))
     # tests/cli/commands/test_alarms.py looks at an account; the other tests have none.
     monkeypatch.setattr(examination, "examine_alarm", lambda *_args, **_options: [])
     served = Served(stack)
@@ -85,7 +90,10 @@ APPROVAL = {
     "usd": "3.20",
     "reason": "The plan costs $3.20.",
 }
-RECORD = {"restoreId": "restore-1", "status": "initializing", "volumes": [], "approval": APPROVAL}
+RECORD = {
+    "restoreId": "restore-1", "status": "initializing", "approval": APPROVAL,
+    "volumes": [{"index": 0, "volume": {"volumeId": VOLUME}}],
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -123,10 +131,10 @@ def answering(stack, monkeypatch, tmp_path):
         launches().lab.wait(seconds)
 
     monkeypatch.setattr(launch, "_ec2", lambda _settings: launches().ec2)
+    monkeypatch.setattr(named, "on_instance", lambda _settings, _instance_id: [VOLUME])
     monkeypatch.setattr("rewarm_cli.launching.pause", pause)
     monkeypatch.setattr(cloud, "clock_of", lambda _clients: lab().clock)
     monkeypatch.setattr("rewarm_cli.asking.is_terminal", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 20))
-    for alarm in ("rewarm-orders-database", "rewarm-game-day"):
-        stack.runbooks[alarm] = STORED
+    stack.runbooks |= dict.fromkeys(("rewarm-orders-database", "rewarm-game-day"), STORED)
     return stack

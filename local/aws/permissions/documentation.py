@@ -18,7 +18,8 @@ names of resources are those of the template. AWS's own policies for logs and X-
 
 Policies for people are in [policies/](policies): [operator](policies/operator.json) may call the whole API
 and stop executions, [viewer](policies/viewer.json) may look and plan, [approver](policies/approver.json) may
-look at restores and approve them. [doctor](policies/doctor.json) has what `rewarm doctor` reads, and
+look at restores and approve them. [waiter](policies/waiter.json) may do what `rewarm wait` does, and nothing
+else. [doctor](policies/doctor.json) has what `rewarm doctor` reads, and
 [calibrator](policies/calibrator.json) what `rewarm calibrate` needs. [launcher](policies/launcher.json) is
 for `rewarm launch`, with the name of the instances' role for `INSTANCE_ROLE`. Who deploys needs two:
 [deployer](policies/deployer.json) and [deployer-services](policies/deployer-services.json). One policy could

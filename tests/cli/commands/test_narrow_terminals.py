@@ -68,7 +68,7 @@ DRILL = {
     "outcome": "passed", "recoverySeconds": 4_530, "recoveryObjectiveSeconds": 7_200,
     "recoveryOf": "application", "pointSeconds": 86_400, "pointObjectiveSeconds": 172_800,
 }  # fmt: skip
-VOLUME = {"index": 0, "volumeId": "vol-0123456789abcdef0", "device": "/dev/sdf", "progress": None}
+VOLUME = {"index": 0, "volume": {"volumeId": "vol-0123456789abcdef0", "device": "/dev/sdf"}, "proven": True}
 RECORD = {
     "restoreId": "restore-0123456789abcdef", "status": "initializing", "startedAt": "2026-11-20T03:00:00Z",
     "request": RUNBOOK, "volumes": [VOLUME], "trigger": {"kind": "alarm", "alarmName": "rewarm-orders"},
@@ -121,6 +121,7 @@ RUNS = {
     ("cancel",): (LONG["restore"], "--yes"),
     ("report",): (LONG["restore"],),
     ("warm",): (LONG["volume"], "--yes"),
+    ("wait",): (LONG["volume"],),
     ("launch",): ("--like", LONG["instance"], "--yes"),
     ("fleet", "start"): (*OF_FILE, "--yes"),
     ("fleet", "plan"): OF_FILE,

@@ -58,7 +58,8 @@ def call(method, path):
 
 
 @pytest.mark.parametrize(
-    "name", ["operator", "viewer", "approver", "doctor", "doctor-on-instance", "calibrator", "launcher"]
+    "name",
+    ["operator", "viewer", "approver", "waiter", "doctor", "doctor-on-instance", "calibrator", "launcher"],
 )
 def test_aws_supports_every_statement_for_people(name):
     assert [said for one in policy(name) for said in problems(one)] == []
@@ -88,6 +89,12 @@ def test_aws_supports_every_statement_for_people(name):
         ("approver", call("POST", "/restores"), False),
         ("approver", call("DELETE", "/restores/1"), False),
         ("approver", STOP, False),
+        ("waiter", call("GET", "/restores"), True),
+        ("waiter", call("GET", "/restores/1"), True),
+        ("waiter", call("GET", "/runbooks"), False),
+        ("waiter", call("POST", "/restores"), False),
+        ("waiter", call("DELETE", "/restores/1"), False),
+        ("waiter", ("ec2:DescribeVolumes", "*"), True),
         ("viewer", call("POST", "/restores/1/approve"), False),
         ("viewer", call("GET", "/restores/1"), True),
         ("viewer", call("POST", "/plans"), True),

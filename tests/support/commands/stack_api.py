@@ -105,7 +105,9 @@ class StackApi:
 
     def _get_restores(self, call: Call, name: str) -> tuple[int, Json]:
         if not name:
-            return 200, self._page("restores", list(reversed(self.restores.values())), call)
+            about = call.query.get("volumeId", "")
+            found = [one for one in reversed(self.restores.values()) if about in json.dumps(one)]
+            return 200, self._page("restores", found, call)
         if name not in self.restores:
             raise RefusedError(404, "RestoreNotFoundError", f"there is no restore {name}")
         with self.changed:
