@@ -14,7 +14,7 @@ from local.aws.region.tables import Tables
 from local.aws.region.volumes.cards import Cards
 from local.aws.region.volumes.volumes import describe_attachment
 
-DEVICE_NAME = re.compile(r"(/dev/)?(sd[a-z]([1-9]|1[0-5])?|xvd[a-z]|xvd[b-d][a-z]|hd[a-z])")
+DEVICE_NAME = re.compile(r"(/dev/)?(sd[a-z]([1-9]|1[0-5])?|xvd[a-z]|xvd[a-c][a-z]|xvdd[a-x]|hd[a-z])")
 MAX_MULTI_ATTACH = 16
 
 

@@ -163,12 +163,20 @@ def test_what_attach_refuses() -> None:
     assert code(free, "/dev/sdf") == "InvalidParameterValue"
     assert code(free, "/dev/xvda") == "InvalidParameterValue"
     assert code(free, "sdf1x") == "InvalidParameterValue"
+    assert code(free, "/dev/xvddy") == "InvalidParameterValue"
     assert code(free, instance="i-0000000000000dead") == "InvalidInstanceID.NotFound"
     assert code("vol-0000000000000dead") == "InvalidVolume.NotFound"
     creating = lab.ec2("CreateVolume", AvailabilityZone=ZONE, Size=1)["VolumeId"]
     assert code(creating) == "IncorrectState"
     assert refused(lab, "DeleteVolume", VolumeId=used) == "VolumeInUse"
     assert refused(lab, "DetachVolume", VolumeId=free) == "IncorrectState"
+
+
+@pytest.mark.parametrize("device", ["/dev/xvdaa", "/dev/xvdcz", "/dev/xvddx"])
+def test_an_instance_takes_the_names_that_the_csi_driver_gives(device: str) -> None:
+    lab = Lab()
+    lab.instance()
+    lab.attached(lab.volume(Size=1), device)
 
 
 def test_an_instance_takes_as_many_volumes_as_its_type_allows() -> None:
