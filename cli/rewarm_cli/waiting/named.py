@@ -34,6 +34,8 @@ def behind(device: str) -> list[str]:
 
     Raises CommandFailedError.
     """
+    if not SYS.is_dir():
+        raise _wrong(device, f"only Linux shows which volume is behind it; {BY_ID}")
     place = SYS / "dev" / "block" / _numbers(device)
     if not place.exists():
         raise _wrong(device, f"it is on no disk of its own, as an overlay or a network share is; {BY_ID}")

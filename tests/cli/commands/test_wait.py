@@ -11,7 +11,7 @@ import pytest
 
 from rewarm_cli import watching
 from rewarm_cli.problems import DONE, FAILED, NOT_PROVEN, REFUSED, STILL_RUNNING, STOPPED, USAGE
-from rewarm_cli.waiting import watch
+from rewarm_cli.waiting import named, watch
 from rewarm_cli.waiting.named import behind
 from tests.cli.test_watching import Terminal
 from tests.support.commands.shown import VOLUME
@@ -350,6 +350,11 @@ class TestNaming:
         assert f"--device: found {device}; " in ended.err
         assert why in ended.err
         assert stack.calls == []
+
+    def test_where_there_is_no_linux_a_volume_is_named_by_its_id(self, rewarm, monkeypatch, tmp_path):
+        monkeypatch.setattr(named, "SYS", tmp_path / "nowhere")
+        ended = rewarm("wait", "--device", str(tmp_path))
+        assert (ended.status, "name the volume by its id" in ended.err) == (USAGE, True)
 
     def test_an_instance_whose_metadata_does_not_answer_is_to_be_named(self, rewarm, monkeypatch):
         monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:9")
