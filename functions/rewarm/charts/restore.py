@@ -189,7 +189,8 @@ def _latency(measured: Mapping[str, Any], size: str) -> Figure:
         axes.set_xticks(range(len(edges)), labels, rotation=45 if crowded else 0)
         axes.set(xlabel="latency of a 4 KiB read, up to … ms", ylabel="% of reads", ylim=(0, 100))
         axes.grid(visible=False, axis="x")
-        axes.legend()
+        # Not over the bars, which a box in the picture would hide.
+        figure.legend(loc="outside upper right", ncols=2, fontsize=9)
     return figure
 
 

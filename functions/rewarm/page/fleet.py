@@ -8,7 +8,7 @@ from typing import Any
 
 from rewarm.domain.units import usd_text
 from rewarm.page import text
-from rewarm.page.live import STYLE, environment, name_of
+from rewarm.page.live import STYLE, drawn, name_of
 
 Json = dict[str, Any]
 MOST_RESTORES = 1_000
@@ -27,7 +27,7 @@ def render(account: Json) -> str:
         "restores": account["restores"][:MOST_RESTORES],
         "more": len(account["restores"][MOST_RESTORES:]),
     }
-    return environment().get_template("fleet.html.j2").render(facts)
+    return drawn("fleet.html.j2", facts)
 
 
 def verdict(account: Json) -> str:

@@ -6,6 +6,7 @@ matplotlib, which takes seconds to load.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,14 @@ STYLE = HERE / "style.css"
 REFRESH_SECONDS = 30
 MOST_VOLUMES = 100
 """So many volumes have a line each."""
+_PIECE = re.compile(r"<(style|title|svg|pre)\b.*?</\1>|<[^>]*>|[^<]+", re.DOTALL)
+"""A tag, or what holds no words for people to read, or a text."""
+_ID = re.compile(
+    r"(?<![\w-])(?:(?:vol|snap|ami|i)-[0-9a-f]{8,17}|(?:restore|fleet)-[0-9a-f]{16}(?:-\d+)*"
+    r"|(?:event-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?)(?![\w-])"
+)
+"""Ids and dates. They are marked, and keep their hyphens: who copies an id gets what AWS takes."""
+MOST_UNBROKEN = 26
 Json = dict[str, Any]
 
 
@@ -42,10 +51,21 @@ def render(account: Json) -> str:
             for news in reversed(account["events"])
         ],
     }
-    return environment().get_template("live.html.j2").render(facts)
+    return drawn("live.html.j2", facts)
 
 
-def environment() -> Environment:
+def drawn(template: str, facts: Json) -> str:
+    """The page, with ids that are not broken at their hyphens."""
+    html = _environment().get_template(template).render(facts)
+    return _PIECE.sub(lambda piece: piece[0] if piece[0][0] == "<" else _ID.sub(_whole, piece[0]), html)
+
+
+def _whole(found: re.Match[str]) -> str:
+    """Not broken; what is longer than a phone's line begins a new one, and is broken where it must be."""
+    return f'<span class="{"one" if len(found[0]) <= MOST_UNBROKEN else "whole"}">{found[0]}</span>'
+
+
+def _environment() -> Environment:
     """Where the templates are, and what they may call."""
     found = Environment(
         loader=FileSystemLoader(HERE),

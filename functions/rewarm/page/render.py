@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from rewarm.page import application, pictures, text
-from rewarm.page.live import STYLE, environment, name_of, started_by
+from rewarm.page.live import STYLE, drawn, name_of, started_by
 from rewarm.page.pictures import MOST_DRAWN, drills_picture
 from rewarm.page.volumes import Figure, view
 
@@ -39,7 +39,7 @@ def render(account: Json) -> str:
         "left": _left(account),
         "request": json.dumps(account["request"], indent=2, ensure_ascii=False) if account["request"] else "",
     }
-    return environment().get_template("page.html.j2").render(facts)
+    return drawn("page.html.j2", facts)
 
 
 def _is_good(account: Json) -> bool:
@@ -71,12 +71,21 @@ def _of_volumes(account: Json) -> str:
         took = text.seconds_text(account["slowestSeconds"])
         if account.get("drill"):
             return f"Drill {account['drill']['outcome']}: {what} at full speed {took} after the request"
-        return f"Ready: {what} at full speed {took} after the request"
+        return f"Ready: {what} {_where(account)} {took} after the request"
     failure = account.get("failure") or {}
     if failure.get("error") == "RestoreCancelledError":
         return "Cancelled on request"
     good = sum(volume["verdict"] == "ready" for volume in account["volumes"])
     return f"Failed: {count - good} of {count} volumes" if good else "Failed"
+
+
+def _where(account: Json) -> str:
+    """At full speed; after a rewind what matters more is what the volumes have."""
+    request = account.get("request") or {}
+    if (request.get("target") or {}).get("mode") != "rewind":
+        return "at full speed"
+    undoes = (request.get("source") or {}).get("undoOf")
+    return "back as before the rewind" if undoes else "back at the snapshot"
 
 
 def _cards(account: Json) -> list[Json]:

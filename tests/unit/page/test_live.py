@@ -42,6 +42,13 @@ def shown(**volume):
     return live.render({**RUNNING_VOLUMES, "plans": PLANS[:1], "volumes": [{"index": 0, **volume}]})
 
 
+def test_an_id_is_marked_and_can_be_copied_as_it_is():
+    page = shown(volume={"volumeId": "vol-0123456789abcdef0"})
+    assert '0: <span class="one">vol-0123456789abcdef0</span>' in page
+    assert "<title>Rewarm: restoring (restore-0123456789abcdef)</title>" in page
+    assert "vol-0123456789abcdef0" in outline(page).text
+
+
 @pytest.mark.parametrize(
     ("volume", "words", "percent"),
     [
@@ -73,6 +80,6 @@ def test_a_volume_at_full_speed_says_so():
 
 def test_where_prices_are_from_does_not_stand_beside_the_cost():
     card, _, facts = shown().partition("Plan and progress")
-    assert "by prices of 2026-11-01" in card
+    assert 'by prices of <span class="one">2026-11-01</span>' in card
     assert "somewhere" not in card
     assert "somewhere" in facts

@@ -115,6 +115,8 @@ class AnnouncedVolume(Value):
     """Drive letters and folders of a disk that was brought online on Windows."""
     online_problem: str | None = None
     started: StartedInstance | None = None
+    undoes: bool = False
+    """It goes back to what it had before a rewind, and not to a snapshot."""
     root_of: str | None = None
     """The running instance into which EC2 swaps it as the root volume, once it is at full speed."""
 

@@ -109,6 +109,8 @@ def subject_of(volumes: Sequence[AnnouncedVolume]) -> str:
         return f"{len(volumes)} volumes"
     if first.adopts is not None:
         return f"{first.adopts} at {first.where}"
+    if first.undoes:
+        return f"{first.source_volume_id} back to what it had before its rewind"
     if first.goes_back:
         return f"{first.source_volume_id} back to {first.snapshot_id}"
     return f"{first.snapshot_id} to {first.where}"

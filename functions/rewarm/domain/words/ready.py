@@ -140,6 +140,8 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
 
 def _title(facts: ReadyFacts, speed: str) -> str:
     volume = facts.volume
+    if volume.undoes:
+        return f"{facts.volume_id} is back to what it had before its rewind"
     if volume.goes_back:
         return (
             f"{facts.volume_id} is back at {volume.snapshot_id} of {clock_text(volume.snapshot_started_at)}"

@@ -44,6 +44,7 @@ def planned_volume(
         why=plan.why,
         replaced=_replaced(volume, record) if record is not None else None,
         started=_started(volume, record) if record is not None else None,
+        undoes=volume.undo_index is not None,
         root_of=volume.instance_id if volume.swaps_root else None,
     )
 

@@ -25,7 +25,7 @@ from tests.unit.page.test_live import RUNNING_VOLUMES
 from tests.unit.page.test_page import poisoned
 
 Json = dict[str, Any]
-WIDTHS = (360, 1_280)
+WIDTHS = (360, 768, 1_280)
 LEAST_CONTRAST = 4.5
 """WCAG 2.2, success criterion 1.4.3, level AA."""
 CUT = """
@@ -33,6 +33,22 @@ CUT = """
 ).map(one => one.textContent.slice(0, 80))
 """
 """Tables that show their end only to who moves them."""
+IDS = """
+(() => {
+  const found = [], range = document.createRange();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode;
+    if (text.parentElement.closest("style, pre, svg")) continue;
+    for (const one of text.data.matchAll(/(?:vol|snap|i|restore)-[0-9a-f]{8,17}(?![0-9a-f-])/g)) {
+      range.setStart(text, one.index);
+      range.setEnd(text, one.index + one[0].length);
+      found.push({id: one[0], parts: range.getClientRects().length});
+    }
+  }
+  return found;
+})()
+"""
 SPILLED = """
 [...document.querySelectorAll('data')].filter(one => one.getClientRects().length
   && one.getBoundingClientRect().right > one.parentElement.getBoundingClientRect().right + 1
@@ -137,6 +153,15 @@ def test_the_page_of_a_restore_that_runs_fits(chromium: Browser, tmp_path: Path,
     assert chromium.evaluate("document.documentElement.scrollWidth") <= width
     assert chromium.evaluate(CUT) == []
     assert chromium.complaints() == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_id_is_broken_at_its_hyphen(chromium: Browser, served: tuple[str, Json], width: int) -> None:
+    """An id lies in one rectangle of the page: `vol-` at the end of a line names nothing."""
+    url, _ = served
+    chromium.open(url, width=width)
+    assert chromium.evaluate(f"({IDS}).length") > 1
+    assert chromium.evaluate(f"({IDS}).filter(one => one.parts > 1).map(one => one.id)") == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

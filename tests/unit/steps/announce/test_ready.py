@@ -36,6 +36,13 @@ class TestReady:
         message = say_ready(world, plan(Strategy.REWIND))
         assert message["title"] == f"{VOLUME_ID} is back at {SNAPSHOT_ID} of 2026-11-20 03:00 UTC"
 
+    def test_the_title_of_what_undoes_a_rewind_names_no_snapshot(self):
+        world, details = World(), ready_details()
+        details["volume"] |= {"undoIndex": 0}
+        details["plan"] = plan(Strategy.REWIND).to_json()
+        say(world, "ready", details)
+        assert world.messages.sent[0]["title"] == f"{VOLUME_ID} is back to what it had before its rewind"
+
     def test_gives_the_proof(self):
         world = World()
         say(world, "ready", ready_details())

@@ -286,7 +286,7 @@ class TestFailedRestore:
         page = world.artifacts.pages[str(result.page_key)]
         assert "12 blocks unreadable" in page
         assert "Volume attached: usable" in page
-        assert "Warm-up agent sent for" in page
+        assert "Agent sent for" in page
         assert "205 ms" in page
         assert "Removed: volume vol-1." in page
 
