@@ -13,13 +13,13 @@ tag() { blkid -p -o value -s "$1" "$2" 2>/dev/null; } # TAG DEVICE
 number() { lsblk -dnro MAJ:MIN "$1" 2>/dev/null; }    # DEVICE
 
 find_disk() {
-  disk=/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol${volume#vol-}
+  link=/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol${volume#vol-}
   tries=0
-  until [ -e "$disk" ]; do
-    [ $((tries += 1)) -le 60 ] || give_up 66 "no $disk after 60 s"
+  until [ -e "$link" ]; do
+    [ $((tries += 1)) -le 60 ] || give_up 66 "no $link after 60 s"
     sleep 1
   done
-  disk=$(readlink -f "$disk")
+  disk=$(readlink -f "$link")
 }
 
 find_file_system() { # the disk itself, or its only partition that has one
@@ -88,8 +88,20 @@ find_place() { # fstab's line for the folder, or else for the file system; its o
   done
 }
 
+holder_of() { findmnt -nvro SOURCE --mountpoint "$1" | tail -n 1; } # FOLDER
+
+check_mounted() { # a name may have become another volume's, and systemd may unmount at once, or mount over it
+  holder=$(holder_of "$path")
+  [ -n "$holder" ] || give_up 69 "$path was unmounted as soon as $fs was mounted there: see fstab and systemctl status"
+  [ "$(number "$holder")" = "$(number "$fs")" ] || give_up 69 "$holder was mounted at $path over $volume: see fstab and systemctl status"
+  serial=$(lsblk -snro SERIAL "$holder" 2>/dev/null | grep . | tail -n 1)
+  [ "${serial:-vol${volume#vol-}}" != "vol${volume#vol-}" ] || [ "$(readlink -f "$link")" != "$disk" ] || return 0
+  umount "$path" || give_up 69 "$holder at $path is not $volume any more (serial ${serial:-unknown}), and could not be unmounted"
+  give_up 69 "$holder at $path is not $volume any more (serial ${serial:-unknown}), so it is unmounted again"
+}
+
 mount_it() {
-  holder=$(findmnt -nvro SOURCE --mountpoint "$path" | tail -n 1)
+  holder=$(holder_of "$path")
   if [ -n "$holder" ]; then
     [ -b "$holder" ] && [ "$(number "$holder")" = "$(number "$fs")" ] || give_up 75 "$path has $holder mounted"
     echo "$fs was mounted at $path already"
@@ -106,6 +118,9 @@ mount_it() {
   fi
   mkdir -p "$path" || give_up 69 "could not make $path"
   mount -t "$type" -o "$options" "$fs" "$path" || give_up 69 "could not mount $fs ($type) at $path"
+  check_mounted
+  sleep 1 # systemd acts on a new mount within that time
+  check_mounted
   echo "$fs ($type, UUID=$uuid) is mounted at $path with $options"
 }
 

@@ -42,13 +42,13 @@ def test_template_includes_each_where_the_build_writes_it() -> None:
 def test_the_scripts_only_load_check_and_start_the_agent() -> None:
     """What they did before, the agent does, where it is tested for both platforms.
 
-    What mounts volumes is beside it: it looks who may write the folders, and calls mount. After a drill it
-    unmounts, and ends what is in the way.
+    What mounts volumes is beside it: it looks who may write the folders, calls mount, and looks whether what
+    lies there then is the volume. After a drill it unmounts, and ends what is in the way.
     Windows needs none of it.
     """
     scripts = [path for path in (ROOT / "documents").iterdir() if path.suffix in {".sh", ".ps1"}]
     assert sorted(path.name for path in scripts) == ["calibrate.sh", "hook.sh", "start.ps1", "start.sh"]
-    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in scripts) < 320
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in scripts) < 336
 
 
 @EACH

@@ -209,6 +209,46 @@ class TestRefusing:
         assert "/mnt/data has none mounted" in refused(machine, path="/mnt/data")
 
 
+def meanwhile(machine: Machine, act: str) -> str:
+    """Mounts while somebody waits for the mount, and then acts at once; returns what it says."""
+    shell(machine, f"mkfs.ext4 -q -U {UUID} {LINK}")
+    shell(
+        machine, f"(until mountpoint -q /mnt/data; do sleep 0.02; done; {act}) >/dev/null 2>&1 </dev/null &"
+    )
+    status, _, errors = hook(machine, path="/mnt/data")
+    assert status == 69, errors
+    return errors.strip()
+
+
+class TestMountedAndThen:
+    """What systemd or another volume may do between the look and the moment after the mount."""
+
+    def test_one_that_systemd_unmounts_at_once_is_not_called_mounted(self, machine: Machine) -> None:
+        said = meanwhile(machine, "umount /mnt/data")
+        assert "/mnt/data was unmounted as soon as /dev/" in said
+
+    def test_one_that_something_is_mounted_over_is_not_called_mounted(self, machine: Machine) -> None:
+        said = meanwhile(machine, "mount -t tmpfs none /mnt/data")
+        assert f"none was mounted at /mnt/data over {VOLUME}" in said
+
+    def test_a_device_that_became_another_volume_is_unmounted_again(self, machine: Machine) -> None:
+        said = meanwhile(machine, f"ln -sfn /dev/null {LINK}")
+        assert f"is not {VOLUME} any more (serial unknown), so it is unmounted again" in said
+        assert shell(machine, "grep -c /mnt/data /proc/mounts || true").strip() == "0"
+
+    def test_the_serial_of_the_mounted_device_counts(self, machine: Machine) -> None:
+        """A loop device has none, so lsblk says what it says of an EBS volume."""
+        shell(machine, f"mkfs.ext4 -q {LINK} && cp /usr/bin/lsblk /mnt/lsblk")
+        for serial, expected in (("vol0123456789abcdef0", 0), ("vol0fedcba9876543210", 69)):
+            script = f'case $* in *SERIAL*) echo {serial} ;; *) exec /mnt/lsblk "$@" ;; esac'
+            shell(machine, f"printf '#!/bin/sh\\n%s\\n' '{script}' >/mnt/own && chmod 755 /mnt/own")
+            shell(machine, "mount --bind /mnt/own /usr/bin/lsblk")
+            status, _, errors = hook(machine, path="/mnt/data")
+            shell(machine, "umount /usr/bin/lsblk; umount /mnt/data 2>/dev/null || true")
+            assert status == expected, errors
+        assert f"is not {VOLUME} any more (serial vol0fedcba9876543210), so it is unmounted again" in errors
+
+
 class TestUnmounting:
     def test_what_uses_the_volume_is_ended_and_it_is_unmounted_everywhere(self, machine: Machine) -> None:
         shell(machine, f"mkfs.ext4 -q {LINK}")
