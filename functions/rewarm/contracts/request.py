@@ -13,8 +13,7 @@ from rewarm.domain.benchmark.benchmarks import (
     ON_DEVICE,
     PatternName,
 )
-from rewarm.domain.model import OnFailure
-from rewarm.domain.parts import LeftOut
+from rewarm.domain.model import LeftOut, OnFailure
 from rewarm.domain.ready.reads import (
     DEFAULT_PATIENCE_SECONDS,
     DEFAULT_SAMPLES,

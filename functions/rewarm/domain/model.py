@@ -394,3 +394,25 @@ class RunningFastRestore(Value):
     """When it was enabled; each minute since then counts."""
     users: frozenset[str]
     """The volumes that rely on it, as `restore-id/index`; empty where it was released and is active still."""
+
+
+class LeftOut(Value):
+    """What a restore does without: its runbook names it, and the stack lacks the part."""
+
+    field: str
+    parameter: str
+    effect: str
+    """What therefore does not happen."""
+    because: str
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return f"{self.effect}, because {self.because}."
+
+    @property
+    def missing(self) -> str:
+        """What people would else believe to be done; empty where the volumes are as they would have been."""
+        return {"after": "the application is not back", "target.mode": "nothing was rewound"}.get(
+            self.field, ""
+        )

@@ -6,6 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from rewarm.domain.errors import PartLeftOutError
+from rewarm.domain.model import LeftOut
 from rewarm.domain.value import Value
 
 
@@ -36,26 +37,6 @@ WORDS = MappingProxyType(
 )
 
 
-class LeftOut(Value):
-    """What a restore does without: its runbook names it, and the stack lacks the part."""
-
-    field: str
-    parameter: Part
-    effect: str
-    """What therefore does not happen."""
-    because: str
-
-    @property
-    def sentence(self) -> str:
-        """For people."""
-        return f"{self.effect}, because {self.because}."
-
-    @property
-    def missing(self) -> str:
-        """What people would else believe to be done; empty where the volumes are as they would have been."""
-        return _MISSING.get(self.field, "")
-
-
 _EFFECTS = MappingProxyType(
     {
         "after": "The application is not brought back",
@@ -63,7 +44,6 @@ _EFFECTS = MappingProxyType(
         "objective.strategy": "Nothing is written directly, and the strategy is chosen as for auto",
     }
 )
-_MISSING = MappingProxyType({"after": "the application is not back", "target.mode": "nothing was rewound"})
 
 
 class Parts(Value):
@@ -86,7 +66,7 @@ class Parts(Value):
     def left_out(self, part: Part, field: str) -> LeftOut | None:
         """What a restore does without in this field of its runbook; None if the stack has the part."""
         because = self.lacks(part)
-        return None if because is None else LeftOut(field, part, _EFFECTS[field], because)
+        return None if because is None else LeftOut(field, part.value, _EFFECTS[field], because)
 
 
 EVERY_PART = Parts()

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from rewarm.contracts.after import Application, HookPart
-from rewarm.domain.parts import LeftOut
+from rewarm.domain.model import LeftOut
 from rewarm.page import text
 
 Json = dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -73,6 +74,26 @@ def test_an_instance_that_is_terminated_fails_the_part():
 
         lab.data_plane.troubles.append(Trouble("call", DOCUMENT, call=terminate))
         assert "terminated" in reason(bring_back(lab))
+
+
+def test_a_plan_learns_how_long_the_application_takes_from_restores_and_drills():
+    with FastLab(1) as lab:
+        after = whole(lab)
+
+        def noted():
+            asked = request(lab, "provisioned-rate", after=after, verify={"samples": 0})
+            return lab.api("POST", "/plans", asked)[1]["summary"]["notes"][0]
+
+        for number in range(3):
+            assert "gets its application back: mount " in noted(), f"{number} restores say too little"
+            asked = request(lab, "provisioned-rate", after=after, verify={"samples": 0})
+            assert restored(lab, asked).status == "ready"
+        said = noted()
+        assert re.search(r"back in about \d+ s \(P90 \d+ s, as 3 restores showed\): mount ", said), said
+        assert re.search(r"health check \(\d+ s, up to 60 s\)", said), said
+        asked = request(lab, "provisioned-rate", after=after, verify={"samples": 0})
+        (again,) = restored(lab, asked).restore_ids
+        assert said.partition(" gets ")[2] in str(lab.api("GET", f"/restores/{again}")[1]["summary"]["notes"])
 
 
 def meanwhile(lab, act):

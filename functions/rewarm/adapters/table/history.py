@@ -183,6 +183,7 @@ def _written(record: Measured) -> JsonObject:
         "estimatedP50Seconds": record.estimated_p50_seconds,
         "estimatedP90Seconds": record.estimated_p90_seconds,
         "actualSeconds": record.actual_seconds,
+        "parts": [list(part) for part in record.parts],
     }
 
 
@@ -210,4 +211,5 @@ def _record(item: JsonObject) -> Measured:
         estimated_p50_seconds=float(item["estimatedP50Seconds"]),
         estimated_p90_seconds=float(item["estimatedP90Seconds"]),
         actual_seconds=float(item["actualSeconds"]),
+        parts=tuple((str(title), float(seconds)) for title, seconds in item.get("parts") or []),
     )

@@ -30,6 +30,8 @@ from rewarm.domain.value import Value
 
 NEAREST = 20
 """Enough for a P90; more would only bring in what is older and less alike."""
+LEAST_APPLICATIONS = 3
+"""An application may start otherwise today; fewer restores say too little of it."""
 LONG_SECONDS = 3_600.0
 """From here on, minutes of delay are small beside what grows with the size."""
 TIB = 1024 * GIB
@@ -94,6 +96,38 @@ def learned(
     timings = _in_background(history, timings)
     timings = _by_fast_restore(history, timings)
     return replace(timings, restores=_counts(history.records))
+
+
+class ApplicationTimes(Value):
+    """How long an application takes to come back: the whole, and each part."""
+
+    restores: int
+    whole: Quantiles
+    parts: tuple[Quantiles, ...]
+
+
+def application_times(
+    records: Iterable[Measured], limits: Sequence[tuple[str, int]], wanted: Likeness, *, now: datetime
+) -> ApplicationTimes | None:
+    """By restores and drills that brought back an application of the same parts; None before there are some.
+
+    `limits` are title and time limit of each part. A limit is all that is known before, so it is the prior.
+    """
+    titles = [title for title, _ in limits]
+    alike = {record.name: record for record in records if [title for title, _ in record.parts] == titles}
+    if len(alike) < LEAST_APPLICATIONS:
+        return None
+    history = SimilarRestores(tuple(alike.values()), wanted, now)
+
+    def usual(figure: Figure, most: int) -> Quantiles:
+        return narrowed(history.observations(figure), Quantiles(most, most))
+
+    def of_part(place: int) -> Figure:
+        return lambda record: record.parts[place][1]
+
+    whole = usual(lambda record: sum(part for _, part in record.parts), sum(most for _, most in limits))
+    parts = tuple(usual(of_part(place), most) for place, (_, most) in enumerate(limits))
+    return ApplicationTimes(len(alike), whole, parts)
 
 
 def _counts(records: Sequence[Measured]) -> Mapping[Strategy, int]:

@@ -92,6 +92,8 @@ class Measured(Value):
     estimated_p90_seconds: float = 0.0
     actual_seconds: float = 0.0
     """From the plan to full speed."""
+    parts: tuple[tuple[str, float], ...] = field(default=())
+    """Title and seconds of each part that brought the application back; empty where none did."""
 
     def of(self, phase: Phase) -> float | None:
         """Returns the seconds of the phase; None where it was not measured or is not a duration."""

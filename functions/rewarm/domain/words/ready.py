@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from rewarm.domain.parts import LeftOut
+from rewarm.domain.model import LeftOut
 from rewarm.domain.units import clock_text, duration_text, elapsed_text, usd_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.performance import BoostOutcome

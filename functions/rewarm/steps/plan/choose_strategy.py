@@ -19,6 +19,7 @@ from rewarm.steps.plan.planning import (
 )
 from rewarm.steps.plan.rewind_cases import RewindFactsPorts
 from rewarm.steps.plan.rewinds import plan_rewinds
+from rewarm.steps.record.learned_times import known_application
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
 from rewarm.steps.registration import state
 from rewarm.steps.select.turns import turn_notes, turn_of_volumes
@@ -89,7 +90,9 @@ def choose_strategy(
     plans = [
         plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(planned.plans, turns, strict=True)
     ]
-    notes = few_notes([*turn_notes(now, event.now), *after_notes(event.request), *planned.summary.notes])
+    application = known_application(event.request.after, volumes[0], ports.history, now)
+    after = after_notes(event.request, application)
+    notes = few_notes([*turn_notes(now, event.now), *after, *planned.summary.notes])
     return ChooseStrategyResult(
         plans_key=write_plans(event.restore_id, plans, ports.artifacts),
         indexes=[plan.volume.index for plan in plans],

@@ -15,6 +15,7 @@ from rewarm.contracts.values import Candidate, Plan, VolumePlan
 from rewarm.domain.model import MIB, PriceBook, Strategy
 from rewarm.domain.plan.cost import more_by_steps
 from rewarm.domain.plan.estimators import fast_restore_limit
+from rewarm.domain.time.history import ApplicationTimes
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import clock_text, count_text, duration_text, usd_text
 from rewarm.domain.volume.extents import Scope
@@ -102,21 +103,29 @@ def adoption_notes(plans: Sequence[VolumePlan], *, measured: bool) -> Iterator[s
             )
 
 
-def after_notes(request: RestoreRequest) -> list[str]:
-    """What comes on top of the plan's times until the application is back, or what the stack cannot do."""
+def after_notes(request: RestoreRequest, times: ApplicationTimes | None) -> list[str]:
+    """What comes on top of the plan's times until the application is back, or what the stack cannot do.
+
+    `times` are those of earlier restores; without them nothing but the limits is known.
+    """
     after, left_out = request.after, [left.sentence for left in request.left_out]
     if after is None:
         return left_out
-    parts = ", ".join(f"{title} (up to {duration_text(seconds)})" for title, seconds in after.limits)
-    most = duration_text(sum(seconds for _, seconds in after.limits))
-    if after.when == "ready":
-        note = f"Then {request.target.instance_id} gets its application back: {parts}. It comes on top."
-        return [*left_out, note]
-    note = (
-        f"Once all volumes are attached, {request.target.instance_id} gets its application back: {parts}. "
-        f"The last volume is warmed up only afterwards, so full speed may come up to {most} later."
+    usual = [f"{duration_text(part.p50)}, " for part in times.parts] if times else [""] * len(after.limits)
+    parts = ", ".join(
+        f"{title} ({seen}up to {duration_text(seconds)})"
+        for (title, seconds), seen in zip(after.limits, usual, strict=True)
     )
-    return [*left_out, note]
+    about = ""
+    if times is not None:
+        whole, p90 = duration_text(times.whole.p50), duration_text(times.whole.p90)
+        about = f" in about {whole} (P90 {p90}, as {times.restores} restores showed)"
+    back = f"{request.target.instance_id} gets its application back{about}: {parts}."
+    if after.when == "ready":
+        return [*left_out, f"Then {back} It comes on top."]
+    most = duration_text(sum(seconds for _, seconds in after.limits))
+    last = f"The last volume is warmed up only afterwards, so full speed may come up to {most} later."
+    return [*left_out, f"Once all volumes are attached, {back} {last}"]
 
 
 def _figures(plans: Sequence[VolumePlan]) -> dict[str, str]:

@@ -36,6 +36,7 @@ from rewarm.steps.plan.plan_notes import BLOCK_FIGURES, after_notes
 from rewarm.steps.plan.planning import Case, PlanningPorts, approval_rule, gather, plan_cases
 from rewarm.steps.plan.rewind_cases import RewindFactsPorts
 from rewarm.steps.plan.rewinds import REWIND_PRICES, check_asked, rewinds_of
+from rewarm.steps.record.learned_times import known_application
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.hooks import check_document
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
@@ -78,7 +79,9 @@ def plan_restore(
         return answer
     book = ports.prices.book(now=now)
     rewinds = rewinds_of(request, volumes, book, ports, now=now, has_time=has_time)
-    summary = answer.summary.model_copy(update={"notes": [*after_notes(request), *answer.summary.notes]})
+    application = known_application(request.after, volumes[0], ports.history, now)
+    notes = [*after_notes(request, application), *answer.summary.notes]
+    summary = answer.summary.model_copy(update={"notes": notes})
     if request.target.mode == "rewind":
         check_asked(rewinds, request.target.instance_id)
         summary = summary.model_copy(update={"notes": [REWIND_NOTE, *summary.notes]})

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from rewarm.contracts.after import After
 from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import RestoreError
-from rewarm.domain.time.history import learned
+from rewarm.domain.time.history import ApplicationTimes, application_times, learned
 from rewarm.domain.time.measured import Likeness, Measured
 from rewarm.domain.time.timings import PRIORS, Timings
 from rewarm.ports import JsonObject
@@ -51,6 +52,15 @@ def timings_of(
 ) -> Timings:
     """The estimates, corrected by records of restores like this one."""
     return learned(records, likeness(volume), now=now, priors=priors)
+
+
+def known_application(
+    after: After | None, volume: VolumeAssignment, history: History, now: datetime
+) -> ApplicationTimes | None:
+    """How long the application takes to come back, as far as finished restores and drills show."""
+    if after is None:
+        return None
+    return application_times(known_records(history), after.limits, likeness(volume), now=now)
 
 
 def likeness(volume: VolumeAssignment) -> Likeness:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from decimal import Decimal
 from typing import Any
 
@@ -226,9 +226,23 @@ def _remember(facts: _Facts, history: History) -> None:
         if ended is not None and not disturbed:
             sharers = places[volume.snapshot_id, volume.availability_zone]
             name = f"{facts.event.restore_id}/{volume.index}"
-            records.append(phase_times.history_record(name, volume, ended, sharers))
+            record = phase_times.history_record(name, volume, ended, sharers)
+            records.append(replace(record, parts=_parts(facts.record, volume.index)))
     with suppress(RestoreError):
         history.add(records)
+
+
+def _parts(record: KnownRestore, index: int) -> tuple[tuple[str, float], ...]:
+    """What brought the application back; once for a restore, by the volume whose execution ran it."""
+    found = record.application
+    if found is None or found.state != "back" or found.index != index:
+        return ()
+    parts = [part for part in found.parts if not part.at_end]
+    return tuple(
+        (part.title, (part.ended_at - part.since).total_seconds())
+        for part in parts
+        if part.ended_at is not None and part.since is not None
+    )
 
 
 def _measured(volume: VolumeReport) -> JsonObject:

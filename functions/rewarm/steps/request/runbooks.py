@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import RestoreRequest
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError
-from rewarm.domain.model import Caller
-from rewarm.domain.parts import EVERY_PART, LeftOut, Part, Parts
+from rewarm.domain.model import Caller, LeftOut
+from rewarm.domain.parts import EVERY_PART, Part, Parts
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
 from rewarm.ports.instances import CommandDocuments

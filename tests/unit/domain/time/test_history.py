@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rewarm.domain.model import GIB, MIB, Strategy
-from rewarm.domain.time.history import NEAREST, learned
+from rewarm.domain.time.history import NEAREST, application_times, learned
 from rewarm.domain.time.measured import (
     MOST_POINTS,
     Likeness,
@@ -375,3 +375,26 @@ class TestPoints:
 
     def test_a_look_at_the_same_second_says_nothing_new(self):
         assert with_point([(5.0, 1)], 5.0, 2) == [(5.0, 1)]
+
+
+class TestApplications:
+    LIMITS = (("mount /data", 120), ("health check", 300))
+
+    def times(self, *took, titles=("mount /data", "health check")):
+        records = [
+            record(number, parts=tuple(zip(titles, parts, strict=True))) for number, parts in enumerate(took)
+        ]
+        return application_times([*records, *records, record(99)], self.LIMITS, HERE, now=NOW)
+
+    def test_before_some_restores_nothing_is_known(self):
+        assert self.times((4, 20), (5, 22)) is None
+
+    def test_the_usual_times_are_those_that_were_measured_each_restore_once(self):
+        found = self.times((4, 20), (5, 22), (4, 90))
+        assert found.restores == 3
+        assert [part.p50 for part in found.parts] == [4, 22]
+        assert found.whole.p50 == 27
+        assert 27 < found.whole.p90 < 420, "a bad day is longer, and the limits are not what is expected"
+
+    def test_another_application_teaches_nothing(self):
+        assert self.times((4, 20), (5, 22), (4, 21), titles=("mount /data", "document other")) is None
