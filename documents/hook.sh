@@ -133,7 +133,8 @@ unmount_it() { # whatever uses it is ended: first asked for 30 s, then made
       signal=TERM
       [ "$tries" -le 30 ] || signal=KILL
       find /proc/[0-9]*/cwd /proc/[0-9]*/root /proc/[0-9]*/exe /proc/[0-9]*/fd -maxdepth 1 \
-        \( -lname "$place" -o -lname "$place/*" \) 2>/dev/null | cut -d / -f 3 | sort -u | xargs -r kill "-$signal"
+        \( -lname "$place" -o -lname "$place/*" \) 2>/dev/null | cut -d / -f 3 | sort -u |
+        xargs -r kill "-$signal" 2>/dev/null # some have ended meanwhile
       sleep 1
     done
   done
