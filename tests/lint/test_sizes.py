@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_813, "statemachine": 2_061, "events": 6_430, "functions": 48_618}
+MOST_LINES = {"template.yaml": 2_813, "statemachine": 2_061, "events": 6_434, "functions": 48_617}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
 MOST_MODULES = 275
 """In functions/."""

@@ -399,11 +399,10 @@ class RunningFastRestore(Value):
 class LeftOut(Value):
     """What a restore does without: its runbook names it, and the stack lacks the part."""
 
-    field: str
-    parameter: str
-    effect: str
-    """What therefore does not happen."""
-    because: str
+    parameter: str = field(metadata={"description": "The stack's parameter that adds the part."})
+    effect: str = field(metadata={"description": "What therefore does not happen."})
+    because: str = field(metadata={"description": "Why, and how to have it."})
+    field: str = field(metadata={"description": "The field of the runbook that names it."})
 
     @property
     def sentence(self) -> str:

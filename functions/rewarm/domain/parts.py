@@ -66,7 +66,7 @@ class Parts(Value):
     def left_out(self, part: Part, field: str) -> LeftOut | None:
         """What a restore does without in this field of its runbook; None if the stack has the part."""
         because = self.lacks(part)
-        return None if because is None else LeftOut(field, part.value, _EFFECTS[field], because)
+        return None if because is None else LeftOut(part.value, _EFFECTS[field], because, field)
 
 
 EVERY_PART = Parts()
