@@ -144,16 +144,22 @@ class Known(Input):
     """The id or name of what the API lists, which a shell completes."""
 
     name, allowed = "id", "an id such as restore-0123456789abcdef is allowed"
-    NAMES: ClassVar = {"restores": "restoreId", "fleets": "fleetId", "runbooks": "alarmName"}
+    NAMES: ClassVar = {"restores": "restoreId", "fleets": "fleetId", "runbooks": "alarmName", "rules": "name"}
     """List -> the field that names an entry."""
+    _FORMS: ClassVar[dict[tuple[str, ...], str]] = {
+        ("runbooks",): r".{1,255}",
+        ("rules",): r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}",
+    }
 
     def __init__(self, *lists: str) -> None:
         self._lists = lists
         if lists == ("runbooks",):
             self.allowed = "the name of an alarm, of up to 255 characters, is allowed"
+        if lists == ("rules",):
+            self.allowed = "up to 64 letters, digits and . _ - are allowed, the first no mark"
 
     def _read(self, text: str) -> str:
-        form = r".{1,255}" if self._lists == ("runbooks",) else r"[A-Za-z0-9_-]{1,80}"
+        form = self._FORMS.get(self._lists, r"[A-Za-z0-9_-]{1,80}")
         if re.fullmatch(form, text, re.DOTALL) is None:
             raise ValueError
         return text

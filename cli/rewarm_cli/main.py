@@ -17,6 +17,7 @@ from rewarm_cli.commands.drills import drill
 from rewarm_cli.commands.fleets import fleet
 from rewarm_cli.commands.launch import launch
 from rewarm_cli.commands.restores import approve, cancel, plan, report, restore
+from rewarm_cli.commands.rules import rule
 from rewarm_cli.commands.runbooks import runbook
 from rewarm_cli.commands.showing import list_restores, status
 from rewarm_cli.commands.undo_logs import undo_log
@@ -51,7 +52,7 @@ def rewarm() -> None:
 
 for command in (
     doctor, plan, restore, warm, wait, status, list_restores, approve, cancel, report, launch, fleet, runbook,
-    drill, volume, undo_log, bench, calibrate,
+    drill, rule, volume, undo_log, bench, calibrate,
 ):  # fmt: skip
     rewarm.add_command(command)
 

@@ -53,6 +53,14 @@ from rewarm.contracts.fleets import (
 from rewarm.contracts.plans import PICTURES, PlanResult
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.rewinding import DeletedUndoLog, UndoLogList
+from rewarm.contracts.rules import (
+    RULE_NAME,
+    AdoptionRule,
+    DeletedRule,
+    RuleCheck,
+    RuleList,
+    StoredRule,
+)
 from rewarm.domain.value import Value
 
 SAYS: JsonObject = yaml.safe_load(Path(__file__).with_name("api.yaml").read_text(encoding="utf-8"))
@@ -116,6 +124,7 @@ _RESTORE = (_in_path("restoreId", "As POST /restores, messages and lists name it
 _FLEET = (_in_path("fleetId", "As POST /fleets, messages and lists name it.", maxLength=80),)
 _PLAN = (_in_path("planId", "As POST /fleets/plans answers it.", maxLength=80),)
 _ALARM = (_in_path("alarmName", "The exact name of the CloudWatch alarm, percent-encoded.", maxLength=255),)
+_RULE = (_in_path("name", "The rule's name.", pattern=RULE_NAME),)
 _BENCHMARK = (_in_path("benchmarkId", "As POST /benchmarks answers it."),)
 _CALIBRATION = (
     _in_path("calibrationId", "As `rewarm calibrate` names it.", pattern="^calibration-[0-9a-f]{16}$"),
@@ -196,7 +205,7 @@ OPERATIONS = (
     ),
     Operation(
         method="get", path="/runbooks", name="listRunbooks", says="List runbooks, the latest written first.",
-        answer=answers.RunbookList, query=answers.RunbooksQuery,
+        answer=answers.RunbookList, query=answers.StoredQuery,
     ),
     Operation(
         method="put", path="/runbooks/{alarmName}", name="putRunbook", says="Store what an alarm restores.",
@@ -210,6 +219,27 @@ OPERATIONS = (
         method="delete", path="/runbooks/{alarmName}", name="deleteRunbook",
         says="Delete an alarm's runbook.",
         answer=answers.DeletedRunbook, parameters=_ALARM,
+    ),
+    Operation(
+        method="get", path="/rules", name="listRules", says="List rules, the latest written first.",
+        answer=RuleList, query=answers.StoredQuery,
+    ),
+    Operation(
+        method="put", path="/rules/{name}", name="putRule", says="Store which new volumes are adopted.",
+        answer=StoredRule, body=AdoptionRule, parameters=_RULE,
+    ),
+    Operation(
+        method="get", path="/rules/{name}", name="getRule", says="Show which new volumes are adopted.",
+        answer=StoredRule, parameters=_RULE,
+    ),
+    Operation(
+        method="delete", path="/rules/{name}", name="deleteRule", says="Delete a rule.",
+        answer=DeletedRule, parameters=_RULE,
+    ),
+    Operation(
+        method="get", path="/rules/{name}/check", name="checkRule",
+        says="Show what the rule would adopt now.",
+        answer=RuleCheck, parameters=_RULE,
     ),
     Operation(
         method="post", path="/volumes/{volumeId}/performance", name="changePerformance",

@@ -27,6 +27,7 @@ from rewarm.contracts.fleets import FleetRequest
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.plans import PlanResult
 from rewarm.contracts.results import ReportResult
+from rewarm.contracts.rules import parse_rule
 from rewarm.domain.benchmark.benchmarks import PatternName
 from rewarm.domain.time.calibration import FigureName
 
@@ -48,6 +49,12 @@ FLEET: JsonObject = {
     },
     "target": {"instanceId": INSTANCE_ID},
     "objective": {"readyWithinMinutes": 60},
+}
+RULE: JsonObject = {
+    "match": {"volumeTags": {"ebs.csi.aws.com/cluster": "true"}, "sizeGibFrom": 20},
+    "mode": "act",
+    "objective": {"readyWithinMinutes": 60},
+    "limits": {"maxUsdPerDay": 2, "maxAtOnce": 100},
 }
 ALARM: JsonObject = {
     "version": "0",
@@ -78,6 +85,7 @@ def request_examples() -> dict[str, Contract]:
         "restore-request": parse_restore_request(REQUEST),
         "performance-request": PerformanceRequest(iops=2_000),
         "fleet-request": parsed(FleetRequest, FLEET),
+        "adoption-rule": parse_rule(RULE),
         "benchmark-request": BenchmarkRequest(
             instance_id=INSTANCE_ID,
             targets=[

@@ -48,7 +48,7 @@ def test_every_event_has_eventbridges_envelope(path: Path) -> None:
 
 def test_an_alarm_event_becomes_its_runbooks_request() -> None:
     table = FakeTable()
-    table.put_runbook("rewarm-orders-database-lost", RUNBOOK)
+    table.store("runbook", "rewarm-orders-database-lost", RUNBOOK)
     result = parse(alarm(), table)
     assert result.outcome == "accepted"
     assert result.trigger.alarm_name == "rewarm-orders-database-lost"
@@ -57,7 +57,7 @@ def test_an_alarm_event_becomes_its_runbooks_request() -> None:
 
 def test_the_same_event_again_is_a_duplicate() -> None:
     table = FakeTable()
-    table.put_runbook("rewarm-orders-database-lost", RUNBOOK)
+    table.store("runbook", "rewarm-orders-database-lost", RUNBOOK)
     parse(alarm(), table, "event-1")
     again = parse(alarm(), table, "event-2")
     assert (again.outcome, again.duplicate_of) == ("duplicate", "event-1")

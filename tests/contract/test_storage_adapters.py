@@ -256,7 +256,7 @@ class TestRestores:
         table = DynamoRestoreTable(Aws("dynamodb").client, "restores")  # it refuses every call
         assert table.get("x" * 3_000) is None
         assert table.runbook("x" * 3_000) is None
-        assert not table.delete_runbook("x" * 3_000)
+        assert not table.discard("runbook", "x" * 3_000)
 
     def test_an_event_has_one_owner(self, table: DynamoRestoreTable) -> None:
         assert table.claim_event("e1", "r1") == "r1"
@@ -265,11 +265,11 @@ class TestRestores:
 
     def test_runbooks(self, table: DynamoRestoreTable) -> None:
         assert table.runbook("alarm/1") is None
-        table.put_runbook("alarm/1", {"source": {"snapshotId": "snap-1"}})
+        table.store("runbook", "alarm/1", {"source": {"snapshotId": "snap-1"}})
         assert table.runbook("alarm/1") == {"source": {"snapshotId": "snap-1"}}
         assert "expiresAt" not in raw("runbook#alarm/1")
-        assert table.delete_runbook("alarm/1")
-        assert not table.delete_runbook("alarm/1")
+        assert table.discard("runbook", "alarm/1")
+        assert not table.discard("runbook", "alarm/1")
 
     def test_names_the_errors(self) -> None:
         dynamodb = Aws("dynamodb").on("UpdateItem", ApiError("ProvisionedThroughputExceededException"))

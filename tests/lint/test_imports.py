@@ -62,6 +62,7 @@ ROOM_MAY_USE = {
         "words": {"time", "volume"},
     },
     "steps": {
+        "adopt": {"record", "request"},
         "announce": {"performance", "record", "report"},
         "clean_up": {
             "announce",

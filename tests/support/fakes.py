@@ -352,6 +352,9 @@ class FakeVolumes:
             if all(fnmatchcase(one.settings.tags.get(key, "\0"), value) for key, value in tags.items()):
                 yield one
 
+    def of_snapshots(self, snapshot_ids: Sequence[str]) -> Iterator[Volume]:
+        return (one for one in self.volumes.values() if one.snapshot_id in set(snapshot_ids))
+
     def created_by(self, restore_id: str) -> list[Volume]:
         return [
             one for one in self.volumes.values() if one.settings.tags.get("rewarm:restore-id") == restore_id
@@ -512,6 +515,12 @@ class FakeInstances:
 
     def existing(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
         return (self.instances[name] for name in instance_ids if name in self.instances)
+
+    def reached(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
+        return self.existing(instance_ids)
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Instance]:
+        return (one for one in self.instances.values() if tags.items() <= dict(one.tags).items())
 
     def is_online(self, instance_id: str) -> bool:
         return self.get(instance_id).ssm_online
@@ -869,11 +878,8 @@ class FakeTable:
     """Port RestoreTable; to be looked at in one piece: there a volume's attribute ends with its index."""
 
     records: dict[str, JsonObject] = field(default_factory=dict)
-    runbooks: dict[str, JsonObject] = field(default_factory=dict)
-    writers: dict[str, JsonObject | None] = field(default_factory=dict)
-    """Of runbooks."""
-    written: dict[str, str] = field(default_factory=dict)
-    """When each runbook was."""
+    documents: dict[tuple[str, str], JsonObject] = field(default_factory=dict)
+    """Runbooks and rules, with who wrote them and when."""
     credits_taken: dict[tuple[str, str], dict[str, datetime]] = field(default_factory=dict)
     events: dict[str, str] = field(default_factory=dict)
     of_volumes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -989,16 +995,15 @@ class FakeTable:
         return self.events.setdefault(event_id, restore_id)
 
     def runbook(self, alarm_name: str) -> JsonObject | None:
-        return self.runbooks.get(alarm_name)
+        found = self.stored(RUNBOOK, alarm_name)
+        return found and found["request"]
 
-    def runbook_item(self, alarm_name: str) -> JsonObject | None:
-        found = self.runbooks.get(alarm_name)
-        return found and {"request": found, "trigger": self.writers.get(alarm_name)}
+    def stored(self, kind: str, name: str) -> JsonObject | None:
+        return self.documents.get((kind, name))
 
-    def put_runbook(self, alarm_name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
-        self.runbooks[alarm_name] = _copy(request)
-        self.writers[alarm_name] = trigger
-        self.written[alarm_name] = f"2026-11-21T03:00:{len(self.written):02}Z"
+    def store(self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
+        at = f"2026-11-20T02:00:{len(self.documents):02}Z"
+        self.documents[kind, name] = {"request": _copy(request), "trigger": trigger, "startedAt": at}
 
     def listed(
         self, status: str, *, since: str, until: str, after: tuple[str, str] | None, limit: int
@@ -1008,18 +1013,17 @@ class FakeTable:
             for name, record in self.records.items()
             if record.get("status") == status and "startedAt" in record
         ]
-        if status == RUNBOOK:
-            entries = [
-                Listed(at, name, {"alarmName": name, "startedAt": at, **_copy(self.runbook_item(name) or {})})
-                for name, at in self.written.items()
-                if name in self.runbooks
-            ]
+        entries += [
+            Listed(found["startedAt"], name, _copy(found))
+            for (kind, name), found in self.documents.items()
+            if kind == status
+        ]
         entries = [one for one in entries if since <= one.at <= until]
         entries = sorted((one for one in entries if after is None or one.place < after), reverse=True)
         return entries[:limit], len(entries) >= limit
 
-    def delete_runbook(self, alarm_name: str) -> bool:
-        return self.runbooks.pop(alarm_name, None) is not None
+    def discard(self, kind: str, name: str) -> bool:
+        return self.documents.pop((kind, name), None) is not None
 
     def claim(self, snapshot_id: str, availability_zone: str) -> FastRestoreClaim | None:
         found = self.claims.get((snapshot_id, availability_zone))

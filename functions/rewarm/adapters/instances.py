@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.volumes import in_batches, tag_list, tags_of
+from rewarm.adapters.volumes import in_batches, tag_filters, tag_list, tags_of
 from rewarm.domain.errors import AgentUnreachableError, TargetNotFoundError
 from rewarm.domain.model import MIB, CommandStatus, Instance, InstanceEbsLimits, StatusChecks
 from rewarm.domain.ready.agent_output import SentCommand
@@ -20,7 +20,12 @@ from rewarm.ports.instances import Parameters
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
-    from mypy_boto3_ec2.type_defs import EbsCardInfoTypeDef, EbsOptimizedInfoTypeDef, InstanceTypeDef
+    from mypy_boto3_ec2.type_defs import (
+        EbsCardInfoTypeDef,
+        EbsOptimizedInfoTypeDef,
+        FilterTypeDef,
+        InstanceTypeDef,
+    )
     from mypy_boto3_ssm.client import SSMClient
     from mypy_boto3_ssm.type_defs import InstanceInformationTypeDef
 
@@ -28,6 +33,8 @@ _MEGABYTE = 1_000_000
 _COMMENT_LENGTH = 100
 _SHORTEST_DELIVERY_SECONDS = 30
 """botocore SendCommandRequest: Comment up to 100 characters; TimeoutSeconds (of the delivery) from 30."""
+_MOST_INFORMED = 50
+"""botocore InstanceInformationStringFilter: up to 100 values; a page of the answer has 50 at most."""
 _CLOCKS_AGREE = timedelta(minutes=1)
 """How far SSM's clock and ours may be apart."""
 _NOTHING_TO_CANCEL_CODES = {"InvalidCommandId", "InvalidInstanceId", "DuplicateInstanceId"}
@@ -51,14 +58,36 @@ class Ec2Instances:
         raise TargetNotFoundError(f"there is no instance {instance_id}")
 
     def existing(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
-        pages = self._ec2.get_paginator("describe_instances")
         for batch in in_batches(instance_ids):
+            yield from (
+                _instance(found, {}) for found in self._pages({"Name": "instance-id", "Values": batch})
+            )
+
+    def reached(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
+        for batch in in_batches(instance_ids):
+            known = dict(self._informed(batch))
+            for found in self._pages({"Name": "instance-id", "Values": batch}):
+                yield _instance(found, known.get(found["InstanceId"], {}))
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Instance]:
+        running: FilterTypeDef = {"Name": "instance-state-name", "Values": ["running"]}
+        yield from (_instance(found, {}) for found in self._pages(*tag_filters(tags), running))
+
+    def _pages(self, *filters: FilterTypeDef) -> Iterator[InstanceTypeDef]:
+        pages = self._ec2.get_paginator("describe_instances")
+        with naming_errors():
+            for page in pages.paginate(Filters=list(filters), PaginationConfig={"PageSize": 1_000}):
+                for reservation in page["Reservations"]:
+                    yield from reservation.get("Instances", [])
+
+    def _informed(self, instance_ids: Sequence[str]) -> Iterator[tuple[str, InstanceInformationTypeDef]]:
+        """By instance, what Systems Manager knows of it."""
+        pages = self._ssm.get_paginator("describe_instance_information")
+        for start in range(0, len(instance_ids), _MOST_INFORMED):
+            some = list(instance_ids[start : start + _MOST_INFORMED])
             with naming_errors():
-                for page in pages.paginate(
-                    Filters=[{"Name": "instance-id", "Values": batch}], PaginationConfig={"PageSize": 1_000}
-                ):
-                    for reservation in page["Reservations"]:
-                        yield from (_instance(found, {}) for found in reservation.get("Instances", []))
+                for page in pages.paginate(Filters=[{"Key": "InstanceIds", "Values": some}]):
+                    yield from ((one["InstanceId"], one) for one in page["InstanceInformationList"])
 
     def is_online(self, instance_id: str) -> bool:
         return _is_online(self._information(instance_id))
@@ -131,12 +160,7 @@ class Ec2Instances:
 
     def _information(self, instance_id: str) -> InstanceInformationTypeDef:
         """What Systems Manager knows of the instance; empty if it knows nothing."""
-        with naming_errors():
-            answer = self._ssm.describe_instance_information(
-                Filters=[{"Key": "InstanceIds", "Values": [instance_id]}]
-            )
-        known = {entry.get("InstanceId"): entry for entry in answer["InstanceInformationList"]}
-        return known.get(instance_id, {})
+        return dict(self._informed([instance_id])).get(instance_id, {})
 
 
 def _instance(found: InstanceTypeDef, information: InstanceInformationTypeDef) -> Instance:

@@ -92,6 +92,10 @@ class Ec2VolumeStore:
     def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
         return self._pages(*tag_filters(tags), _EXISTING)
 
+    def of_snapshots(self, snapshot_ids: Sequence[str]) -> Iterator[Volume]:
+        for batch in in_batches(snapshot_ids):
+            yield from self._pages({"Name": "snapshot-id", "Values": batch}, _EXISTING)
+
     def created_by(self, restore_id: str) -> list[Volume]:
         return self._matching(_with_tag(RESTORE_TAG, restore_id))
 

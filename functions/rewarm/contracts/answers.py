@@ -66,8 +66,8 @@ class RestoresQuery(Contract):
     next_token: NextToken = None
 
 
-class RunbooksQuery(Contract):
-    """GET /runbooks."""
+class StoredQuery(Contract):
+    """GET /runbooks and GET /rules."""
 
     limit: Limit = 50
     next_token: NextToken = None

@@ -114,6 +114,10 @@ class RunbookNotFoundError(RestoreError):
     """An alarm fired for which no runbook says what to restore."""
 
 
+class RuleNotFoundError(RestoreError):
+    """There is no rule of this name."""
+
+
 class SnapshotNotFoundError(RestoreError):
     """No snapshot fits the request's source."""
 

@@ -70,6 +70,7 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.VolumeNotFoundError: 404,
     errors.RestoreNotFoundError: 404,
     errors.RunbookNotFoundError: 404,
+    errors.RuleNotFoundError: 404,
     errors.FleetNotFoundError: 404,
     errors.BenchmarkNotFoundError: 404,
     errors.UndoLogNotFoundError: 404,

@@ -1,4 +1,4 @@
-"""Routes of fleets, of volumes' performance, of benchmarks and of undo logs; handlers/api.py includes them.
+"""Routes of rules, fleets, volumes' performance, benchmarks and undo logs; handlers/api.py includes them.
 
 As in api.py, a route imports its step, and makes its ports, when it is asked first.
 """
@@ -17,9 +17,11 @@ from rewarm.handlers.http import caller, json_body, query
 from rewarm.observability import count, logger
 from rewarm.ports import JsonObject
 from rewarm.runtime import filled
-from rewarm.wiring import now, settings
+from rewarm.wiring import now, settings, table
 
 if TYPE_CHECKING:
+    from rewarm.ports.restores import RestoreTable
+    from rewarm.steps.adopt.rules import CheckRulePorts
     from rewarm.steps.fleet.routes import FleetPorts
     from rewarm.steps.performance.routes import StartPerformanceChangePorts
     from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts
@@ -55,6 +57,54 @@ def _undo_logs() -> DeleteUndoLogPorts:
     from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts
 
     return filled(DeleteUndoLogPorts)
+
+
+@cache
+def _table() -> RestoreTable:
+    return table()
+
+
+@cache
+def _check() -> CheckRulePorts:
+    from rewarm.steps.adopt.rules import CheckRulePorts
+
+    return filled(CheckRulePorts)
+
+
+@router.get("/rules")
+def _list_rules() -> JsonObject:
+    from rewarm.steps.request.listing import list_rules
+
+    return list_rules(query(APIGatewayProxyEvent(router.current_event.raw_event)), _table())
+
+
+@router.put("/rules/<name>")
+def _put_rule(name: str) -> JsonObject:
+    from rewarm.steps.adopt.rules import put_rule
+
+    body, by = json_body(router.current_event), caller(router.current_event)
+    return put_rule(name, body, by=by, table=_table(), parts=settings.parts)
+
+
+@router.get("/rules/<name>")
+def _get_rule(name: str) -> JsonObject:
+    from rewarm.steps.adopt.rules import get_rule
+
+    return get_rule(name, _table())
+
+
+@router.delete("/rules/<name>")
+def _delete_rule(name: str) -> JsonObject:
+    from rewarm.steps.adopt.rules import delete_rule
+
+    return delete_rule(name, _table())
+
+
+@router.get("/rules/<name>/check")
+def _check_rule(name: str) -> JsonObject:
+    from rewarm.steps.adopt.rules import check_rule
+
+    return check_rule(name, _check())
 
 
 @router.get("/fleets")

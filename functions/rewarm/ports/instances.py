@@ -20,6 +20,12 @@ class Instances(Protocol):
     def existing(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
         """Yields those of the instances that exist; whether Systems Manager reaches them is not asked."""
 
+    def reached(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
+        """Yields those of the instances that exist, with what Systems Manager knows of them."""
+
+    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Instance]:
+        """Yields running instances that carry every one of the tags; Systems Manager is not asked."""
+
     def is_online(self, instance_id: str) -> bool:
         """Returns whether Systems Manager reaches the instance; EC2 is not asked."""
 

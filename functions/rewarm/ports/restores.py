@@ -16,8 +16,8 @@ from rewarm.ports import JsonObject
 
 VOLUME_COUNT = "volumeCount"
 """The attribute of the restore that says how many volumes it has, before anything is known of them."""
-RUNBOOK = "runbook"
-"""The status of runbooks, which share the index of restores."""
+RUNBOOK, RULE, NOTED = "runbook", "rule", "adoption"
+"""Statuses of what shares the index of restores: runbooks, rules, and what rules will look at."""
 LISTED = (
     "acceptedAt", "alarmName", "deadlineAt", "failure", "finishedAt", "request", "trigger", VOLUME_COUNT,
 )  # fmt: skip
@@ -45,9 +45,9 @@ class Listed(NamedTuple):
     """One entry of a list, as the table's index has it."""
 
     at: str
-    """When the restore was started, or the runbook written."""
+    """When the restore was started, or the runbook or rule written."""
     name: str
-    """The restore's id, or the runbook's alarm."""
+    """The restore's id, the runbook's alarm, or the rule's name."""
     record: JsonObject
     """Not all attributes: those that are LISTED."""
 
@@ -58,7 +58,7 @@ class Listed(NamedTuple):
 
 
 class RestoreTable(Protocol):
-    """Restores and their volumes, runbooks, alarm events, and who uses which fast snapshot restore.
+    """Restores and their volumes, runbooks, rules, alarm events, and who uses which fast snapshot restore.
 
     Each volume has a record beside the restore's. It has room there, and its writer never meets the writers
     of other volumes.
@@ -136,14 +136,14 @@ class RestoreTable(Protocol):
     def runbook(self, alarm_name: str) -> JsonObject | None:
         """Returns the restore request for an alarm; None if the alarm has none."""
 
-    def runbook_item(self, alarm_name: str) -> JsonObject | None:
-        """Returns `request`, and `trigger`: who wrote it."""
+    def stored(self, kind: str, name: str) -> JsonObject | None:
+        """Returns a runbook or a rule (`request`), `trigger` (who wrote it) and `startedAt` (when)."""
 
-    def put_runbook(self, alarm_name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
-        """Writes or replaces the restore request for an alarm."""
+    def store(self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
+        """Writes or replaces a runbook or a rule."""
 
-    def delete_runbook(self, alarm_name: str) -> bool:
-        """Deletes the alarm's request; returns False if it had none."""
+    def discard(self, kind: str, name: str) -> bool:
+        """Deletes a runbook or a rule; returns False if there was none."""
 
     def listed(
         self, status: str, *, since: str, until: str, after: tuple[str, str] | None, limit: int
@@ -151,8 +151,8 @@ class RestoreTable(Protocol):
         """Returns the newest restores that have this status, and whether there may be more of them.
 
         `since` and `until` are times as the records have them; both are part of the list. `after` is the
-        place of the last entry that is known already. The status RUNBOOK lists runbooks. The list follows the
-        records a moment later.
+        place of the last entry that is known already. RUNBOOK and RULE list what is stored, NOTED what waits.
+        The list follows the records a moment later.
         """
 
     def claim_fast_snapshot_restore(

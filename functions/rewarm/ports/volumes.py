@@ -52,6 +52,9 @@ class VolumeStore(Protocol):
     def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
         """Yields the volumes that carry every one of the tags, without those that are being deleted."""
 
+    def of_snapshots(self, snapshot_ids: Sequence[str]) -> Iterator[Volume]:
+        """Yields the volumes that were made of these snapshots, without those that are being deleted."""
+
     def created_by(self, restore_id: str) -> list[Volume]:
         """Returns the volumes that carry this restore's tag."""
 

@@ -109,6 +109,14 @@ RUN = {
     "read": {"p50Ms": 0.61, "p99Ms": 20}, "write": {"p50Ms": 0.71, "p99Ms": 30}, "provisionedIops": 16_000,
     "provisionedMibS": 1_000, "problem": None, "limit": {"text": "the limit of the volume's throughput"},
 }  # fmt: skip
+RULE = {"match": {"volumeTags": {"ebs.csi.aws.com/cluster": "true"}}, "mode": "act"}
+ADOPTION = {
+    "instanceId": LONG["instance"], "volumeIds": [LONG["volume"]] * 3, "request": {"source": {}},
+}  # fmt: skip
+PASSED = {
+    "volumeId": LONG["volume"],
+    "reason": f"{LONG['volume']} is attached to no instance; attach it first",
+}
 PAGE = "https://example.com/" + 80 * "a"
 OF_FILE = ("-f", "request.yaml")
 OF_RESTORE = ("--volume", LONG["volume"], "--instance", LONG["instance"])
@@ -139,6 +147,11 @@ RUNS = {
     ("drill", "start"): (NAME, "--yes"),
     ("drill", "list"): (NAME,),
     ("drill", "report"): (NAME,),
+    ("rule", "put"): (NAME, *OF_FILE),
+    ("rule", "get"): (NAME,),
+    ("rule", "list"): (),
+    ("rule", "delete"): (NAME, "--yes"),
+    ("rule", "check"): (NAME,),
     ("volume", "get"): (LONG["volume"],),
     ("volume", "set"): (LONG["volume"], "--iops", "6000"),
     ("undo-log", "list"): (),
@@ -150,11 +163,16 @@ RUNS = {
     ("doctor",): (),
 }
 """Words of each command -> what it is run with here."""
-MADE_FOR_PROGRAMS = {("completion",): "a shell reads it", ("runbook", "get"): "YAML for a file"}
+MADE_FOR_PROGRAMS = {
+    ("completion",): "a shell reads it",
+    ("runbook", "get"): "YAML for a file",
+    ("rule", "get"): "YAML for a file",
+}
 
 
 NAMES = HEADINGS | {
-    "met", "consequence", "id", "alarm", "why", "finished", "step", "volumes", "instance", "-",
+    "met", "consequence", "id", "alarm", "why", "fits", "what", "finished", "step", "volumes", "instance",
+    "-",
 }  # fmt: skip
 """Of columns: lines leave those out that have no value, or a value that needs no name."""
 
@@ -172,6 +190,7 @@ def test_no_command_has_a_line_that_a_terminal_of_60_columns_breaks(
     answering.answers |= {
         ("POST", "/plans"): (200, SHOWN["one volume"]),
         ("GET", f"/runbooks/{NAME}"): (200, {"alarmName": NAME, "request": RUNBOOK, "drills": [DRILL] * 2}),
+        ("GET", f"/rules/{NAME}/check"): (200, {"adoptions": [dict(ADOPTION)], "passedOver": [PASSED]}),
         ("GET", "/undo-logs"): (200, {"undoLogs": [LOG, {**LOG, "volumeId": None, "completedAt": None}]}),
         ("DELETE", f"/undo-logs/{LOG['restoreId']}"): (200, {**LOG, "deletedObjects": 1_004}),
         ("GET", "/benchmarks/b"): (200, {"status": "completed", "runs": [RUN] * 2, "copied": None}),
@@ -188,6 +207,7 @@ def test_no_command_has_a_line_that_a_terminal_of_60_columns_breaks(
         rewarm("fleet", "start", "--yes", *OF_FILE)
         answering.fleets["fleet-1"]["reportUrl"] = PAGE
         answering.runbooks[NAME] = RUNBOOK
+        answering.rules[NAME] = RULE
         monkeypatch.setattr(output, "WIDE", width)
         ended = rewarm(*path, *RUNS[path])
         said.append(ended.out + ended.err)

@@ -40,6 +40,34 @@ class TestInstances:
         ending = {"DeviceName": "/dev/sdf", "Ebs": {"VolumeId": "vol-data", "DeleteOnTermination": True}}
         assert self.instances(BlockDeviceMappings=[ending]).get(INSTANCE).ending == {"/dev/sdf"}
 
+    def test_of_many_systems_manager_is_asked_50_at_a_time_and_all_pages_count(self) -> None:
+        names = [f"i-{number:017x}" for number in range(120)]
+        told = {
+            "State": {"Name": "running"},
+            "Placement": {"AvailabilityZone": ZONE},
+            "InstanceType": "m7g.large",
+        }
+        first = {
+            "InstanceInformationList": [{"InstanceId": names[0], "PingStatus": "Online"}],
+            "NextToken": "2",
+        }
+        second = {"InstanceInformationList": [{"InstanceId": names[1], "PingStatus": "Online"}]}
+        reservations = [{"Instances": [{"InstanceId": name, **told}]} for name in names[:3]]
+        ec2 = Aws("ec2").on("DescribeInstances", {"Reservations": reservations})
+        ssm = Aws("ssm").on("DescribeInstanceInformation", first, second)
+        found = list(Ec2Instances(ec2.client, ssm.client).reached(names))
+        assert [one.ssm_online for one in found] == [True, True, False]
+        asked = [len(call["Filters"][0]["Values"]) for call in ssm.params("DescribeInstanceInformation")]
+        assert asked == [50, 50, 50, 20]
+
+    def test_finds_running_instances_by_all_tags(self) -> None:
+        ec2 = Aws("ec2").on("DescribeInstances", {"Reservations": []})
+        assert list(Ec2Instances(ec2.client, Aws("ssm").client).with_tags({"role": "db"})) == []
+        assert ec2.params("DescribeInstances")[0]["Filters"] == [
+            {"Name": "tag:role", "Values": ["db"]},
+            {"Name": "instance-state-name", "Values": ["running"]},
+        ]
+
     def test_windows_says_so(self) -> None:
         assert self.instances(Platform="windows").get(INSTANCE).platform == "windows"
 

@@ -308,7 +308,7 @@ class TestLists:
         assert table.listed("ready", since="0", until="9", after=None, limit=9) == ([], False)
 
     def test_runbooks_are_a_list_of_their_own(self, table: DynamoRestoreTable) -> None:
-        table.put_runbook("rewarm-a/b", {"source": {}})
+        table.store("runbook", "rewarm-a/b", {"source": {}})
         ((entry,), _) = table.listed(RUNBOOK, since="0", until="9", after=None, limit=9)
         assert (entry.name, entry.at) == ("rewarm-a/b", "2027-01-15T08:00:00Z")
         assert entry.record["request"] == {"source": {}}

@@ -65,6 +65,7 @@ class StackApi:
 
     restores: dict[str, Json] = field(default_factory=dict)
     runbooks: dict[str, Json] = field(default_factory=dict)
+    rules: dict[str, Json] = field(default_factory=dict)
     fleets: dict[str, Json] = field(default_factory=dict)
     answers: dict[tuple[str, str], Any] = field(default_factory=dict)
     leases: list[Json] = field(default_factory=list)
@@ -180,6 +181,23 @@ class StackApi:
     def _delete_runbooks(self, _call: Call, name: str) -> tuple[int, Json]:
         del self.runbooks[name]
         return 200, {"alarmName": name, "deleted": True}
+
+    def _get_rules(self, call: Call, name: str) -> tuple[int, Json]:
+        if name and name not in self.rules:
+            raise RefusedError(404, "RuleNotFoundError", f"there is no rule {name}")
+        if name:
+            return 200, {"name": name, "rule": self.rules[name], "updatedAt": "2026-11-22T10:00:00Z"}
+        found = [{"name": name, "updatedAt": "2026-11-22T10:00:00Z", "rule": rule}
+                 for name, rule in self.rules.items()]  # fmt: skip
+        return 200, self._page("rules", found, call)
+
+    def _put_rules(self, call: Call, name: str) -> tuple[int, Json]:
+        self.rules[name] = {"mode": "observe", **(call.body or {})}
+        return self._get_rules(call, name)
+
+    def _delete_rules(self, _call: Call, name: str) -> tuple[int, Json]:
+        del self.rules[name]
+        return 200, {"name": name, "deleted": True}
 
     def _page(self, name: str, found: list[Json], call: Call) -> Json:
         begin = int(call.query.get("nextToken", 0))

@@ -1,8 +1,9 @@
 """What Rewarm remembers, in one DynamoDB table.
 
 Every item has the key `pk`: restore#<id>, restore-volume#<id>#<index>, event#<id>, runbook#<alarm>,
-restores-of#<volume>, fsr#<snapshot>#<zone>, history#<strategy> (adapters/table/history.py) or
-performance#<volume> (adapters/performance.py). All but runbooks expire (TTL attribute `expiresAt`).
+restores-of#<volume>, rule#<name>, adoption#<volume> (adapters/table/adoptions.py), fsr#<snapshot>#<zone>,
+history#<strategy> (adapters/table/history.py) or performance#<volume> (adapters/performance.py). All but
+runbooks and rules expire (TTL attribute `expiresAt`).
 
 An item of DynamoDB has 400 KB at most, and each write is billed by the whole item's size (DynamoDB developer
 guide, "Constraints" and "Capacity unit consumption"). So a volume's item holds what happened to the volume,
@@ -14,8 +15,8 @@ refuses the other, without a transaction. Names of executions have no `#`, and k
 differently, so no id of a restore leads to a volume's item.
 
 Lists come from the index `by-status`: status, then startedAt. Every record of a restore has both. A runbook
-has the status RUNBOOK for that, and as startedAt the time at which it was written. CloudFormation adds one
-index to a table in one update (AWS::DynamoDB::Table), so both lists share it.
+has the status RUNBOOK for that, a rule RULE, and as startedAt the time at which it was written.
+CloudFormation adds one index to a table in one update (AWS::DynamoDB::Table), so all lists share it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from rewarm.domain.errors import RestoreNotFoundError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import LISTED, OVER, RUNBOOK, VOLUME_COUNT, Listed, Standing
+from rewarm.ports.restores import LISTED, NOTED, OVER, RULE, RUNBOOK, VOLUME_COUNT, Listed, Standing
 
 RESTORE_SECONDS = 400 * 86_400
 """As long as the artifacts bucket keeps reports."""
@@ -207,26 +208,25 @@ class DynamoRestoreTable(TableItems):
         return str((self._get(key) or {}).get("restoreId", restore_id))
 
     def runbook(self, alarm_name: str) -> JsonObject | None:
-        found = self.runbook_item(alarm_name)
+        found = self.stored(RUNBOOK, alarm_name)
         return None if found is None else dict(found["request"])
 
-    def runbook_item(self, alarm_name: str) -> JsonObject | None:
-        return self._get(f"runbook#{alarm_name}")
+    def stored(self, kind: str, name: str) -> JsonObject | None:
+        return self._get(f"{kind}#{name}")
 
-    def put_runbook(self, alarm_name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
+    def store(self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
         written_at = datetime.fromtimestamp(self._clock(), UTC)
-        listed = {"status": RUNBOOK, "startedAt": iso(written_at)}
-        kept = {"alarmName": alarm_name, "request": request, "trigger": trigger, **listed}
-        item = to_item({"pk": f"runbook#{alarm_name}", **kept})
+        listed = {"status": kind, "startedAt": iso(written_at)}
+        item = to_item({"pk": f"{kind}#{name}", "request": request, "trigger": trigger, **listed})
         with naming_errors():
             self._dynamodb.put_item(TableName=self._table, Item=item)
 
-    def delete_runbook(self, alarm_name: str) -> bool:
-        if is_too_long(f"runbook#{alarm_name}"):
+    def discard(self, kind: str, name: str) -> bool:
+        if is_too_long(f"{kind}#{name}"):
             return False
         with naming_errors():
             answer = self._dynamodb.delete_item(
-                TableName=self._table, Key=key_of(f"runbook#{alarm_name}"), ReturnValues="ALL_OLD"
+                TableName=self._table, Key=key_of(f"{kind}#{name}"), ReturnValues="ALL_OLD"
             )
         return bool(answer.get("Attributes"))
 
@@ -236,7 +236,7 @@ class DynamoRestoreTable(TableItems):
         """One Query of the index, which reads only the items that it returns."""
         start: Any = {}
         if after is not None:
-            kind = "runbook" if status == RUNBOOK else "restore"
+            kind = status if status in {RUNBOOK, RULE, NOTED} else "restore"
             key = {"status": status, "startedAt": after[0], "pk": f"{kind}#{after[1]}"}
             start = {"ExclusiveStartKey": to_item(key)}
         with naming_errors():

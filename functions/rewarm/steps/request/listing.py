@@ -1,4 +1,4 @@
-"""GET /restores, GET /runbooks and GET /fleets: newest first, a page at a time.
+"""GET /restores, /runbooks, /rules and /fleets: newest first, a page at a time.
 
 The table lists restores by status. A list of all restores merges the lists of the statuses by time. A filter
 by instance or alarm is applied to a part of the list. So a page may be short or even empty and still name a
@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from rewarm.contracts.answers import RestoresQuery, RunbooksQuery
+from rewarm.contracts.answers import RestoresQuery, StoredQuery
 from rewarm.contracts.base import MOST_ON_A_PAGE, parsed
 from rewarm.contracts.fleets import FleetsQuery
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.fleets import FleetStatus, status_of_fleet
 from rewarm.domain.units import iso, shown
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import FIRST, LAST, RUNBOOK, Listed, RestoreTable
+from rewarm.ports.restores import FIRST, LAST, RULE, RUNBOOK, Listed, RestoreTable
 from rewarm.steps.record.restore import KnownRestore, Status
 from rewarm.steps.request.runbooks import written_by
 
@@ -108,20 +108,32 @@ def _bounds(asked: RestoresQuery) -> tuple[str, str]:
 
 def list_runbooks(query: JsonObject, table: RestoreTable) -> JsonObject:
     """Returns one page, the latest written first. Raises InvalidRequestError."""
-    asked = parsed(RunbooksQuery, query)
-    places = _places(asked.next_token, [RUNBOOK], FIRST, LAST)
+    return _stored(RUNBOOK, "alarmName", query, table)
+
+
+def list_rules(query: JsonObject, table: RestoreTable) -> JsonObject:
+    """Returns one page, the latest written first. Raises InvalidRequestError."""
+    return _stored(RULE, "name", query, table)
+
+
+def _stored(kind: str, name: str, query: JsonObject, table: RestoreTable) -> JsonObject:
+    asked = parsed(StoredQuery, query)
+    places = _places(asked.next_token, [kind], FIRST, LAST)
 
     def read(status: str, after: Place | None) -> tuple[list[Listed], bool]:
         return table.listed(status, since=FIRST, until=LAST, after=after, limit=asked.limit)
 
     lanes = [_Lane(status, after, read) for status, after in places.items()]
-    page = []
-    for entry in _merged(lanes):
-        runbook, by = entry.record.get("request") or {}, written_by(entry.record)
-        page.append({"alarmName": entry.name, "updatedAt": entry.at, "writtenBy": by, "runbook": runbook})
-        if len(page) == asked.limit:
-            break
-    return {"runbooks": page, "nextToken": _token(lanes)}
+    page = [
+        {
+            name: entry.name,
+            "updatedAt": entry.at,
+            "writtenBy": written_by(entry.record),
+            kind: entry.record.get("request") or {},
+        }
+        for entry in itertools.islice(_merged(lanes), asked.limit)
+    ]
+    return {f"{kind}s": page, "nextToken": _token(lanes)}
 
 
 def list_fleets(query: JsonObject, table: RestoreTable) -> JsonObject:

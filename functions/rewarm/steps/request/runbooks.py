@@ -15,7 +15,7 @@ from rewarm.domain.parts import EVERY_PART, Part, Parts
 from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
 from rewarm.ports.instances import CommandDocuments
-from rewarm.ports.restores import History, RestoreTable
+from rewarm.ports.restores import RUNBOOK, History, RestoreTable
 from rewarm.steps.record.restore import asked_through_api
 from rewarm.steps.select.hooks import check_document
 
@@ -60,7 +60,7 @@ def put_runbook(
     if request.left_out:
         raise InvalidRequestError("is filled in when the alarm goes off; leave it out", field="leftOut")
     check_document(request, None, stack_name=ports.stack_name, documents=ports.documents)
-    ports.table.put_runbook(alarm_name, request.to_json(), trigger=asked_through_api(by))
+    ports.table.store(RUNBOOK, alarm_name, request.to_json(), trigger=asked_through_api(by))
     return {"alarmName": alarm_name, "request": request.to_json(), "writtenBy": asdict(by)}
 
 
@@ -81,7 +81,7 @@ def _check_name(alarm_name: str, prefix: str) -> None:
 
 def get_runbook(alarm_name: str, *, table: RestoreTable, history: History) -> JsonObject:
     """Returns the stored request and the results of its drills. Raises RunbookNotFoundError."""
-    item = table.runbook_item(alarm_name)
+    item = table.stored(RUNBOOK, alarm_name)
     if item is None:
         raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
     drills = history.drills(alarm_name)
@@ -94,14 +94,14 @@ def get_runbook(alarm_name: str, *, table: RestoreTable, history: History) -> Js
 
 
 def written_by(item: JsonObject) -> JsonObject | None:
-    """Who wrote the runbook; None where another version kept it."""
+    """Who wrote the runbook or rule; None where another version kept it."""
     by: JsonObject | None = (item.get("trigger") or {}).get("askedBy")
     return by
 
 
 def delete_runbook(alarm_name: str, *, table: RestoreTable) -> JsonObject:
     """Deletes the runbook. Raises RunbookNotFoundError."""
-    if not table.delete_runbook(alarm_name):
+    if not table.discard(RUNBOOK, alarm_name):
         raise RunbookNotFoundError(f"the alarm {shown(alarm_name)} has no runbook", field="alarmName")
     return {"alarmName": alarm_name, "deleted": True}
 

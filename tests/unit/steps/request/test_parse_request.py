@@ -63,7 +63,7 @@ def parse(event, table, holds=None, *, pace=None, cooldown_minutes=60, **limits)
 )
 def test_an_alarm_of_another_account_or_region_starts_nothing(name, found, words):
     world = World()
-    world.table.put_runbook("database volume is gone", TO_INSTANCE)
+    world.table.store("runbook", "database volume is gone", TO_INSTANCE)
     with pytest.raises(InvalidRequestError, match=words) as refused:
         parse(event({**ALARM_EVENT, name: found}), world.table)
     assert refused.value.field == name
@@ -71,7 +71,7 @@ def test_an_alarm_of_another_account_or_region_starts_nothing(name, found, words
 
 def test_an_alarm_of_an_account_that_may_starts_a_restore():
     world = World()
-    world.table.put_runbook("database volume is gone", TO_INSTANCE)
+    world.table.store("runbook", "database volume is gone", TO_INSTANCE)
     assert parse(event({**ALARM_EVENT, "account": "210987654321"}), world.table).outcome == "accepted"
 
 
@@ -122,7 +122,7 @@ class TestParseRequest:
 
     def test_reads_the_runbook_of_an_alarm(self):
         table = World().table
-        table.put_runbook("database volume is gone", TO_INSTANCE)
+        table.store("runbook", "database volume is gone", TO_INSTANCE)
         result = parse(event(ALARM_EVENT), table)
         assert result.outcome == "accepted"
         assert (result.trigger.kind, result.trigger.alarm_name) == ("alarm", "database volume is gone")
@@ -131,7 +131,7 @@ class TestParseRequest:
 
     def test_ignores_the_second_delivery_of_an_event(self):
         table = World().table
-        table.put_runbook("database volume is gone", TO_INSTANCE)
+        table.store("runbook", "database volume is gone", TO_INSTANCE)
         parse(event(ALARM_EVENT), table)
         second = parse(event(ALARM_EVENT, "another-execution"), table)
         assert second.outcome == "duplicate"
@@ -142,7 +142,7 @@ class TestParseRequest:
 
     def test_an_alarm_about_rewarm_itself_starts_no_restore(self):
         table, name = World().table, "operations-of-rewarm-restore-failed"
-        table.put_runbook(name, TO_INSTANCE)
+        table.store("runbook", name, TO_INSTANCE)
         result = parse(
             event({**ALARM_EVENT, "detail": {"alarmName": name, "state": {"value": "ALARM"}}}), table
         )
@@ -153,7 +153,7 @@ class TestParseRequest:
 
     def test_a_retried_state_is_not_its_own_duplicate(self):
         table = World().table
-        table.put_runbook("database volume is gone", TO_INSTANCE)
+        table.store("runbook", "database volume is gone", TO_INSTANCE)
         holds = FakeHolds()
         first = parse(event(ALARM_EVENT), table, holds)
         assert first.outcome == "accepted"
@@ -166,7 +166,7 @@ class TestParseRequest:
     def test_an_alarm_of_more_than_an_hour_ago_starts_nothing(self, went_off, starts):
         """Its volume may be in use again."""
         table, holds = World().table, FakeHolds()
-        table.put_runbook("database volume is gone", TO_INSTANCE)
+        table.store("runbook", "database volume is gone", TO_INSTANCE)
         if starts:
             assert parse(event(ALARM_EVENT | {"time": went_off}), table, holds).outcome == "accepted"
             return
@@ -181,7 +181,7 @@ class TestParseRequest:
     def test_a_replayed_alarm_starts_nothing_and_claims_nothing(self):
         """EventBridge user guide, "Replaying archived events": a replayed event has the field replay-name."""
         table, holds = World().table, FakeHolds()
-        table.put_runbook("database volume is gone", TO_INSTANCE)
+        table.store("runbook", "database volume is gone", TO_INSTANCE)
         told = parse(event(ALARM_EVENT | {"replay-name": "orders"}), table, holds)
         assert (told.outcome, told.request, told.duplicate_of) == ("suppressed", None, None)
         assert table.records[RESTORE_ID]["reason"] == "EventBridge replayed it from an archive"
@@ -219,7 +219,7 @@ class TestParseRequest:
 
     def test_a_request_may_take_an_alarms_runbook_and_change_it(self):
         table = World().table
-        table.put_runbook("a", {**TO_INSTANCE, "objective": {"readyWithinMinutes": 60, "maxCostUsd": 1}})
+        table.store("runbook", "a", {**TO_INSTANCE, "objective": {"readyWithinMinutes": 60, "maxCostUsd": 1}})
         body = {
             "source": {"alarm": "a"},
             "objective": {"readyWithinMinutes": 10},
@@ -234,7 +234,7 @@ class TestParseRequest:
 
     def test_refuses_a_runbook_that_names_another_alarm(self):
         table = World().table
-        table.put_runbook("a", {**TO_INSTANCE, "source": {"alarm": "b"}})
+        table.store("runbook", "a", {**TO_INSTANCE, "source": {"alarm": "b"}})
         with pytest.raises(
             InvalidRequestError, match=r"source.alarm: the runbook of \"a\" names another alarm"
         ):
@@ -252,7 +252,7 @@ class TestWhoAsked:
 
     def test_an_alarm_is_named_by_its_arn(self):
         table = World().table
-        table.put_runbook("database volume is gone", TO_INSTANCE)
+        table.store("runbook", "database volume is gone", TO_INSTANCE)
         parse(event({**ALARM_EVENT, "resources": [self.ARN]}), table)
         asked = table.records[RESTORE_ID]["trigger"]["askedBy"]
         assert asked == {"kind": "alarm", "name": f"alarm {self.ARN}"}
@@ -304,7 +304,7 @@ class TestAlarmsThatFlap:
     @pytest.fixture
     def table(self):
         made = World().table
-        made.put_runbook("database volume is gone", TO_INSTANCE)
+        made.store("runbook", "database volume is gone", TO_INSTANCE)
         return made
 
     def test_within_the_cooldown_it_starts_nothing(self, table):
@@ -340,7 +340,7 @@ class TestAlarmsThatFlap:
 
     def test_the_runbooks_own_cooldown_wins(self, table):
         holds = FakeHolds()
-        table.put_runbook("database volume is gone", {**TO_INSTANCE, "alarmCooldownMinutes": 5})
+        table.store("runbook", "database volume is gone", {**TO_INSTANCE, "alarmCooldownMinutes": 5})
         parse(ringing("1", "first"), table, holds)
         table.update("first", {"status": "failed"})
         assert table.records["first"]["alarmHeldUntil"] == "2026-11-21T03:05:00Z"
@@ -349,12 +349,12 @@ class TestAlarmsThatFlap:
 
     def test_a_runbook_that_was_mended_needs_no_patience(self, table):
         holds = FakeHolds()
-        table.delete_runbook("database volume is gone")
+        table.discard("runbook", "database volume is gone")
         with pytest.raises(RunbookNotFoundError):
             parse(ringing("1", "first"), table, holds)
         table.update("first", {"status": "failed"})
         assert parse(ringing("2", "second", 1), table, holds).outcome == "suppressed"
-        table.put_runbook("database volume is gone", TO_INSTANCE)
+        table.store("runbook", "database volume is gone", TO_INSTANCE)
         assert parse(ringing("3", "third", 2), table, holds).outcome == "accepted"
 
     def test_of_two_events_at_once_one_restores(self, table):

@@ -1,0 +1,160 @@
+"""`rewarm rule`: which new volumes are brought to full speed by themselves."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rewarm_cli import words
+from rewarm_cli.asking import agree, asks, takes_yes
+from rewarm_cli.commands.showing import pages
+from rewarm_cli.inputs import Known, Whole
+from rewarm_cli.output import say
+from rewarm_cli.requests import plain, read
+from rewarm_cli.settings import Commands, Settings, examples, takes_settings
+
+if TYPE_CHECKING:
+    from rewarm_cli.api import Api
+
+Json = dict[str, Any]
+SHOWN = ("readyP90At", "totalCostUsd")
+"""Of the plan of an adoption."""
+NAME = click.argument("name", type=Known("rules"), metavar="NAME")
+
+
+@click.group(cls=Commands)
+def rule() -> None:
+    """Say which new volumes are brought to full speed by themselves."""
+
+
+@rule.command("put", epilog=examples("rewarm rule put kubernetes -f docs/rules/kubernetes.yaml"))
+@NAME
+@click.option("-f", "--file", required=True, metavar="FILE", help="The rule as JSON or YAML; - reads it.")
+@takes_settings
+def put_rule(settings: Settings, name: str, *, file: str) -> None:
+    """Store a rule; it looks at volumes that are made from now on."""
+    answer = settings.api().insist(200, "PUT", f"/rules/{name}", read(file))
+    if not settings.for_people:
+        settings.emit(answer)
+        return
+    acts = answer["rule"]["mode"] == "act"
+    does = "adopts new volumes" if acts else "says what it would adopt, and adopts nothing"
+    say(f"The rule {name} is stored. From now on it {does}.")
+    say(f"`{words.command('rule', 'check', name)}` lists what it fits in the Region now.")
+
+
+@rule.command("get")
+@NAME
+@takes_settings
+def get_rule(settings: Settings, name: str) -> None:
+    """Show a rule, as a file that `rewarm rule put -f` takes."""
+    answer = settings.api().insist(200, "GET", f"/rules/{name}")
+    if settings.for_people:
+        click.echo(_file(answer))
+    else:
+        settings.emit(answer)
+
+
+def _file(answer: Json) -> str:
+    from rewarm_cli.output import document
+
+    return document(plain(answer["rule"]), "yaml")
+
+
+@rule.command("list")
+@click.option("-L", "--limit", type=Whole(1, 10_000), default=100, show_default=True, help="At most so many.")
+@takes_settings
+def list_rules(settings: Settings, *, limit: int) -> None:
+    """List the rules."""
+    found = pages(settings.api(), "/rules", "rules", {}, limit)
+    if not settings.for_people:
+        settings.emit({"rules": found})
+        return
+    if not found:
+        say("There is no rule yet, so volumes are adopted by hand only: rewarm rule put NAME -f FILE")
+        return
+    from rewarm_cli.output import console, print_table
+
+    rows = [
+        [one["name"], one["rule"]["mode"], words.clock(one["updatedAt"]), _fits(one["rule"]["match"])]
+        for one in found
+    ]
+    print_table(console(), ("rule", "mode", "updated", "fits"), rows, whole=("rule",), sentences=("fits",))
+
+
+def _fits(match: Json) -> str:
+    kinds = {"volumeTags": "volumes", "instanceTags": "instances", "snapshotTags": "snapshots"}
+    return "; ".join(
+        f"{kinds[name]} with {', '.join(f'{key}={value}' for key, value in match[name].items())}"
+        for name in kinds
+        if match.get(name)
+    )
+
+
+@rule.command("delete")
+@NAME
+@takes_yes
+@takes_settings
+def delete_rule(settings: Settings, name: str, *, yes: bool) -> None:
+    """Show a rule, ask, and delete it; what it has begun continues."""
+    if asks(yes=yes):
+        click.echo(_file(settings.api().insist(200, "GET", f"/rules/{name}")), err=True)
+        agree(f"Delete the rule {name}, so that it adopts nothing more?", "Nothing was deleted.")
+    answer = settings.api().insist(200, "DELETE", f"/rules/{name}")
+    if settings.for_people:
+        say(f"The rule {name} is deleted")
+    else:
+        settings.emit(answer)
+
+
+@rule.command("check")
+@NAME
+@takes_settings
+def check_rule(settings: Settings, name: str) -> None:
+    """List what a rule fits in the Region now, whatever its age, with time and price. Nothing is started."""
+    api = settings.api()
+    answer = api.insist(200, "GET", f"/rules/{name}/check")
+    for adoption in answer["adoptions"]:
+        adoption.update(_planned(api, adoption["request"]))
+    if settings.for_people:
+        _show(name, answer)
+    else:
+        settings.emit(answer)
+
+
+def _planned(api: Api, request: Json) -> Json:
+    """The plan of the adoption; where there is none, why."""
+    from rewarm_cli.api import ApiRefusedError
+
+    try:
+        answer = api.insist(200, "POST", "/plans", request)
+    except ApiRefusedError as refusal:
+        return {"plan": None, "reason": str(refusal.answer.body.get("message") or refusal)}
+    return {"plan": {name: answer["summary"][name] for name in SHOWN}, "reason": None}
+
+
+def _show(name: str, answer: Json) -> None:
+    from rewarm_cli.output import console, print_table
+
+    adoptions, passed = answer["adoptions"], answer["passedOver"]
+    count = sum(len(one["volumeIds"]) for one in adoptions)
+    usd = sum((Decimal(one["plan"]["totalCostUsd"]) for one in adoptions if one["plan"]), Decimal(0))
+    say(f"The rule {name} fits {words.count(count, 'volume')} that can be adopted now, for {words.usd(usd)}.")
+    rows = [
+        [
+            one["instanceId"],
+            words.count(len(one["volumeIds"]), "volume"),
+            words.clock(one["plan"]["readyP90At"]) if one["plan"] else "-",
+            words.usd(one["plan"]["totalCostUsd"]) if one["plan"] else "-",
+            one["reason"] or ", ".join(one["volumeIds"]),
+        ]
+        for one in adoptions
+    ]
+    if rows:
+        columns = ("instance", "adopts", "ready by", "price", "what")
+        print_table(console(), columns, rows, right=("price",), sentences=("what",))
+    for one in passed:
+        say(f"Not {one['volumeId']}: {one['reason']}.")
+    say("A rule adopts volumes that are made after it was put; `rewarm warm` adopts older ones.")

@@ -1,0 +1,168 @@
+"""Which volumes a rule adopts, and how many now: limits are shared with restores, which come first.
+
+A rule looks at volumes that were made after it was written, and for a day. One that cannot be read yet waits
+for its attachment; one that can never be read is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Protocol
+
+from rewarm.domain.model import Instance, Volume
+from rewarm.domain.value import Value
+from rewarm.domain.volume.adopting import WARM_SINCE_TAG
+from rewarm.domain.volume.holds import ConcurrencyLimits
+from rewarm.domain.volume.leftovers import STACK_TAG
+
+NEW_FOR = timedelta(days=1)
+"""So long a rule looks at a volume; what its limits keep out longer is left to people."""
+ANY = "*"
+"""In place of a tag's value: any value."""
+_IDS = re.compile(r"\b(vol|snap|i)-[0-9a-f]{8,17}\b")
+
+
+class Match(Protocol):
+    """Which volumes a rule is about, as the contract RuleMatch has it."""
+
+    volume_tags: dict[str, str]
+    instance_tags: dict[str, str]
+    snapshot_tags: dict[str, str]
+    size_gib_from: int | None
+    size_gib_to: int | None
+
+    @property
+    def volume_types(self) -> Sequence[str]:
+        """Empty for all."""
+
+
+class Limits(Protocol):
+    """What keeps a rule from running away, as the contract RuleLimits has it."""
+
+    max_usd_per_day: Decimal
+    max_volumes_per_day: int
+    max_at_once: int
+    max_at_once_per_instance: int
+
+
+def has_tags(wanted: Mapping[str, str], tags: Mapping[str, str]) -> bool:
+    """Whether all wanted tags are there."""
+    return all(key in tags and value in (ANY, tags[key]) for key, value in wanted.items())
+
+
+def is_for_rules(volume: Volume) -> bool:
+    """Whether any rule may look at the volume: others made it of a snapshot, and it is not proven warm."""
+    tags = volume.settings.tags
+    return volume.snapshot_id is not None and tags.keys().isdisjoint({STACK_TAG, WARM_SINCE_TAG})
+
+
+def fits(
+    match: Match, volume: Volume, instance: Instance | None, snapshot_tags: Mapping[str, str]
+) -> bool | None:
+    """Whether the rule is about the volume; None while that depends on the instance that will have it."""
+    settings = volume.settings
+    alone = (
+        has_tags(match.volume_tags, settings.tags)
+        and has_tags(match.snapshot_tags, snapshot_tags)
+        and (match.size_gib_from or 0) <= settings.size_gib <= (match.size_gib_to or settings.size_gib)
+        and (not match.volume_types or settings.volume_type in match.volume_types)
+    )
+    if not alone or not match.instance_tags:
+        return alone
+    return None if instance is None else has_tags(match.instance_tags, instance.tags)
+
+
+def grouped_reason(reason: str) -> str:
+    """The reason without the ids in it, so that many volumes are counted together."""
+    return _IDS.sub(r"\1-…", reason)
+
+
+class Adoptable(Value):
+    """A volume that a rule adopts as soon as its limits allow; `usd` is the most that this may cost."""
+
+    volume_id: str
+    instance_id: str
+    usd: Decimal
+
+
+class Batch(Value):
+    """Volumes of one instance that are adopted by one request."""
+
+    instance_id: str
+    volume_ids: tuple[str, ...]
+    usd: Decimal
+
+
+class Use(Value):
+    """What is used of the limits already."""
+
+    usd_today: Decimal
+    volumes_today: int
+    at_once: int
+    """Volumes of all rules, and restores."""
+    on_instance: Mapping[str, int]
+    """Volumes that rules or restores work on."""
+    requests: int
+    """Restores and adoptions that run in the stack."""
+    requests_on: Mapping[str, int]
+    """Those on an instance."""
+
+
+USD, DAY, REGION, INSTANCE, STACK = (
+    "limits.maxUsdPerDay is used up",
+    "limits.maxVolumesPerDay is used up",
+    "limits.maxAtOnce volumes are being adopted or restored in the Region",
+    "limits.maxAtOncePerInstance volumes are being adopted or restored on their instance",
+    "so much runs in the stack that the rest of its room is kept for restores",
+)
+"""Why a volume waits, for people."""
+
+
+def choose(
+    candidates: Iterable[Adoptable],
+    limits: Limits,
+    used: Use,
+    stack: ConcurrencyLimits,
+    *,
+    most_of_request: int,
+) -> tuple[list[Batch], dict[str, str]]:
+    """What begins now, and why each other volume waits, by its id. The first candidates are served first.
+
+    Rules leave restores at least half of the stack's room, in all and on each instance.
+    """
+    taken: dict[str, list[Adoptable]] = {}
+    later: dict[str, str] = {}
+    usd, count = used.usd_today, 0
+    for one in candidates:
+        own, beside = taken.get(one.instance_id, []), used.requests_on.get(one.instance_id, 0)
+        on_instance = used.on_instance.get(one.instance_id, 0) + len(own)
+        full = {
+            USD: usd + one.usd > limits.max_usd_per_day,
+            DAY: used.volumes_today + count >= limits.max_volumes_per_day,
+            REGION: used.at_once + count >= limits.max_at_once,
+            INSTANCE: on_instance >= limits.max_at_once_per_instance or len(own) >= most_of_request,
+            STACK: not own
+            and (
+                used.requests + len(taken) >= max(1, stack.in_stack // 2)
+                or beside >= max(1, stack.per_instance // 2)
+            ),
+        }
+        why = next((reason for reason, is_full in full.items() if is_full), None)
+        if why is not None:
+            later[one.volume_id] = why
+            continue
+        taken.setdefault(one.instance_id, []).append(one)
+        usd, count = usd + one.usd, count + 1
+    starts = [
+        Batch(name, tuple(one.volume_id for one in own), sum((one.usd for one in own), Decimal(0)))
+        for name, own in taken.items()
+    ]
+    return starts, later
+
+
+def is_new(volume: Volume, written_at: datetime, now: datetime) -> bool:
+    """Whether it was made after the rule was written, and within the last day."""
+    return volume.created_at >= written_at and now - volume.created_at < NEW_FOR

@@ -1,0 +1,165 @@
+"""What rules find in the Region: volumes with their instances and snapshots, and what each is to a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Literal, Protocol
+
+from rewarm.contracts.base import parsed
+from rewarm.contracts.rules import MOST_RULES, AdoptionRule, RuleMatch
+from rewarm.domain.errors import RestoreError
+from rewarm.domain.model import Instance, InstanceEbsLimits, Volume
+from rewarm.domain.value import Value
+from rewarm.domain.volume.adopting import agent_refusal, volume_in_use_refusal
+from rewarm.domain.volume.rules import fits, is_for_rules
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.instances import Instances
+from rewarm.ports.restores import FIRST, LAST, RULE, RestoreTable
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.record.bucket import has_agent
+
+
+class FindingPorts(Protocol):
+    """The ports that find volumes; all of them only describe."""
+
+    @property
+    def volumes(self) -> VolumeStore:
+        """The volumes."""
+
+    @property
+    def instances(self) -> Instances:
+        """The instances that have them."""
+
+    @property
+    def snapshots(self) -> SnapshotCatalog:
+        """What they were made of."""
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """The agents that there are."""
+
+
+class NamedRule(Value):
+    """A rule with its name; volumes that are older than its text are left alone."""
+
+    name: str
+    rule: AdoptionRule
+    written_at: datetime
+
+
+class Found(Value):
+    """A volume that a rule fits: it can be adopted, may be one day, or never will be."""
+
+    by: NamedRule
+    volume: Volume
+    state: Literal["adopt", "wait", "refuse"]
+    reason: str = ""
+
+    @property
+    def instance_id(self) -> str:
+        """The instance of a volume that can be adopted."""
+        return self.volume.attachments[0].instance_id
+
+
+def named_rules(table: RestoreTable) -> list[NamedRule]:
+    """All rules by name; without one that another version wrote so that it cannot be read."""
+    entries, _ = table.listed(RULE, since=FIRST, until=LAST, after=None, limit=MOST_RULES)
+    found = []
+    for entry in sorted(entries, key=lambda one: one.name):
+        try:
+            rule = parsed(AdoptionRule, entry.record.get("request"))
+        except RestoreError:
+            continue
+        found.append(NamedRule(entry.name, rule, datetime.fromisoformat(entry.at)))
+    return found
+
+
+def of_match(match: RuleMatch, ports: FindingPorts) -> Iterator[Volume]:
+    """Volumes that fit the rule's tags of one kind; the rest of the rule is looked at later.
+
+    A filter of EC2 takes * for any text.
+    """
+    if match.volume_tags:
+        yield from ports.volumes.with_tags(match.volume_tags)
+    elif match.snapshot_tags:
+        names = [one.snapshot_id for one in ports.snapshots.with_tags(match.snapshot_tags)]
+        yield from ports.volumes.of_snapshots(names)
+    else:
+        yield from on_instances(ports.instances.with_tags(match.instance_tags), ports.volumes)
+
+
+def on_instances(instances: Iterable[Instance], volumes: VolumeStore) -> Iterator[Volume]:
+    """The volumes that are attached to the instances."""
+    return volumes.existing(sorted({name for one in instances for name in one.devices.values()}))
+
+
+def judged(
+    volumes: Iterable[Volume], rules: Collection[NamedRule], ports: FindingPorts
+) -> Iterator[Found | Volume]:
+    """Each volume as the first rule that fits finds it; a volume alone where that is not known yet.
+
+    What no rule fits is left out. Instances and snapshots are described many at a time.
+    """
+    known = [volume for volume in volumes if is_for_rules(volume)]
+    places = {place.instance_id for volume in known for place in volume.attachments if place.instance_id}
+    instances = {one.instance_id: one for one in ports.instances.reached(sorted(places))} if places else {}
+    tags = _snapshot_tags(known, rules, ports.snapshots)
+    agents = _Agents(ports)
+    for volume in known:
+        instance = next((instances.get(place.instance_id) for place in volume.attachments), None)
+        own = tags.get(volume.snapshot_id or "", {})
+        answers = [(one, fits(one.rule.match, volume, instance, own)) for one in rules]
+        rule = next((one for one, answer in answers if answer), None)
+        if rule is not None:
+            yield agents.found(rule, volume, instance)
+        elif any(answer is None for _, answer in answers):
+            yield volume
+
+
+def _snapshot_tags(
+    volumes: Iterable[Volume], rules: Iterable[NamedRule], snapshots: SnapshotCatalog
+) -> dict[str, Mapping[str, str]]:
+    """The tags of the volumes' snapshots, where a rule asks for them. EC2 shows no others' tags."""
+    names = sorted({volume.snapshot_id for volume in volumes if volume.snapshot_id})
+    if not names or not any(one.rule.match.snapshot_tags for one in rules):
+        return {}
+    return {one.snapshot_id: one.tags for one in snapshots.restorable(names)}
+
+
+class _Agents:
+    """Whether an agent can read a volume; what is the same for many instances is asked once."""
+
+    def __init__(self, ports: FindingPorts) -> None:
+        self._ports = ports
+        self._limits: dict[str, InstanceEbsLimits] = {}
+        self._agents: dict[tuple[str, str], bool] = {}
+
+    def found(self, rule: NamedRule, volume: Volume, instance: Instance | None) -> Found:
+        """What the volume is to the rule."""
+        refusal = volume_in_use_refusal(volume)
+        if refusal is not None:
+            is_away = len(volume.attachments) < 2 and not any(
+                place.state == "attached" for place in volume.attachments
+            )
+            return Found(rule, volume, "wait" if is_away else "refuse", refusal)
+        if instance is None:
+            return Found(rule, volume, "wait", f"EC2 does not show {volume.attachments[0].instance_id} yet")
+        refusal = agent_refusal(instance, self._of(instance), agent_available=self._has_agent(instance))
+        if refusal is None:
+            return Found(rule, volume, "adopt")
+        is_away = not instance.is_gone and not (instance.state == "running" and instance.ssm_online)
+        return Found(rule, volume, "wait" if is_away else "refuse", refusal)
+
+    def _of(self, instance: Instance) -> InstanceEbsLimits:
+        kind = instance.instance_type
+        if kind not in self._limits:
+            self._limits[kind] = self._ports.instances.ebs_limits(kind)
+        return self._limits[kind]
+
+    def _has_agent(self, instance: Instance) -> bool:
+        kind = instance.platform, instance.architecture
+        if kind not in self._agents:
+            self._agents[kind] = has_agent(*kind, self._ports.artifacts)
+        return self._agents[kind]
