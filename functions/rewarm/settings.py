@@ -50,7 +50,7 @@ class Settings(Value):
 
     @property
     def restores_table(self) -> str:
-        """DynamoDB table of restores and runbooks."""
+        """DynamoDB table of restores, runbooks and rules."""
         return self._required("RESTORES_TABLE")
 
     @property

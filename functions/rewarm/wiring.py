@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from rewarm.domain.parts import Parts
+    from rewarm.domain.volume.holds import ConcurrencyLimits
     from rewarm.ports import JsonObject
     from rewarm.ports.artifacts import Artifacts, UndoLogs
     from rewarm.ports.executions import (
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     )
     from rewarm.ports.messages import Messages, PageLinks
     from rewarm.ports.prices import Prices, Quotas
-    from rewarm.ports.restores import History, Holds, Pace, RestoreTable
+    from rewarm.ports.restores import Adoptions, History, Holds, Pace, RestoreTable
     from rewarm.ports.snapshots import (
         BlockLists,
         BlockReader,
@@ -311,6 +312,14 @@ def waiters() -> Waiters:
 
 def holds() -> Holds:
     return adapters.holds.DynamoHolds(_client("dynamodb"), settings.restores_table)
+
+
+def adoptions() -> Adoptions:
+    return adapters.adoptions.DynamoAdoptions(_client("dynamodb"), settings.restores_table)
+
+
+def limits() -> ConcurrencyLimits:
+    return settings.limits
 
 
 def pace() -> Pace:

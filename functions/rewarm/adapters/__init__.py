@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from rewarm.adapters import quotas, snapshots, volumes
     from rewarm.adapters.blocks import block_reads, changed_blocks, packs, snapshot_blocks
     from rewarm.adapters.channels import messages, slack, slack_bot, slack_requests
-    from rewarm.adapters.table import history, holds, page_links, restores
+    from rewarm.adapters.table import adoptions, history, holds, page_links, restores
 else:
     _ROOMS = {
         "blocks": {"block_reads", "changed_blocks", "packs", "snapshot_blocks"},
         "channels": {"messages", "slack", "slack_bot", "slack_requests"},
-        "table": {"history", "holds", "page_links", "restores"},
+        "table": {"adoptions", "history", "holds", "page_links", "restores"},
     }
 
     def __getattr__(name: str) -> Any:

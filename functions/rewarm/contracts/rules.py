@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictInt
 
-from rewarm.contracts.base import Contract, Instant, parsed
+from rewarm.contracts.base import Contract, Instant, Usd, parsed
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import (
     MOST_LISTED,
@@ -194,3 +194,43 @@ class RuleCheck(Contract):
     name: str
     adoptions: list[FoundAdoption]
     passed_over: list[PassedOverVolume]
+
+
+class BegunAdoption(Contract):
+    """An adoption that a rule has begun and that is not known to have ended."""
+
+    rule: str
+    observes: bool
+    instance_id: str
+    volume_ids: list[str]
+    usd: Usd = Field(description="The most that it may cost, which is held back from the rule's day.")
+    at: Instant
+
+
+class RuleDay(Contract):
+    """What a rule has used of a day of UTC."""
+
+    day: str
+    usd: Usd = Decimal(0)
+    volumes: int = 0
+
+
+class RuleNews(Contract):
+    """What the rule's next message says; counts are volumes."""
+
+    since: Instant
+    observes: bool
+    begun: int = 0
+    ready: int = 0
+    usd: Usd = Decimal(0)
+    failed: dict[str, int] = Field(default_factory=dict)
+    refused: dict[str, int] = Field(default_factory=dict)
+    put_off: dict[str, int] = Field(default_factory=dict)
+
+
+class AdoptionLedger(Contract):
+    """What all rules do at the moment, by the ids of restores and the names of rules."""
+
+    begun: dict[str, BegunAdoption] = Field(default_factory=dict)
+    days: dict[str, RuleDay] = Field(default_factory=dict)
+    news: dict[str, RuleNews] = Field(default_factory=dict)

@@ -16,7 +16,7 @@ from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import Basis
 from rewarm.domain.words.schedule import ScheduleLine
 
-TriggerKind = Literal["api", "alarm", "schedule", "fleet"]
+TriggerKind = Literal["api", "alarm", "schedule", "fleet", "rule"]
 DataBytesFrom = Literal["fullSnapshotSize", "writtenBlocks", "volumeSize"]
 
 
@@ -28,7 +28,8 @@ class Trigger(Contract):
     kind: TriggerKind
     asked_by: Caller | None = Field(
         default=None,
-        description="Who called the API, or the ARN of the alarm or schedule; of a fleet, its caller.",
+        description="Who called the API, or the ARN of the alarm or schedule, or the rule; of a fleet, its "
+        "caller.",
     )
     alarm_name: str | None = None
     event_id: str | None = None
@@ -37,6 +38,7 @@ class Trigger(Contract):
         default=None, description="The time of the schedule's run: only the first start for it restores."
     )
     fleet_id: str | None = None
+    rule_name: str | None = Field(default=None, description="The rule that adopts the volumes.")
     deadline_at: Instant | None = Field(
         default=None, description="The deadline of the fleet: a restore that begins late has less time."
     )

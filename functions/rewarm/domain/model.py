@@ -49,7 +49,7 @@ class Strategy(StrEnum):
         return self in {Strategy.DIRECT_WRITE, Strategy.REWIND}
 
 
-CallerKind = Literal["iam", "token", "slack", "alarm", "schedule", "unknown"]
+CallerKind = Literal["iam", "token", "slack", "alarm", "schedule", "rule", "unknown"]
 _MOST_NAME, _MOST_SUBJECT = 640, 256
 """Characters. The ARN of a user with the longest path and name has about 620 (IAM user guide, "IAM and STS
 quotas"); a token's subject has at most 255 (OpenID Connect Core, "ID Token")."""

@@ -263,6 +263,31 @@ class Holds(Protocol):
         """Replaces `before` by `after`; returns False if the alarm has started another restore."""
 
 
+class Adoptions(Protocol):
+    """What rules know: volumes that they will look at, those that they have dealt with, and one ledger."""
+
+    def note(self, name: str) -> None:
+        """Notes that rules will look at a volume, or at the volumes of an instance. Does nothing if known."""
+
+    def forget(self, name: str) -> None:
+        """Rules need not look at it any more. Does nothing to what they have dealt with."""
+
+    def claim(self, volume_id: str, by: str) -> bool:
+        """Marks the volume as dealt with, once in its life; True again only for the same `by`."""
+
+    def claimed(self, volume_ids: Sequence[str]) -> set[str]:
+        """Returns those of the volumes that are dealt with."""
+
+    def ledger(self) -> tuple[JsonObject, str | None]:
+        """Returns the ledger and its version; empty and None if nothing was kept yet."""
+
+    def keep(self, ledger: JsonObject, version: str | None) -> bool:
+        """Replaces the ledger; returns False if it was changed since it had this version."""
+
+    def takes_turn(self, now: datetime, until: datetime) -> bool:
+        """Whether this caller makes the next look, which begins at `until`; False if another one will."""
+
+
 class Pace(Protocol):
     """The describe calls that EC2 allows in a second, assigned in the order of the requests."""
 

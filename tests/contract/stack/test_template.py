@@ -453,6 +453,7 @@ class TestApi:
             "benchmark_id": "benchmarkId",
             "calibration_id": "calibrationId",
             "plan_id": "planId",
+            "name": "name",
         }
         answered = {
             (method.upper(), re.sub(r"<(\w+)>", lambda match: f"{{{names[match[1]]}}}", path))

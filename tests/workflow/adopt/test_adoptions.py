@@ -17,6 +17,7 @@ from rewarm.domain.volume.adopting import WARM_SINCE_TAG
 SWEPT_SECONDS = 4_000.0
 ENDINGS = {
     "adopted": "ready",
+    "adopted-by-rule": "ready",
     "adopted-by-background": "ready",
     "adopted-though-warm": "ready",
     "adopted-though-empty": "ready",

@@ -14,12 +14,10 @@ need, and begins when they are due. The burst that the quota allows needs no wai
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import TYPE_CHECKING
 
-from rewarm.adapters.table.table_items import TableItems, key_of, to_item, unless_refused
+from rewarm.adapters.table.table_items import TableItems, key_of, unless_changed, unless_refused
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.domain.units import iso
 from rewarm.domain.volume.holds import AlarmStart, Hold, Running, TargetHolds
@@ -116,29 +114,11 @@ class DynamoHolds(TableItems):
         return self._put(f"alarm#{alarm_name}", values, before.version if before else None)
 
     def _put(self, key: str, values: JsonObject, version: str | None) -> bool:
-        item = {
-            **values,
-            "pk": key,
-            "version": uuid4().hex,
-            "expiresAt": self._expiry(EXPIRY_SECONDS),
-        }
-        return self._written(self._dynamodb.put_item, Item=to_item(item), **_unless_changed(version))
+        return self._put_whole(key, values, version, EXPIRY_SECONDS)
 
     def _delete(self, key: str, version: str) -> bool:
-        return self._written(self._dynamodb.delete_item, Key=key_of(key), **_unless_changed(version))
-
-    def _written(self, call: Callable[..., Any], **request: Any) -> bool:
-        return unless_refused(call, TableName=self._table, **request) is not None
-
-
-def _unless_changed(version: str | None) -> JsonObject:
-    """A version is never reused, so an item that was deleted and made again counts as changed."""
-    if version is None:
-        return {"ConditionExpression": "attribute_not_exists(pk)"}
-    return {
-        "ConditionExpression": "version = :version",
-        "ExpressionAttributeValues": {":version": {"S": version}},
-    }
+        request = {"TableName": self._table, "Key": key_of(key), **unless_changed(version)}
+        return unless_refused(self._dynamodb.delete_item, **request) is not None
 
 
 def _running(item: JsonObject) -> list[Running]:

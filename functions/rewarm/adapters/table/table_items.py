@@ -6,6 +6,7 @@ Floats become exact decimals, and empty values survive. A conditional write says
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -93,6 +94,16 @@ def unless_refused(call: Callable[..., Mapping[str, Any]], **request: Any) -> Ma
             raise
 
 
+def unless_changed(version: str | None) -> JsonObject:
+    """A version is never reused, so an item that was deleted and made again counts as changed."""
+    if version is None:
+        return {"ConditionExpression": "attribute_not_exists(pk)"}
+    return {
+        "ConditionExpression": "version = :version",
+        "ExpressionAttributeValues": {":version": {"S": version}},
+    }
+
+
 class TableItems:
     """What adapters of the table are made of."""
 
@@ -116,6 +127,12 @@ class TableItems:
             ConditionExpression="attribute_not_exists(pk)",
         )
         return put is not None
+
+    def _put_whole(self, key: str, values: Mapping[str, Any], version: str | None, seconds: int) -> bool:
+        """Replaces the whole item; False if somebody has written it since it had this version."""
+        item = {**values, "pk": key, "version": uuid.uuid4().hex, "expiresAt": self._expiry(seconds)}
+        request = {"TableName": self._table, "Item": to_item(item), **unless_changed(version)}
+        return unless_refused(self._dynamodb.put_item, **request) is not None
 
     def _get(self, key: str, names: Sequence[str] = ()) -> JsonObject | None:
         """The whole item, or only what it has under the given names."""

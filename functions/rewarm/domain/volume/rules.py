@@ -20,6 +20,8 @@ from rewarm.domain.volume.leftovers import STACK_TAG
 
 NEW_FOR = timedelta(days=1)
 """So long a rule looks at a volume; what its limits keep out longer is left to people."""
+CLOCKS_AGREE = timedelta(minutes=1)
+"""How far EC2's clock and that of the table may be apart."""
 ANY = "*"
 """In place of a tag's value: any value."""
 _IDS = re.compile(r"\b(vol|snap|i)-[0-9a-f]{8,17}\b")
@@ -165,4 +167,4 @@ def choose(
 
 def is_new(volume: Volume, written_at: datetime, now: datetime) -> bool:
     """Whether it was made after the rule was written, and within the last day."""
-    return volume.created_at >= written_at and now - volume.created_at < NEW_FOR
+    return volume.created_at >= written_at - CLOCKS_AGREE and now - volume.created_at < NEW_FOR

@@ -55,7 +55,7 @@ class LeftVolume(Value):
 class Start(Value):
     """What started the restore; an alarm starts no other one before `held_until`."""
 
-    kind: Literal["alarm", "api", "schedule", "fleet"] = "api"
+    kind: Literal["alarm", "api", "schedule", "fleet", "rule"] = "api"
     alarm_name: str | None = None
     held_until: datetime | None = None
 
@@ -222,6 +222,8 @@ def _again(error: str, ending: Ending) -> tuple[str, ...]:
         )
     if start.kind == "fleet":
         return (f"{first}. rewarm fleet redrive, with the fleet's id, restores what is not ready yet.",)
+    if start.kind == "rule":
+        return (f"{first}, then rewarm warm with the volumes: a rule adopts a volume once.",)
     if start.kind != "alarm":
         if ending.is_adoption:
             return (f"{first} and send the request again.",)

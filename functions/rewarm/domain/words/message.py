@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Protocol
 
 from rewarm.domain.model import Caller, Strategy
-from rewarm.domain.units import clock_text, usd_text
+from rewarm.domain.units import clock_text, iso, usd_text
 from rewarm.domain.value import Value
 from rewarm.domain.words.schedule import ScheduleLine
 
@@ -43,6 +43,25 @@ class Message(Value):
     kind: str = "Restore"
     links: tuple[tuple[str, str], ...] = ()
     asked_by: Caller | None = None
+
+    def to_json(self, *, at: datetime, notify: Mapping[str, object]) -> dict[str, object]:
+        """As channels take it; `notify` says which of them for people are wanted."""
+        return {
+            "event": self.event,
+            "restoreId": self.restore_id,
+            "at": iso(at),
+            "severity": self.severity.value,
+            "title": self.title,
+            "text": self.text,
+            "fields": [{"name": name, "value": value} for name, value in self.fields],
+            "nextSteps": list(self.next_steps),
+            "askedBy": None if self.asked_by is None else asdict(self.asked_by),
+            "links": dict(self.links) or {"restore": f"/restores/{self.restore_id}"},
+            "kind": self.kind,
+            "notify": dict(notify),
+            "reportUrl": None,
+            "reportUntil": None,
+        }
 
     def of(self, asked_by: Caller | None) -> Message:
         """The message, which says who asked for what it is about, where that is known."""

@@ -12,7 +12,7 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Instance, InstanceEbsLimits, Volume
 from rewarm.domain.value import Value
 from rewarm.domain.volume.adopting import agent_refusal, volume_in_use_refusal
-from rewarm.domain.volume.rules import fits, is_for_rules
+from rewarm.domain.volume.rules import fits, is_for_rules, is_new
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
 from rewarm.ports.restores import FIRST, LAST, RULE, RestoreTable
@@ -96,11 +96,15 @@ def on_instances(instances: Iterable[Instance], volumes: VolumeStore) -> Iterato
 
 
 def judged(
-    volumes: Iterable[Volume], rules: Collection[NamedRule], ports: FindingPorts
+    volumes: Iterable[Volume],
+    rules: Collection[NamedRule],
+    ports: FindingPorts,
+    new_at: datetime | None = None,
 ) -> Iterator[Found | Volume]:
     """Each volume as the first rule that fits finds it; a volume alone where that is not known yet.
 
-    What no rule fits is left out. Instances and snapshots are described many at a time.
+    What no rule fits is left out, and with `new_at` what is not new to a rule then. Instances and snapshots
+    are described many at a time.
     """
     known = [volume for volume in volumes if is_for_rules(volume)]
     places = {place.instance_id for volume in known for place in volume.attachments if place.instance_id}
@@ -110,7 +114,8 @@ def judged(
     for volume in known:
         instance = next((instances.get(place.instance_id) for place in volume.attachments), None)
         own = tags.get(volume.snapshot_id or "", {})
-        answers = [(one, fits(one.rule.match, volume, instance, own)) for one in rules]
+        asked = [one for one in rules if new_at is None or is_new(volume, one.written_at, new_at)]
+        answers = [(one, fits(one.rule.match, volume, instance, own)) for one in asked]
         rule = next((one for one, answer in answers if answer), None)
         if rule is not None:
             yield agents.found(rule, volume, instance)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
 from types import MappingProxyType
@@ -149,7 +149,7 @@ def _link(event: AnnounceEvent, links: PageLinks | None) -> JsonObject:
     with suppress(RestoreError):
         if links is not None and _has_page(event):
             return {"reportUrl": links.link(_page(event), until=until), "reportUntil": iso(until)}
-    return {"reportUrl": None, "reportUntil": None}
+    return {}
 
 
 def _has_page(event: AnnounceEvent) -> bool:
@@ -247,17 +247,4 @@ def _note_sent(event: AnnounceEvent, table: RestoreTable, artifacts: Artifacts |
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:
     notify = event.request.notify.to_json() if event.request else event.details.get("notify") or NOTIFY_ALL
-    return {
-        "event": message.event,
-        "restoreId": message.restore_id,
-        "at": iso(event.now),
-        "severity": message.severity.value,
-        "title": message.title,
-        "text": message.text,
-        "fields": [{"name": name, "value": value} for name, value in message.fields],
-        "nextSteps": list(message.next_steps),
-        "askedBy": None if message.asked_by is None else asdict(message.asked_by),
-        "links": dict(message.links) or {"restore": f"/restores/{message.restore_id}"},
-        "kind": message.kind,
-        "notify": notify,
-    }
+    return message.to_json(at=event.now, notify=notify)

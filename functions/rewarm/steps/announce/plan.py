@@ -72,6 +72,8 @@ def _started_by(trigger: Trigger) -> str:
         return f"Scheduled{f' by {trigger.schedule_name}' if trigger.schedule_name else ''}."
     if trigger.kind == "fleet":
         return f"Part of the fleet {trigger.fleet_id}."
+    if trigger.kind == "rule":
+        return f"Adopted by the rule {trigger.rule_name}."
     return f"Requested by {trigger.asked_by.name}." if trigger.asked_by else "Requested through the API."
 
 

@@ -62,6 +62,8 @@ FINISHED = frozenset(
 SWEPT = "the restore had already been ended and cleaned up, because its execution was stopped or timed out"
 ENDED = "the restore had already been ended: somebody cancelled it, or its execution was stopped"
 """For a step that only learns that the restore has ended."""
+RULE_PREFIX = "rule-"
+"""How the id of a restore begins that a rule has started; template.yaml has it, too."""
 REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
 """Errors of a restore that another one kept from starting: nothing was created."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -233,6 +235,12 @@ class KnownRestore(Item):
         """Raises RestoreCancelledError."""
         if self.cancel_requested:
             raise _cancelled(was_swept=self.raw.get("cancelAsked") is False)
+
+    @property
+    def price_usd(self) -> Decimal:
+        """By its report, or as it was planned; nothing before there is a plan."""
+        planned = (self.summary or {}).get("totalCostUsd")
+        return Decimal(str(self.raw.get("costUsd") or planned or 0))
 
     @property
     def is_drill(self) -> bool:
@@ -623,6 +631,12 @@ def billed_of_restores(restore_ids: Sequence[str], table: RestoreTable) -> list[
     """What each recorded restore has cost; None if that is not known."""
     found = (item.get("billedUsd") for item in table.get_each(restore_ids, ("billedUsd",)).values())
     return [None if usd is None else Decimal(usd) for usd in found]
+
+
+def statuses(restore_ids: Sequence[str], table: RestoreTable) -> dict[str, str]:
+    """The status of each restore that has one."""
+    found = table.get_each(restore_ids, ("status",)) if restore_ids else {}
+    return {name: str(item["status"]) for name, item in found.items() if "status" in item}
 
 
 def stop_if_cancelled(table: RestoreTable, restore_id: str) -> str | None:

@@ -262,10 +262,10 @@ def _body(execution_input: JsonObject) -> JsonObject:
 def _requested_by(execution_input: JsonObject) -> Trigger:
     _body(execution_input)
     kind = execution_input.get("trigger") or {"kind": "api"}
-    allowed = {"api", "schedule", "fleet"}
+    allowed = {"api", "schedule", "fleet", "rule"}
     if not isinstance(kind, dict) or kind.get("kind") not in allowed:
         raise InvalidRequestError(
-            f"found {shown(kind)}; allowed is api, schedule or fleet", field="trigger.kind"
+            f"found {shown(kind)}; allowed is api, schedule, fleet or rule", field="trigger.kind"
         )
     trigger = Trigger.model_validate(kind)
     if trigger.kind != "schedule":

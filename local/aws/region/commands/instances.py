@@ -153,6 +153,7 @@ class Instances:
         def stopped(_due: float) -> None:
             if instance.state == "stopping":
                 instance.state = "stopped"
+                self._notify(instance)
 
         self._core.at(self._core.now() + seconds, stopped)
         return answer
@@ -184,6 +185,7 @@ class Instances:
         before, instance.state = instance.state, state
         instance_id = instance.instance_id
         if state != before:
+            self._notify(instance)
             running = state == "running"
             instance.online_at = self._core.now() + self._core.settings.boot_seconds
             if running:
@@ -198,6 +200,11 @@ class Instances:
                 )
             )
         return {"InstanceId": instance_id, "CurrentState": _state(state), "PreviousState": _state(before)}
+
+    def _notify(self, instance: Instance) -> None:
+        detail = {"instance-id": instance.instance_id, "state": instance.state}
+        resources = [self._core.arn(f"instance/{instance.instance_id}")]
+        self._core.emit("EC2 Instance State-change Notification", detail, resources)
 
     def _terminate(self, instance: Instance) -> Json:
         answer = self.change(instance, "terminated")

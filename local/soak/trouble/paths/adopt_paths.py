@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from local import Json
-from local.soak.lab.endings import Ending
+from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, Ending, ended
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.paths.hook_paths import PATHS
 from local.soak.trouble.paths.paths import in_state, path, restored, snapshot
@@ -54,6 +54,19 @@ def _while_read(lab: FastLab, act: Callable[[str, str], None]) -> Ending:
 @path("adopted")
 def _adopted(lab: FastLab) -> Ending:
     return restored(lab, adoption(in_use(lab)))
+
+
+@path("adopted-by-rule")
+def _by_rule(lab: FastLab) -> Ending:
+    """A rule hears of the volume before it is attached, and finds it attached a quarter of an hour later."""
+    rule = {"match": {"volumeTags": {"app": "orders"}}, "mode": "act", "verify": {"samples": 100}}
+    status, body = lab.api("PUT", "/rules/orders", rule)
+    if status != 200:
+        return Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
+    tags = [{"ResourceType": "volume", "Tags": [{"Key": "app", "Value": "orders"}]}]
+    in_use(lab, TagSpecifications=tags)
+    lab.run(lambda: bool(lab.executions(RESTORE)), most_seconds=LONGEST_SECONDS)
+    return ended(lab, lab.executions(RESTORE)[0].name)
 
 
 @path("adopted-by-background")

@@ -91,7 +91,7 @@ def test_only_volumes_of_the_last_day_that_are_younger_than_the_rule_are_new():
     second = timedelta(seconds=1)
     assert is_new(volume(), NOW, NOW + NEW_FOR - second)
     assert not is_new(volume(), NOW, NOW + NEW_FOR)
-    assert not is_new(volume(), NOW + second, NOW + second)
+    assert not is_new(volume(), NOW + timedelta(minutes=1) + second, NOW + second)
 
 
 def candidates(*instances):

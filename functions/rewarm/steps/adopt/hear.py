@@ -1,0 +1,83 @@
+"""Events of AWS that have rules look: a volume was made, an instance runs, an adoption of a rule has ended.
+
+An event is a hint and no proof: it only names what rules look at themselves. Other accounts may send events
+to this bus, and EventBridge may deliver one twice, hours late, or again from an archive.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from rewarm.ports import JsonObject
+from rewarm.ports.restores import FIRST, LAST, RULE, Adoptions, RestoreTable
+from rewarm.steps.record.restore import RULE_PREFIX
+
+LOOK_SECONDS = 10
+"""What made a volume attaches it within seconds; volumes of these seconds are looked at together."""
+REPLAY = "replay-name"
+"""EventBridge user guide, "Replaying archived events": the field that it adds to an event."""
+_MADE = ("EBS Volume Notification", "createVolume", "available")
+_VOLUME = re.compile(r"arn:[a-z-]+:ec2:([a-z0-9-]+):(\d{12}):volume/(vol-[0-9a-f]{8,17})")
+"""EBS user guide, "EventBridge events for EBS": createVolume names the volume by its ARN."""
+_RUNS = ("EC2 Instance State-change Notification", "running")
+_INSTANCE = re.compile(r"i-[0-9a-f]{8,17}")
+_ENDED = "Step Functions Execution Status Change"
+
+
+def is_for_rules(event: JsonObject) -> bool:
+    """Whether the event is one of those that have rules look."""
+    return event.get("detail-type") in {_MADE[0], _RUNS[0]} or _is_end(event)
+
+
+def _is_end(event: JsonObject) -> bool:
+    """Whether an adoption of a rule has ended, whose place others may take."""
+    detail = event.get("detail")
+    if event.get("detail-type") != _ENDED or not isinstance(detail, dict):
+        return False
+    return str(detail.get("name")).startswith(RULE_PREFIX) and detail.get("status") == "SUCCEEDED"
+
+
+class HearingPorts(Protocol):
+    """The ports that hear needs."""
+
+    @property
+    def table(self) -> RestoreTable:
+        """The rules."""
+
+    @property
+    def adoptions(self) -> Adoptions:
+        """What they will look at."""
+
+
+def hear(event: JsonObject, ports: HearingPorts, *, account: str, region: str, now: datetime) -> bool:
+    """Notes what the event names. Returns whether its caller makes the next look, after LOOK_SECONDS.
+
+    Of many events at once, the first one's caller looks; it sees what the others have noted meanwhile.
+    """
+    is_own = (event.get("account"), event.get("region")) == (account, region) and REPLAY not in event
+    name = _named(event, account, region) if is_own else None
+    if not is_own or (name is None and not _is_end(event)):
+        return False
+    if not ports.table.listed(RULE, since=FIRST, until=LAST, after=None, limit=1)[0]:
+        return False
+    if name is not None:
+        ports.adoptions.note(name)
+    return ports.adoptions.takes_turn(now, now + timedelta(seconds=LOOK_SECONDS))
+
+
+def _named(event: JsonObject, account: str, region: str) -> str | None:
+    """The volume or the instance; None for an event that lacks what it should have, or is about others'."""
+    detail = event.get("detail")
+    if not isinstance(detail, dict):
+        return None
+    kind = event.get("detail-type")
+    if (kind, detail.get("event"), detail.get("result")) == _MADE:
+        resources = event.get("resources")
+        first = resources[0] if isinstance(resources, list) and resources else None
+        found = _VOLUME.fullmatch(str(first))
+        return found[3] if found is not None and (found[1], found[2]) == (region, account) else None
+    instance_id = str(detail.get("instance-id"))
+    is_running = (kind, detail.get("state")) == _RUNS
+    return instance_id if is_running and _INSTANCE.fullmatch(instance_id) else None

@@ -1,0 +1,182 @@
+"""What a look changes in the ledger of rules: adoptions that have ended, those that begin, and the news."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from rewarm.contracts.request import MOST_LISTED
+from rewarm.contracts.rules import AdoptionLedger, BegunAdoption, RuleDay, RuleNews
+from rewarm.domain.model import Volume
+from rewarm.domain.value import Value
+from rewarm.domain.volume.holds import ConcurrencyLimits, Running, TargetHolds
+from rewarm.domain.volume.rules import Adoptable, Batch, Use, choose, grouped_reason
+from rewarm.domain.words.failures import explain
+from rewarm.ports.restores import RestoreTable
+from rewarm.steps.adopt.candidates import Found, NamedRule
+from rewarm.steps.record.restore import RULE_PREFIX, KnownRestore, RestoreNotes, Status, statuses
+
+NEVER_BEGAN = timedelta(days=1)
+"""An adoption without a record is started again by each look; after this time it counts as failed."""
+
+
+class Around(Value):
+    """What else runs in the stack, and what reading a volume costs."""
+
+    running: Sequence[Running]
+    held: Mapping[str, TargetHolds]
+    """By instance."""
+    limits: ConcurrencyLimits
+    price: Callable[[Volume], Decimal]
+
+
+def with_ended(ledger: AdoptionLedger, table: RestoreTable, now: datetime) -> AdoptionLedger:
+    """Without the adoptions that have ended, whose outcome is news; the day counts what they really cost."""
+    known = statuses(list(ledger.begun), table)
+    begun, days, news = dict(ledger.begun), dict(ledger.days), dict(ledger.news)
+    for restore_id, one in ledger.begun.items():
+        is_known = restore_id in known
+        if not is_known and now - one.at < NEVER_BEGAN:
+            continue
+        record = RestoreNotes(table, restore_id).read()
+        if record.goes_on and is_known:
+            continue
+        del begun[restore_id]
+        usd = record.price_usd
+        news[one.rule] = _with_end(_news(news, one.rule, now, observes=one.observes), one, record, usd)
+        day = days.get(one.rule)
+        if day is not None and day.day == _day(one.at):
+            days[one.rule] = day.model_copy(update={"usd": max(Decimal(0), day.usd - one.usd + usd)})
+    return AdoptionLedger(begun=begun, days=days, news=news)
+
+
+def _with_end(news: RuleNews, one: BegunAdoption, record: KnownRestore, usd: Decimal) -> RuleNews:
+    count = len(one.volume_ids)
+    at_full_speed = sum(record.settled(index) for index in range(count))
+    is_good = record.status in {Status.READY, Status.PLANNED}
+    ready = count if is_good else at_full_speed
+    failed = Counter(news.failed)
+    if ready < count:
+        named = record.failure.named
+        why = (
+            "its execution could not be started"
+            if named is None
+            else explain(named.error, named.cause).sentence
+        )
+        failed[grouped_reason(why)] += count - ready
+    return news.model_copy(
+        update={"ready": news.ready + ready, "failed": dict(failed), "usd": news.usd + usd}
+    )
+
+
+def is_refused(found: Found, price: Callable[[Volume], Decimal], now: datetime) -> str | None:
+    """Why the volume is never adopted by its rule; None if it is, or may be."""
+    limits = found.by.rule.limits
+    if found.state == "refuse":
+        return grouped_reason(found.reason)
+    if found.state == "wait":
+        minutes = limits.wait_for_attachment_minutes
+        if now - found.volume.created_at < timedelta(minutes=minutes):
+            return None
+        return f"{grouped_reason(found.reason)}; limits.waitForAttachmentMinutes ({minutes}) are over"
+    if price(found.volume) > limits.max_usd_per_volume:
+        return "it may cost more than limits.maxUsdPerVolume"
+    return None
+
+
+def decided(
+    ledger: AdoptionLedger, found: Iterable[Found], rules: Sequence[NamedRule], around: Around, now: datetime
+) -> AdoptionLedger:
+    """With what begins now, within the limits; what is refused and what has to wait is news."""
+    own: dict[str, list[Found]] = defaultdict(list)
+    for one in found:
+        own[one.by.name].append(one)
+    for rule in rules:
+        if own[rule.name]:
+            ledger = _of_rule(ledger, rule, own[rule.name], around, now)
+    return ledger
+
+
+def _of_rule(
+    ledger: AdoptionLedger, rule: NamedRule, found: Sequence[Found], around: Around, now: datetime
+) -> AdoptionLedger:
+    reasons = {one.volume.volume_id: is_refused(one, around.price, now) for one in found}
+    begun = {name for one in ledger.begun.values() for name in one.volume_ids}
+    able = [
+        Adoptable(one.volume.volume_id, one.instance_id, around.price(one.volume))
+        for one in sorted(found, key=lambda one: (one.volume.created_at, one.volume.volume_id))
+        if one.state == "adopt"
+        and reasons[one.volume.volume_id] is None
+        and one.volume.volume_id not in begun
+    ]
+    day = _today(ledger, rule.name, now)
+    used = _use(ledger, day, around)
+    batches, later = choose(able, rule.rule.limits, used, around.limits, most_of_request=MOST_LISTED)
+    refused = Counter(reason for reason in reasons.values() if reason is not None)
+    if not (batches or later or refused):
+        return ledger
+    news = _news(ledger.news, rule.name, now, observes=rule.rule.mode == "observe")
+    count = sum(len(batch.volume_ids) for batch in batches)
+    usd = sum((batch.usd for batch in batches), Decimal(0))
+    news = news.model_copy(
+        update={
+            "begun": news.begun + count,
+            "refused": dict(Counter(news.refused) + refused),
+            "put_off": dict(Counter(later.values())),
+        }
+    )
+    spent = day.model_copy(update={"usd": day.usd + usd, "volumes": day.volumes + count})
+    new = {_restore_id(batch): _begun(rule, batch, now) for batch in batches}
+    return AdoptionLedger(
+        begun={**ledger.begun, **new},
+        days={**ledger.days, rule.name: spent},
+        news={**ledger.news, rule.name: news},
+    )
+
+
+def _use(ledger: AdoptionLedger, day: RuleDay, around: Around) -> Use:
+    """What is in use, by rules and by others. Restores of others count whatever has started them."""
+    others = [one for one in around.running if one.restore_id not in ledger.begun]
+    volumes, requests = Counter[str](), Counter[str]()
+    for one in ledger.begun.values():
+        volumes[one.instance_id] += len(one.volume_ids)
+        requests[one.instance_id] += 1
+    for name, held in around.held.items():
+        foreign = held.without(ledger.begun.keys())
+        volumes[name] += len(foreign.holds)
+        requests[name] += len(foreign.restore_ids)
+    at_once = sum(len(one.volume_ids) for one in ledger.begun.values()) + len(others)
+    return Use(day.usd, day.volumes, at_once, volumes, len(others) + len(ledger.begun), requests)
+
+
+def _begun(rule: NamedRule, batch: Batch, now: datetime) -> BegunAdoption:
+    return BegunAdoption(
+        rule=rule.name,
+        observes=rule.rule.mode == "observe",
+        instance_id=batch.instance_id,
+        volume_ids=list(batch.volume_ids),
+        usd=batch.usd,
+        at=now,
+    )
+
+
+def _restore_id(batch: Batch) -> str:
+    """It follows from the volumes, each of which is adopted once by rules."""
+    text = " ".join(sorted(batch.volume_ids))
+    return f"{RULE_PREFIX}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def _today(ledger: AdoptionLedger, rule: str, now: datetime) -> RuleDay:
+    day = ledger.days.get(rule)
+    return day if day is not None and day.day == _day(now) else RuleDay(day=_day(now))
+
+
+def _day(at: datetime) -> str:
+    return f"{at:%Y-%m-%d}"
+
+
+def _news(known: Mapping[str, RuleNews], rule: str, now: datetime, *, observes: bool) -> RuleNews:
+    return known.get(rule) or RuleNews(since=now, observes=observes)

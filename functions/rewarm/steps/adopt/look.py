@@ -1,0 +1,206 @@
+"""One look of all rules at all new volumes: what begins, what waits, what has ended, and what people hear.
+
+An event of AWS only names a volume or an instance and has rules look soon. The sweeper looks every quarter of
+an hour, also for what no event named. So events that are lost, late or repeated change only when a look
+happens. What a look decides is one write of the ledger. After that each volume is claimed, once in its life,
+and the executions start. If this is interrupted, the next look starts what the ledger has and nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import partial
+
+from rewarm.contracts.request import Notify
+from rewarm.contracts.rules import AdoptionLedger
+from rewarm.domain.errors import RestoreError, ServiceUnavailableError
+from rewarm.domain.model import BLOCK_BYTES, GIB, Caller, PriceBook, Volume
+from rewarm.domain.plan.cost import list_blocks
+from rewarm.domain.value import Value
+from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits
+from rewarm.domain.words.rule import report
+from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.executions import Executions
+from rewarm.ports.instances import Instances
+from rewarm.ports.messages import Messages
+from rewarm.ports.prices import Prices
+from rewarm.ports.restores import FIRST, LAST, MOST_ROUNDS, NOTED, Adoptions, Holds, RestoreTable
+from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.adopt.candidates import Found, NamedRule, judged, named_rules, of_match, on_instances
+from rewarm.steps.adopt.ledger import Around, decided, is_refused, with_ended
+from rewarm.steps.record.restore import statuses
+
+MOST_NOTED = 5_000
+"""Volumes and instances that a look considers, the latest first."""
+_PAGE = 1_000
+INSTANCE_SHOWN = timedelta(minutes=10)
+"""So long EC2 may take to show the volumes of an instance that runs."""
+MESSAGE_EVERY = timedelta(hours=1)
+
+
+class RuleLookPorts(Value, kw_only=True):
+    """The ports that look needs."""
+
+    table: RestoreTable
+    adoptions: Adoptions
+    volumes: VolumeStore
+    instances: Instances
+    snapshots: SnapshotCatalog
+    artifacts: Artifacts
+    holds: Holds
+    limits: ConcurrencyLimits
+    executions: Executions
+    prices: Prices
+    messages: Messages
+
+
+def look(ports: RuleLookPorts, *, now: datetime, scans: bool) -> list[str]:
+    """Returns the adoptions that were started. With `scans` it also looks for what no event has named.
+
+    Raises ServiceUnavailableError, and every error of the ports.
+    """
+    rules = named_rules(ports.table)
+    seen = _seen(rules, ports, now, scans=scans)
+    for _ in range(MOST_ROUNDS):
+        kept, version = ports.adoptions.ledger()
+        before = AdoptionLedger.model_validate(kept)
+        # Read after the ledger: what another look has begun meanwhile is claimed, or in the ledger.
+        found = _unclaimed(seen.found, ports.adoptions)
+        around = _around(found, ports, now)
+        after = decided(with_ended(before, ports.table, now), found, rules, around, now)
+        quiet = after.model_copy(
+            update={
+                "news": {name: one for name, one in after.news.items() if now - one.since < MESSAGE_EVERY}
+            }
+        )
+        if quiet == before or ports.adoptions.keep(quiet.to_json(), version):
+            break
+    else:
+        raise ServiceUnavailableError("other looks of rules change the ledger all the time")
+    _note_seen(seen, ports.adoptions, now)
+    for one in found:
+        if is_refused(one, around.price, now) is not None:
+            ports.adoptions.claim(one.volume.volume_id, f"refused by {one.by.name}")
+    _send(after, quiet, rules, ports.messages, now)
+    return list(_started(before, quiet, rules, ports, now))
+
+
+class _Seen(Value):
+    """What rules see at one moment."""
+
+    found: Sequence[Found]
+    waiting: frozenset[str]
+    """Volumes to look at again."""
+    noted: Mapping[str, datetime]
+    shown: frozenset[str]
+    """Noted instances whose volumes EC2 shows."""
+
+
+def _seen(rules: Sequence[NamedRule], ports: RuleLookPorts, now: datetime, *, scans: bool) -> _Seen:
+    noted = _noted(ports.table)
+    if not rules:
+        return _Seen((), frozenset(), noted, frozenset())
+    volumes = {
+        one.volume_id: one for one in ports.volumes.existing([n for n in noted if n.startswith("vol-")])
+    }
+    begun = list(ports.instances.existing([name for name in noted if name.startswith("i-")]))
+    shown = [one for one in begun if one.devices or one.is_gone]
+    volumes |= {one.volume_id: one for one in on_instances(shown, ports.volumes)} if shown else {}
+    for rule in rules if scans else ():
+        volumes |= {one.volume_id: one for one in of_match(rule.rule.match, ports)}
+    judgements = list(judged(volumes.values(), rules, ports, new_at=now))
+    longest = timedelta(minutes=max(one.rule.limits.wait_for_attachment_minutes for one in rules))
+    waiting = {one.volume.volume_id for one in judgements if isinstance(one, Found) and one.state != "refuse"}
+    waiting |= {
+        one.volume_id for one in judgements if isinstance(one, Volume) and now - one.created_at < longest
+    }
+    found = [one for one in judgements if isinstance(one, Found)]
+    return _Seen(found, frozenset(waiting), noted, frozenset(one.instance_id for one in shown))
+
+
+def _noted(table: RestoreTable) -> dict[str, datetime]:
+    found: dict[str, datetime] = {}
+    after, more = None, True
+    while more and len(found) < MOST_NOTED:
+        entries, more = table.listed(NOTED, since=FIRST, until=LAST, after=after, limit=_PAGE)
+        found |= {entry.name: datetime.fromisoformat(entry.at) for entry in entries}
+        after = entries[-1].place if entries else after
+        more = more and bool(entries)
+    return found
+
+
+def _note_seen(seen: _Seen, adoptions: Adoptions, now: datetime) -> None:
+    """Notes what waits, and drops the notes of what rules need not look at again."""
+    for name, at in seen.noted.items():
+        is_instance = name.startswith("i-")
+        is_late = is_instance and name not in seen.shown and now - at < INSTANCE_SHOWN
+        if not is_late and name not in seen.waiting:
+            adoptions.forget(name)
+    for name in sorted(seen.waiting - seen.noted.keys()):
+        adoptions.note(name)
+
+
+def _unclaimed(found: Sequence[Found], adoptions: Adoptions) -> list[Found]:
+    done = adoptions.claimed([one.volume.volume_id for one in found]) if found else set()
+    return [one for one in found if one.volume.volume_id not in done]
+
+
+def _around(found: Sequence[Found], ports: RuleLookPorts, now: datetime) -> Around:
+    """What limits depend on; nothing is asked for where no volume can be adopted."""
+    instances = sorted({one.instance_id for one in found if one.state == "adopt"})
+    return Around(
+        running=ports.holds.running() if instances else [],
+        held={name: ports.holds.on_target(name) for name in instances},
+        limits=ports.limits,
+        price=partial(_price, ports.prices.book(now=now)) if instances else lambda _volume: Decimal(0),
+    )
+
+
+def _price(book: PriceBook, volume: Volume) -> Decimal:
+    """The most that its adoption costs: its snapshot has as many blocks at most."""
+    return list_blocks(book, volume.settings.size_gib * GIB // BLOCK_BYTES).usd
+
+
+def _send(
+    all_news: AdoptionLedger,
+    kept: AdoptionLedger,
+    rules: Sequence[NamedRule],
+    messages: Messages,
+    now: datetime,
+) -> None:
+    """One message for each rule whose hour is over. It was taken out of the ledger, so it is sent once."""
+    notify = {one.name: one.rule.notify for one in rules}
+    for name, news in sorted(all_news.news.items()):
+        if name not in kept.news:
+            message = report(name, news)
+            messages.send(message.to_json(at=now, notify=notify.get(name, Notify()).to_json()))
+
+
+def _started(
+    before: AdoptionLedger,
+    after: AdoptionLedger,
+    rules: Sequence[NamedRule],
+    ports: RuleLookPorts,
+    now: datetime,
+) -> Iterator[str]:
+    """Starts what has just been decided, and what an earlier look has decided and nobody has started."""
+    late = [name for name, one in after.begun.items() if name in before.begun and now - one.at > START_GRACE]
+    known = statuses(late, ports.table)
+    lost = [name for name in late if name not in known]
+    by_name = {one.name: one for one in rules}
+    for restore_id in [*lost, *(name for name in after.begun if name not in before.begun)]:
+        one = after.begun[restore_id]
+        names = [name for name in one.volume_ids if ports.adoptions.claim(name, restore_id)]
+        if not names or one.rule not in by_name:
+            continue
+        by = Caller("rule", f"rule {one.rule}")
+        trigger = {"kind": "rule", "ruleName": one.rule, "askedBy": asdict(by)}
+        request = by_name[one.rule].rule.request(names).model_copy(update={"dry_run": one.observes})
+        with suppress(RestoreError):
+            ports.executions.start(restore_id, {"request": request.to_json(), "trigger": trigger})
+            yield restore_id
