@@ -1,6 +1,7 @@
 """`make run ARGS="--scenario adopt"`: a volume that something else has made is warmed up while it is used.
 
-EC2's own calls make it of the snapshot and attach it. An application reads from it all the time.
+EC2's own calls make it of the snapshot and attach it. An application reads from it all the time. A rule that
+its tag fits adopts it by itself, and then it is asked for by hand.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from local.tools.run.report import write_report
 from local.tools.run.story import REPORTS, Scene, Story, StoryError
 
 DEVICE = "/dev/sdf"
+TAG = {"Key": "app", "Value": "orders"}
+RULE = {"match": {"volumeTags": {TAG["Key"]: TAG["Value"]}}, "mode": "act", "verify": labs.MEASURED}
+RULE_SECONDS = 120.0
+"""Rules look ten seconds after EBS's event."""
 MADE_SECONDS, POLL_SECONDS = 120.0, 0.2
 APPLICATION = """
 while [ ! -e "$STOP" ]; do
@@ -33,16 +38,21 @@ done
 
 
 class AdoptStory(Story):
-    """Warms the volume up, and asks for it once more when it is warm."""
+    """Has a rule warm the volume up, and asks for it once more when it is warm."""
 
     def tell(self, host: Host) -> Path:
         scene = self.set_up(host)
+        self.view.say("rewarm rule put orders sends this:")
+        self.view.command(scene.lab.api.curl("PUT", "/rules/orders", RULE))
+        scene.lab.api.expect(200, "PUT", "/rules/orders", RULE)
         volume_id = self._made_by_others(scene)
         inventory = host.region.inventory()
         application = self._application(scene, volume_id)
-        ask = self._warming(volume_id)
-        self._restore(scene, "1. A cold volume in use is warmed up where it is", ask)
+        self._restore(
+            scene, "1. A rule adopts a cold volume in use, and warms it up where it is", self._by_rule
+        )
         self._say_what_reads_took(application)
+        ask = self._warming(volume_id)
         self._restore(scene, "2. Asked once more: it is warm already, and nothing is read", ask)
         self._take_stock(scene, inventory)
         self._say_what_changed(host, volume_id)
@@ -54,12 +64,17 @@ class AdoptStory(Story):
         ec2: Any = scene.lab.host.client("ec2")
         with self.view.setup_step("A volume of it, made and attached without Rewarm", self.run) as step:
             zone = scene.lab.host.region.settings.zones[0]
-            made = ec2.create_volume(SnapshotId=scene.snapshot_id, AvailabilityZone=zone, VolumeType="gp3")
+            made = ec2.create_volume(
+                SnapshotId=scene.snapshot_id,
+                AvailabilityZone=zone,
+                VolumeType="gp3",
+                TagSpecifications=[{"ResourceType": "volume", "Tags": [TAG]}],
+            )
             volume_id = str(made["VolumeId"])
             self._wait(ec2, volume_id, "available")
             ec2.attach_volume(VolumeId=volume_id, InstanceId=scene.instance_id, Device=DEVICE)
             self._wait(ec2, volume_id, "in-use")
-            step.detail = f"{volume_id}, {DEVICE} on {scene.instance_id}; it has no tags"
+            step.detail = f"{volume_id}, {DEVICE} on {scene.instance_id}; its only tag is app=orders"
         return volume_id
 
     def _wait(self, ec2: Any, volume_id: str, state: str) -> None:
@@ -91,6 +106,18 @@ class AdoptStory(Story):
 
         return ended
 
+    def _by_rule(self, scene: Scene) -> tuple[str, str, Json]:
+        """What the rule begins when it hears of the volume. Raises StoryError."""
+        self.view.say("EventBridge: EBS Volume Notification, createVolume. Nobody asks for anything.")
+        give_up = time.monotonic() + RULE_SECONDS
+        while time.monotonic() < give_up:
+            for one in scene.lab.api.expect(200, "GET", "/restores")["restores"]:
+                if (one["trigger"] or {}).get("ruleName") == "orders":
+                    record = scene.lab.api.expect(200, "GET", f"/restores/{one['restoreId']}")
+                    return "the rule orders", one["restoreId"], record["request"]
+            time.sleep(POLL_SECONDS)
+        raise StoryError(f"the rule adopted nothing within {RULE_SECONDS:.0f} s")
+
     def _warming(self, volume_id: str) -> Callable[[Scene], tuple[str, str, Json]]:
         request = {"source": {"existing": {"volumeIds": [volume_id]}}, "verify": labs.MEASURED}
 
@@ -113,5 +140,6 @@ class AdoptStory(Story):
 
     def _say_what_changed(self, host: Host, volume_id: str) -> None:
         (volume,) = host.client("ec2").describe_volumes(VolumeIds=[volume_id])["Volumes"]
-        tags = ", ".join(f"{tag.get('Key')}={tag.get('Value')}" for tag in volume.get("Tags", []))
+        given = [tag for tag in volume.get("Tags", []) if tag != TAG]
+        tags = ", ".join(f"{tag.get('Key')}={tag.get('Value')}" for tag in given)
         self.view.say(f"{volume_id} is where it was, {volume['State']}. All that it has got: {tags}.")
