@@ -106,7 +106,7 @@ output "warmer_windows_document_name" {
 }
 
 output "calibration_document_name" {
-  description = "The SSM document that `rewarm calibrate` sends."
+  description = "What `rewarm calibrate` sends."
   value       = lookup(aws_cloudformation_stack.rewarm.outputs, "CalibrationDocumentName", null)
 }
 
