@@ -20,6 +20,7 @@ from local.soak.trouble.outside_hands import outside_hands
 from local.soak.trouble.paths.fleet_paths import fleet_ended
 from local.soak.trouble.scenarios import Plan, Writer
 from local.soak.trouble.volume_user import use
+from rewarm.steps.record.restore import RULE_PREFIX
 
 REFUSALS = frozenset(
     {
@@ -141,7 +142,14 @@ class _Play:
             for one in [] if undo is None else self._asked(undoing.number, undo):
                 of_number[undoing.number] = one if isinstance(one, Ending) else ended(self._lab, one)
                 endings.append(of_number[undoing.number])
-        return endings
+        return [*endings, *self._by_rules()]
+
+    def _by_rules(self) -> list[Ending]:
+        """Of what rules began; a rule that observes only has a plan made, which no ending tells."""
+        self._lab.pass_time(self._plan.by_rule_seconds)
+        begun = [one for one in self._lab.executions(RESTORE) if one.name.startswith(RULE_PREFIX)]
+        acting = [one.name for one in begun if not one.input["request"]["dryRun"]]
+        return [ended(self._lab, name) for name in acting]
 
     def _asked(self, number: int, request: Json) -> Iterator[str | Ending]:
         """What began by one request, or how it was refused."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from local.soak.lab.endings import RESTORE, VOLUME
 from rewarm.domain.volume.adopting import WARM_SINCE_TAG
+from rewarm.steps.record.restore import RULE_PREFIX
 
 LOOKS = ("Describe", "List", "Get")
 ALLOWED = frozenset({("Release", "ec2", "CreateTags")})
@@ -31,6 +32,7 @@ class AdoptionAudit:
                 yield f"{key[0]} has called {key[2]}, and every volume is somebody else's"
         yield from self._tagged()
         yield from self._warmed_twice()
+        yield from self._adopted_again()
 
     def _tagged(self) -> Iterator[str]:
         for name in self.adopted():
@@ -49,6 +51,14 @@ class AdoptionAudit:
                 if one.started < until:
                     yield f"volume {name} was warmed up twice at once, the second time by {one.name}"
                 until = max(until, one.stopped or self._lab.scheduler.now)
+
+    def _adopted_again(self) -> Iterator[str]:
+        """Rules adopt a volume once in its life, whatever events and sweeps do."""
+        asked = [one.input for one in self._lab.executions(RESTORE) if one.name.startswith(RULE_PREFIX)]
+        named = Counter(name for one in asked for name in one["request"]["source"]["existing"]["volumeIds"])
+        for name, count in sorted(named.items()):
+            if count > 1:
+                yield f"rules have adopted volume {name} {count} times"
 
     def adopted(self) -> dict[str, list[Any]]:
         """The executions of each volume of others; these may delete it at any time."""

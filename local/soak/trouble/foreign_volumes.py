@@ -27,6 +27,10 @@ ACTS = (
     "instance is terminated",
 )
 MEDDLING = 0.5
+RULES, RULES_ALONE = 0.5, 0.5
+"""Of so many scenarios a rule adopts the volumes, too; of so many of these nobody else asks for them."""
+RULE_LOOKS_SECONDS = 1_900.0
+"""Two sweeps: the first may come before the last volume is attached."""
 
 
 class ForeignVolumes:
@@ -41,10 +45,13 @@ class ForeignVolumes:
     def write(self, lab: FastLab) -> None:
         """One to three volumes of an instance, and as many requests, which may want the same volume."""
         chance, plan = self._chance, self._plan
+        self._rule(lab, random.Random(plan.seed + 13))
         instance_id = lab.region.add_instance()
         for device in DEVICES[: chance.choice((1, 1, 2, 3))]:
             self._volume(lab, instance_id, device)
         for _ in range(chance.choice((1, 1, 2, 3))):
+            if plan.by_rule_alone:
+                break
             plan.requests.append(self._request(instance_id))
             plan.delays.append(chance.choice((0.0, 1.0, 30.0, 600.0)))
         if chance.random() < MEDDLING:
@@ -52,6 +59,20 @@ class ForeignVolumes:
             plan.harmless = False
             plan.told.append(f"after {when:.0f} s the {act}")
             lab.scheduler.after(when, lambda: self._meddle(lab, instance_id, act))
+
+    def _rule(self, lab: FastLab, chance: random.Random) -> None:
+        """Puts a rule that fits them all, by a separate chance: no seed without a rule has changed."""
+        if chance.random() > RULES:
+            return
+        limits = {"maxAtOnce": chance.choice((1, 2, 40)), "waitForAttachmentMinutes": chance.choice((5, 60))}
+        mode = chance.choice(("act", "act", "act", "observe"))
+        match = {"volumeTags": {TAG["Key"]: chance.choice((TAG["Value"], "*"))}}
+        rule: Json = {"match": match, "mode": mode, "limits": limits, "verify": {"samples": 100}}
+        status, _ = lab.api("PUT", "/rules/orders", rule)
+        if status == 200:
+            self._plan.by_rule_seconds = RULE_LOOKS_SECONDS
+            self._plan.by_rule_alone = mode == "act" and chance.random() < RULES_ALONE
+            self._plan.told.append(f"a rule with {limits} has the mode {mode}")
 
     def _volume(self, lab: FastLab, instance_id: str, device: str) -> None:
         chance, kind = self._chance, self._chance.choice(KINDS)

@@ -92,6 +92,10 @@ class Plan:
     """All requests as one fleet; `requests` then only say of what it is made."""
     redrives: bool = False
     """The fleet is redriven once it has ended."""
+    by_rule_seconds: float = 0.0
+    """So long a rule is given to adopt what nobody has asked for; 0 without a rule."""
+    by_rule_alone: bool = False
+    """Nobody asks for anything."""
     troubles: list[Trouble] = field(default_factory=list)
     region_faults: list[FaultRule] = field(default_factory=list)
     faults: RandomFaults = field(default_factory=lambda: RandomFaults(random.Random(0)))

@@ -141,7 +141,7 @@ def _looks() -> Iterator[Rule]:
         (at_instances, "ec2: DescribeInstances"),
         (at_instances, "ssm: DescribeInstanceInformation"),
         ("StartInstance", "ec2: DescribeInstanceStatus"),
-        (f"{planners} SelectSnapshot VerifyVolume DrillVerifyVolume", "ec2: DescribeInstanceTypes"),
+        (f"{planners} SelectSnapshot Sweep VerifyVolume DrillVerifyVolume", "ec2: DescribeInstanceTypes"),
         (at_volumes, "ec2: DescribeVolumes"),
         (f"{planners} PollInitialization SelectSnapshot", "ec2: DescribeVolumeStatus"),
         (f"{enders} Api ChangePerformance CheckPerformance DrillRelease",
@@ -317,7 +317,7 @@ def _machines() -> Iterator[Rule]:
                    NOTHING)  # fmt: skip
     restore, volume, fleet = (f"{name}StateMachine" for name in ("Restore", "RestoreVolume", "Fleet"))
     yield rule("Api", "states: StartExecution", on(restore, fleet, "ChangePerformanceStateMachine"))
-    yield rule("Drills", "states: StartExecution", on(restore))
+    yield rule("Drills Sweep", "states: StartExecution", on(restore))
     yield rule("Api", "states: DescribeExecution StopExecution", on(f"execution of {fleet}"))
     yield rule("Api", "states: DescribeExecution", on(f"execution of {restore}", f"execution of {volume}"))
     yield rule("Sweep", "states: ListExecutions", on(restore, volume))

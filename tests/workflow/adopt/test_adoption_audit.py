@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 
 from local.soak.audit.adoptions import AdoptionAudit
-from local.soak.lab.endings import VOLUME
+from local.soak.lab.endings import RESTORE, VOLUME
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.paths.adopt_paths import PATHS
 from local.soak.trouble.paths.paths import PATHS as RESTORES
@@ -30,6 +30,17 @@ def test_a_call_that_changes_a_volume_a_tag_and_a_second_warm_up_are_found() -> 
             f"volume {volume_id} of somebody else has got the tag rewarm:stack",
             f"volume {volume_id} was warmed up twice at once, the second time by again",
         ]
+
+
+def test_a_volume_that_rules_adopt_twice_is_found() -> None:
+    with FastLab(1) as lab:
+        (volume_id,) = PATHS["adopted-by-rule"].play(lab).ready
+        assert findings(lab) == []
+        (one,) = lab.executions(RESTORE)
+        second = copy(one)
+        second.arn, second.name = f"{one.arn}-again", f"{one.name}-again"
+        lab.states.executions[second.arn] = second
+        assert findings(lab) == [f"rules have adopted volume {volume_id} 2 times"]
 
 
 def test_a_restore_may_make_its_own_volume() -> None:
