@@ -1,5 +1,6 @@
 """`make scale`: how long the largest snapshots take to list, and in how many requests and how much memory;
 or, with --restores, whether so many restores at once all end, with hardly more requests than a single one;
+or, with --adopt, whether a rule adopts so many volumes, which others make within a minute, once and in time;
 or, with --fleet, how near fleets of growing size come to the least time that the account's limits allow.
 
 The snapshot is listed by the stack's own function, at the pace that AWS's quota allows (the Region simulator
@@ -24,7 +25,7 @@ from typing import TextIO
 
 from local import ROOT
 from local.aws.host import HOST_ERRORS
-from local.tools.scale import curve, fleets
+from local.tools.scale import adoptions, curve, fleets
 from local.tools.scale.measure import Listing, ScaleError, as_json, measure_alone
 from local.tools.scale.patterns import PATTERNS, pages
 from local.tools.scale.restores import Shortage, crowd, problems
@@ -37,6 +38,7 @@ OF_RESTORES = ("strategy", "lambda_concurrency", "lambda_outage_minutes")
 MOST_CONCURRENCY, MOST_OUTAGE_MINUTES = 100_000, 600
 MOST_MIB = 512
 MOST_VOLUMES = 10_000
+MOST_ADOPTED, ADOPTED = 4_000, 1_000
 MOST_RESTORES = 2_000
 """What a stack allows at once by default."""
 FULL_SECONDS = 60
@@ -53,6 +55,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _restores(options, said)
     if options.fleet:
         return _fleets(options, said)
+    if options.adopt:
+        return _adoptions(options, said)
     listings: list[Listing] = []
     try:
         for pattern in options.pattern or PATTERNS:
@@ -87,6 +91,23 @@ def _restores(options: argparse.Namespace, said: TextIO) -> int:
     if options.json:
         told = {"alone": alone.as_json(), "restores": many.as_json(), "problems": wrong}
         print(json.dumps(told), flush=True)
+    return 1 if wrong else 0
+
+
+def _adoptions(options: argparse.Namespace, said: TextIO) -> int:
+    """So many volumes, beside those of one instance alone."""
+    with _silence():
+        pace = adoptions.MADE_WITHIN_SECONDS / options.adopt
+        alone = adoptions.adopted(adoptions.PER_INSTANCE, pace * adoptions.PER_INSTANCE, seed=options.seed)
+        many = adoptions.adopted(options.adopt, seed=options.seed)
+    print(adoptions.line(many, alone), file=said)
+    wrong = adoptions.problems(many, alone)
+    for one in wrong:
+        print(f"  {one}", file=said)
+    if options.json:
+        print(
+            json.dumps({"alone": alone.as_json(), "adopted": many.as_json(), "problems": wrong}), flush=True
+        )
     return 1 if wrong else 0
 
 
@@ -143,16 +164,17 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     """Listings or restores: an option of the one is not silently lost on the other."""
     parser = _parser()
     given = parser.parse_args(arguments)
-    if given.restores and given.fleet:
-        parser.error("argument --fleet: not allowed with --restores")
-    kind = "--restores" if given.restores else "--fleet" if given.fleet else ""
+    kinds = [f"--{name}" for name in ("restores", "fleet", "adopt") if getattr(given, name)]
+    if len(kinds) > 1:
+        parser.error(f"argument {kinds[1]}: not allowed with {kinds[0]}")
+    kind = kinds[0] if kinds else ""
     for names, owner in ((OF_LISTINGS, ""), (OF_RESTORES, "--restores")):
         for name in names:
             if getattr(given, name) is not None and kind != owner:
                 rule = f"allowed only with {owner}" if owner else f"not allowed with {kind}"
                 parser.error(f"argument --{name.replace('_', '-')}: {rule}")
     if given.seed is not None and not kind:
-        parser.error("argument --seed: allowed only with --restores or --fleet")
+        parser.error("argument --seed: allowed only with --restores, --fleet or --adopt")
     if given.write_docs and not given.fleet:
         parser.error("argument --write-docs: allowed only with --fleet")
     given.size_gib = given.size_gib or DEFAULT_SIZE_GIB
@@ -182,6 +204,14 @@ def _parser() -> Parser:
         metavar="VOLUMES",
         help="fleets of these sizes, instead",
     )
+    parser.add_argument(
+        "--adopt",
+        type=whole("volumes", 1, MOST_ADOPTED),
+        nargs="?",
+        const=ADOPTED,
+        metavar="VOLUMES",
+        help=f"so many volumes of a foreign client, adopted by a rule, instead ({ADOPTED})",
+    )
     parser.add_argument("--write-docs", action="store_true", help="with --fleet: write docs/scale.md")
     parser.add_argument(
         "--strategy",
@@ -198,7 +228,7 @@ def _parser() -> Parser:
         type=whole("minutes", 1, MOST_OUTAGE_MINUTES),
         help="for so long Lambda runs no function, once half of the restores have begun",
     )
-    parser.add_argument("--seed", type=int, help="of the chances of restores and fleets (1)")
+    parser.add_argument("--seed", type=int, help="of the chances of restores, fleets and adoptions (1)")
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
     parser.add_argument("--state-dir", type=Path, help="folder of its own for the listings (.local/scale)")
     return parser

@@ -1,4 +1,4 @@
-"""The experiments of docs/game-day.md, held against AWS's models of FIS: none is made."""
+"""What the documents show of FIS and DRS, held against AWS's models of them: nothing is made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import botocore.session
 import pytest
 from botocore.validate import ParamValidator
 
+from local import yaml_text
+from rewarm_cli.main import rewarm
 from tests.support.tree import ROOT
+
+DRS = ROOT / "docs" / "drs"
 
 PARAMETERS = {
     "aws:ebs:volume-io-latency": {
@@ -72,3 +76,31 @@ def test_the_role_may_do_what_the_templates_need_and_no_more():
     assert set(allowed) == {"ec2:DescribeVolumes", "tag:GetResources", *(NEEDED[name] for name in templates)}
     for permission in NEEDED.values():
         assert allowed[permission]["Condition"] == {"StringEquals": {"aws:ResourceTag/game-day": "target"}}
+
+
+def test_the_launch_action_is_what_drs_takes():
+    """Patterns are looked at, too: DRS has narrow ones, and botocore checks none."""
+    action = json.loads((DRS / "launch-action.json").read_text(encoding="utf-8"))
+    shape = botocore.session.Session().get_service_model("drs").shape_for("PutLaunchActionRequest")
+    assert not ParamValidator().validate(action, shape).has_errors()
+    assert set(action) == set(shape.required_members)
+    for name, value in action.items():
+        pattern = shape.members[name].metadata.get("pattern")
+        assert pattern is None or re.fullmatch(pattern, value), name
+
+
+def test_the_launch_action_runs_a_document_that_waits_on_the_instance():
+    document = yaml_text.loaded((DRS / "document.yaml").read_text(encoding="utf-8"))
+    (step,) = document["mainSteps"]
+    assert (step["action"], step["precondition"]) == (
+        "aws:runShellScript",
+        {"StringEquals": ["platformType", "Linux"]},
+    )
+    assert all("default" in one for one in document["parameters"].values()), "DRS passes no values"
+    (command,) = [line for line in step["inputs"]["runCommand"] if "rewarm" in line]
+    minutes = document["parameters"]["minutes"]["default"]
+    words = command.replace("'{{ minutes }}m'", f"{minutes}m").removeprefix("exec rewarm ").split()
+    name, *options = words
+    wait = rewarm.commands[name]
+    context = wait.make_context(name, options)
+    assert context.params["timeout"] is not None
