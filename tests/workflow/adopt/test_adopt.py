@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from local.aws.machines.instances import link_names
-from tests.support.stack.restores import PATIENT, RestoreUser
+from tests.support.stack.restores import PATIENT, RestoreUser, unique
 
 DEVICE = "/dev/sdf"
 READ = """
@@ -14,10 +14,17 @@ sha256sum < /tmp/all
 """
 
 
-def made_by_others(user: RestoreUser, instance_id: str) -> str:
+def made_by_others(user: RestoreUser, instance_id: str, **tags: str) -> str:
     """By EC2's own calls, without any tag of ours."""
     ec2: Any = user.lab.client("ec2")
-    made = ec2.create_volume(SnapshotId=user.snapshot(), AvailabilityZone=user.zone, VolumeType="gp3")
+    asked = [{"Key": key, "Value": value} for key, value in tags.items()]
+    specification = [{"ResourceType": "volume", "Tags": asked}] if asked else []
+    made = ec2.create_volume(
+        SnapshotId=user.snapshot(),
+        AvailabilityZone=user.zone,
+        VolumeType="gp3",
+        TagSpecifications=specification,
+    )
     volume_id = str(made["VolumeId"])
     user.wait_until(lambda: user.volume(volume_id)["State"] == "available", lambda: "it is being made")
     ec2.attach_volume(VolumeId=volume_id, InstanceId=instance_id, Device=DEVICE)
@@ -54,3 +61,25 @@ def test_a_volume_in_use_is_read_in_its_place_and_then_known_to_be_warm(user: Re
     assert known.main.status == "SUCCEEDED", known.why
     assert "Dispatch Warmer" not in known.volumes[0].states
     assert "a sample of its blocks" in str(known.volumes[0].answer("Poll Initialization")["reasons"])
+
+
+def test_a_rule_adopts_what_ebs_announces_and_nobody_asks_for(user: RestoreUser) -> None:
+    name = unique("rule")
+    rule = {"match": {"volumeTags": {"app": name}}, "mode": "act", "verify": PATIENT}
+    user.call("PUT", f"/rules/{name}", rule)
+    before = set(user.executions())
+    volume_id = made_by_others(user, user.instance(), app=name)
+
+    def begun() -> list[str]:
+        return [one for one in user.executions() if one not in before and one.startswith("rule-")]
+
+    user.wait_until(lambda: bool(begun()), lambda: "EBS has announced the volume, and no rule adopts it")
+    (restore_id,) = begun()
+    adopted = user.finished(restore_id)
+
+    assert adopted.main.status == "SUCCEEDED", adopted.why
+    assert user.counters(volume_id).read_blocks == sum(count for _, count in user.image.extents)
+    assert list(user.volume(volume_id)["Tags"]) == ["app", "rewarm:warm-since"]
+    record = user.call("GET", f"/restores/{restore_id}").body
+    assert record["trigger"]["ruleName"] == name
+    user.call("DELETE", f"/rules/{name}")

@@ -36,7 +36,8 @@ class Around(Value):
 def with_ended(ledger: AdoptionLedger, table: RestoreTable, now: datetime) -> AdoptionLedger:
     """Without the adoptions that have ended, whose outcome is news; the day counts what they really cost."""
     known = statuses(list(ledger.begun), table)
-    begun, days, news = dict(ledger.begun), dict(ledger.days), dict(ledger.news)
+    begun, news = dict(ledger.begun), dict(ledger.news)
+    days = {name: day for name, day in ledger.days.items() if day.day == _day(now)}
     for restore_id, one in ledger.begun.items():
         is_known = restore_id in known
         if not is_known and now - one.at < NEVER_BEGAN:
