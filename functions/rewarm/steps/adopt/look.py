@@ -9,7 +9,6 @@ and the executions start. If this is interrupted, the next look starts what the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -188,7 +187,11 @@ def _started(
     ports: RuleLookPorts,
     now: datetime,
 ) -> Iterator[str]:
-    """Starts what has just been decided, and what an earlier look has decided and nobody has started."""
+    """Starts what has just been decided, and what an earlier look has decided and nobody has started.
+
+    Raises the first error of those that could not be started; the next look starts them.
+    """
+    problems = []
     late = [name for name, one in after.begun.items() if name in before.begun and now - one.at > START_GRACE]
     known = statuses(late, ports.table)
     lost = [name for name in late if name not in known]
@@ -201,6 +204,10 @@ def _started(
         by = Caller("rule", f"rule {one.rule}")
         trigger = {"kind": "rule", "ruleName": one.rule, "askedBy": asdict(by)}
         request = by_name[one.rule].rule.request(names).model_copy(update={"dry_run": one.observes})
-        with suppress(RestoreError):
+        try:
             ports.executions.start(restore_id, {"request": request.to_json(), "trigger": trigger})
             yield restore_id
+        except RestoreError as error:
+            problems.append(error)
+    if problems:
+        raise problems[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from local import Json
-from local.soak.lab.endings import LONGEST_SECONDS, RESTORE, Ending, ended
+from local.soak.lab.endings import RESTORE, Ending, ended
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.paths.hook_paths import PATHS
 from local.soak.trouble.paths.paths import in_state, path, restored, snapshot
@@ -14,6 +14,8 @@ from local.soak.trouble.paths.paths import in_state, path, restored, snapshot
 __all__ = ["DEVICE", "PATHS", "adoption", "in_use"]
 
 DEVICE = "/dev/sdf"
+ADOPTED_SECONDS = 7_200.0
+"""Eight sweeps."""
 READS = ("Poll Initialization", "Wait For Initialization")
 
 
@@ -65,7 +67,9 @@ def _by_rule(lab: FastLab) -> Ending:
         return Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
     tags = [{"ResourceType": "volume", "Tags": [{"Key": "app", "Value": "orders"}]}]
     in_use(lab, TagSpecifications=tags)
-    lab.run(lambda: bool(lab.executions(RESTORE)), most_seconds=LONGEST_SECONDS)
+    if not lab.run(lambda: bool(lab.executions(RESTORE)), most_seconds=ADOPTED_SECONDS):
+        # Nothing has begun, and an alarm leads to the function's log.
+        return Ending("failed", "", "; ".join(dict.fromkeys(lab.alarmed)))
     return ended(lab, lab.executions(RESTORE)[0].name)
 
 

@@ -108,7 +108,8 @@ def test_a_look_that_overlaps_one_whose_adoption_has_ended_begins_nothing():
 def test_what_was_decided_and_did_not_start_is_started_by_the_next_look():
     world = world_of()
     world.executions.failure = ThrottledError("StartExecution")
-    assert world.look(1) == []
+    with pytest.raises(ThrottledError):
+        world.look(1)
     world.executions.failure = None
     assert world.look(2) == []
     (restore_id,) = world.look(7)
