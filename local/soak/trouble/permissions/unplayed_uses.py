@@ -62,7 +62,6 @@ _LOOKS: tuple[Call, ...] = (
     ("ssm:SendCommand", _document("DeviceUseWindows")),
     ("ssm:SendCommand", _INSTANCE),
     ("ssm:GetCommandInvocation", "*"),
-    ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
     ("kms:CreateGrant", _KEY, _GRANT),
 )
 
@@ -135,6 +134,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     (PUT_BACK, "SweepFunctionRole", _LOOKS),
     (PUT_BACK, "CleanUpFunctionRole", (
         *_LOOKS,
+        ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
         ("ec2:DeleteTags", _VOLUME, {**_OURS, "aws:tagkeys": ("rewarm:boost",)}),
     )),
     ("a plan while volumes have rates that other restores use", "ChooseStrategyFunctionRole",
