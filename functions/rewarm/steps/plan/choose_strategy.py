@@ -71,7 +71,7 @@ def choose_strategy(
     volumes = read_volumes(event.volumes_key, ports.artifacts)
     turns = [event.now for _ in volumes]
     if not event.request.dry_run and event.turn_at is None:
-        turns = turn_of_volumes(len(volumes), ports.pace, event.now)
+        turns = turn_of_volumes(volumes, ports.pace, event.now)
     now = max(turns)
     book = ports.prices.book(now=now)
     rule = approval_rule(event.request, event.approved.usd if event.approved else None)

@@ -8,10 +8,11 @@ state machine, where waiting costs nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import accumulate
 
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.units import clock_text
 from rewarm.ports.restores import Pace
 
@@ -22,6 +23,8 @@ CALLS_OF_VOLUME = 4
 
 A fourth makes volumes begin a little slower than EC2's limits: 5 CreateVolume and 20 describe calls a second.
 """
+CALLS_OF_ADOPTED = 8
+"""Of a volume that stays in its place: it is looked at longer, while the agent gives way to others."""
 WORTH_TELLING_SECONDS = 30
 
 
@@ -30,9 +33,10 @@ def turn_of_restore(pace: Pace, now: datetime) -> datetime:
     return pace.due(CALLS_OF_RESTORE, now=now)
 
 
-def turn_of_volumes(count: int, pace: Pace, now: datetime) -> list[datetime]:
+def turn_of_volumes(volumes: Iterable[VolumeAssignment], pace: Pace, now: datetime) -> list[datetime]:
     """When each of the volumes may be begun, in their order."""
-    return [pace.due(CALLS_OF_VOLUME, now=now) for _ in range(count)]
+    calls = (CALLS_OF_VOLUME if volume.adopts is None else CALLS_OF_ADOPTED for volume in volumes)
+    return [pace.due(count, now=now) for count in calls]
 
 
 def turns_of_fleet(volume_counts: Sequence[int], pace: Pace) -> list[float]:
