@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rewarm.contracts.fleet_source import FleetSource, parse_fleet_members
+from rewarm.contracts.fleets import FleetSource, parse_fleet_members
 from rewarm.domain.errors import InvalidRequestError
 from tests.support.builders import INSTANCE_ID, SNAPSHOT_ID, SOURCE_VOLUME_ID, ZONE
 

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal
 
 from rewarm.contracts.base import JsonObject
-from rewarm.contracts.fleet_source import (
+from rewarm.contracts.fleets import (
     FleetSource,
     ImageSource,
     InstanceSource,

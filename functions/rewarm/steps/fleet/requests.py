@@ -17,8 +17,7 @@ from typing import Any
 from pydantic.alias_generators import to_snake
 
 from rewarm.contracts.base import JsonObject, parsed
-from rewarm.contracts.fleet_source import FleetMembers, parse_fleet_members
-from rewarm.contracts.fleets import FleetRequest
+from rewarm.contracts.fleets import FleetMembers, FleetRequest, parse_fleet_members
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import MOST_LISTED, RestoreRequest, Target, VolumeRequest
 from rewarm.contracts.values import Trigger
