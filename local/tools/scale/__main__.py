@@ -198,20 +198,13 @@ def _parser() -> Parser:
         "--restores", type=whole("restores", 1, MOST_RESTORES), help="so many restores at once, instead"
     )
     parser.add_argument(
-        "--fleet",
-        type=whole("volumes", 1, MOST_VOLUMES),
-        nargs="+",
-        metavar="VOLUMES",
+        "--fleet", type=whole("volumes", 1, MOST_VOLUMES), nargs="+", metavar="VOLUMES",
         help="fleets of these sizes, instead",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--adopt",
-        type=whole("volumes", 1, MOST_ADOPTED),
-        nargs="?",
-        const=ADOPTED,
-        metavar="VOLUMES",
+        "--adopt", type=whole("volumes", 1, MOST_ADOPTED), nargs="?", const=ADOPTED, metavar="VOLUMES",
         help=f"so many volumes of a foreign client, adopted by a rule, instead ({ADOPTED})",
-    )
+    )  # fmt: skip
     parser.add_argument("--write-docs", action="store_true", help="with --fleet: write docs/scale.md")
     parser.add_argument(
         "--strategy",
@@ -219,15 +212,13 @@ def _parser() -> Parser:
         help=f"of the restores ({Strategy.WARM_UP_AGENT})",
     )
     parser.add_argument(
-        "--lambda-concurrency",
-        type=whole("functions", 1, MOST_CONCURRENCY),
+        "--lambda-concurrency", type=whole("functions", 1, MOST_CONCURRENCY),
         help="Lambda runs so many functions at once (no limit)",
-    )
+    )  # fmt: skip
     parser.add_argument(
-        "--lambda-outage-minutes",
-        type=whole("minutes", 1, MOST_OUTAGE_MINUTES),
+        "--lambda-outage-minutes", type=whole("minutes", 1, MOST_OUTAGE_MINUTES),
         help="for so long Lambda runs no function, once half of the restores have begun",
-    )
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, help="of the chances of restores, fleets and adoptions (1)")
     parser.add_argument("--json", action="store_true", help="the last line is one JSON object")
     parser.add_argument("--state-dir", type=Path, help="folder of its own for the listings (.local/scale)")

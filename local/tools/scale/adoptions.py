@@ -34,7 +34,7 @@ RULE: Json = {
     "match": {"volumeTags": {TAG["Key"]: TAG["Value"]}},
     "mode": "act",
     "objective": {"strategy": "warm-up-agent"},
-    "limits": {"maxUsdPerDay": 1_000, "maxAtOnce": 1_000},
+    "limits": {"maxUsdPerDay": 1_000, "maxVolumesPerDay": 10_000, "maxAtOnce": 1_000},
 }
 
 

@@ -320,6 +320,7 @@ def _machines() -> Iterator[Rule]:
     yield rule("Drills Sweep", "states: StartExecution", on(restore))
     yield rule("Api", "states: DescribeExecution StopExecution", on(f"execution of {fleet}"))
     yield rule("Api", "states: DescribeExecution", on(f"execution of {restore}", f"execution of {volume}"))
+    yield rule("KeepResult", "states: DescribeExecution", on(f"execution of {volume}"))
     yield rule("Sweep", "states: ListExecutions", on(restore, volume))
     yield rule("Sweep", "states: DescribeExecution StopExecution",
                on(*(f"execution of {name}" for name in (restore, volume, fleet))))  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 
 from local import Json
-from local.aws.region.core import Core
+from local.aws.region.core import Core, stamp
 from local.aws.region.errors import ApiError
 from local.aws.region.operations import operation
 
@@ -32,8 +32,8 @@ class RestoreJobs:
             "PercentDone": "100.00%",
             "ResourceType": "EBS",
             "CreatedResourceArn": self._core.arn(f"volume/{volume_id}"),
-            "CreationDate": self._core.now() - 60.0,
-            "CompletionDate": self._core.now(),
+            "CreationDate": stamp(self._core.now() - 60.0),
+            "CompletionDate": stamp(self._core.now()),
         }
         if plan is not None:
             arn = self._core.arn(f"restore-testing-plan:{plan}", "backup")

@@ -232,6 +232,12 @@ def walk_ssm(made: Recorded, lab: Lab) -> None:
 
 
 def walk_others(made: Recorded, snapshot: str) -> None:
+    job = made.lab.region.restore_jobs.add("vol-0123456789abcdef0")["restoreJobId"]
+    made.ask("backup", "describe_restore_job", RestoreJobId=job)
+    made.ask(
+        "backup", "put_restore_validation_result", RestoreJobId=job, ValidationStatus="SUCCESSFUL",
+        ValidationStatusMessage="at full speed",
+    )  # fmt: skip
     page = made.ask("ebs", "list_snapshot_blocks", SnapshotId=snapshot, MaxResults=100, StartingBlockIndex=5)
     made.ask("ebs", "list_snapshot_blocks", SnapshotId=snapshot, MaxResults=100, NextToken=page["NextToken"])
     grown = made.lab.snapshot(data_gib=2, lineage=snapshot)
