@@ -121,6 +121,7 @@ def test_without_an_instance_in_its_zone_nobody_can_tell(user: RestoreUser, begi
     assert said == f"Not tested: no running instance in {user.other_zone} has the tag restore-testing=yes."
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_readable", [True, False])
 def test_a_volume_that_cannot_be_read_has_failed_and_of_one_that_nobody_reads_nobody_can_tell(
     user: RestoreUser, begin: Start, monkeypatch: pytest.MonkeyPatch, *, is_readable: bool
