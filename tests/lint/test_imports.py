@@ -62,7 +62,7 @@ ROOM_MAY_USE = {
         "words": {"time", "volume"},
     },
     "steps": {
-        "adopt": {"record", "request"},
+        "adopt": {"record", "request", "select"},
         "announce": {"performance", "record", "report"},
         "clean_up": {
             "announce",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal
 
 from rewarm.contracts.base import parsed
 from rewarm.contracts.rules import MOST_RULES, AdoptionRule, RuleMatch
@@ -13,32 +13,11 @@ from rewarm.domain.model import Instance, InstanceEbsLimits, Volume
 from rewarm.domain.value import Value
 from rewarm.domain.volume.adopting import agent_refusal, volume_in_use_refusal
 from rewarm.domain.volume.rules import fits, is_for_rules, is_new
-from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.instances import Instances
 from rewarm.ports.restores import FIRST, LAST, RULE, RestoreTable
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import has_agent
-
-
-class FindingPorts(Protocol):
-    """The ports that find volumes; all of them only describe."""
-
-    @property
-    def volumes(self) -> VolumeStore:
-        """The volumes."""
-
-    @property
-    def instances(self) -> Instances:
-        """The instances that have them."""
-
-    @property
-    def snapshots(self) -> SnapshotCatalog:
-        """What they were made of."""
-
-    @property
-    def artifacts(self) -> Artifacts:
-        """The agents that there are."""
+from rewarm.steps.select.adoptions import AdoptionPorts
 
 
 class NamedRule(Value):
@@ -76,7 +55,7 @@ def named_rules(table: RestoreTable) -> list[NamedRule]:
     return found
 
 
-def of_match(match: RuleMatch, ports: FindingPorts) -> Iterator[Volume]:
+def of_match(match: RuleMatch, ports: AdoptionPorts) -> Iterator[Volume]:
     """Volumes that fit the rule's tags of one kind; the rest of the rule is looked at later.
 
     A filter of EC2 takes * for any text.
@@ -98,7 +77,7 @@ def on_instances(instances: Iterable[Instance], volumes: VolumeStore) -> Iterato
 def judged(
     volumes: Iterable[Volume],
     rules: Collection[NamedRule],
-    ports: FindingPorts,
+    ports: AdoptionPorts,
     new_at: datetime | None = None,
 ) -> Iterator[Found | Volume]:
     """Each volume as the first rule that fits finds it; a volume alone where that is not known yet.
@@ -136,7 +115,7 @@ def _snapshot_tags(
 class _Agents:
     """Whether an agent can read a volume; what is the same for many instances is asked once."""
 
-    def __init__(self, ports: FindingPorts) -> None:
+    def __init__(self, ports: AdoptionPorts) -> None:
         self._ports = ports
         self._limits: dict[str, InstanceEbsLimits] = {}
         self._agents: dict[tuple[str, str], bool] = {}
