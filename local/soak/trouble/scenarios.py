@@ -256,7 +256,8 @@ class Writer:
             self._stop,
             self._events,
         )
-        chance.choices(kinds, (6, 3, 3, 2, 2, 2, 2))[0]()
+        of_request = 2 if self.plan.requests else 0  # rules may be all that asks for anything
+        chance.choices(kinds, (6, 3, 3, 2, of_request, of_request, 2))[0]()
 
     def _when(self) -> float:
         """Most restores take some minutes."""

@@ -129,7 +129,9 @@ def _turn(
     """When the restore may begin to ask EC2."""
     if trigger.turn_at is not None:
         return trigger.turn_at
-    return event.now if request.dry_run else turn_of_restore(ports.pace, event.now)
+    if request.dry_run:
+        return event.now
+    return turn_of_restore(ports.pace, event.now, adopts=request.source.existing is not None)
 
 
 def _check_origin(event: ParseRequestEvent, trigger: Trigger, ports: ParseRequestPorts) -> None:

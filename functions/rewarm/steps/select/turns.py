@@ -18,6 +18,8 @@ from rewarm.ports.restores import Pace
 
 CALLS_OF_RESTORE = 3
 """Describe calls up to the plan: snapshot, source volume, instance or fast snapshot restore."""
+CALLS_OF_ADOPTION = 8
+"""The same where volumes are there already: volumes, their instance, snapshots, and each of them twice."""
 CALLS_OF_VOLUME = 4
 """Three describe calls of a volume in its first minute: available, attached, its status; later ones spread.
 
@@ -28,9 +30,9 @@ CALLS_OF_ADOPTED = 8
 WORTH_TELLING_SECONDS = 30
 
 
-def turn_of_restore(pace: Pace, now: datetime) -> datetime:
-    """When the restore may look for its snapshots."""
-    return pace.due(CALLS_OF_RESTORE, now=now)
+def turn_of_restore(pace: Pace, now: datetime, *, adopts: bool) -> datetime:
+    """When the restore may look for its snapshots, or for the volumes that it adopts."""
+    return pace.due(CALLS_OF_ADOPTION if adopts else CALLS_OF_RESTORE, now=now)
 
 
 def turn_of_volumes(volumes: Iterable[VolumeAssignment], pace: Pace, now: datetime) -> list[datetime]:
