@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import http.server
 import json
-import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,6 +15,7 @@ from tests.cli.test_watching import Terminal
 from tests.support.commands.shown import VOLUME
 from tests.support.commands.stack_api import RefusedError, Served
 from tests.support.commands.sysfs import SECOND
+from tests.support.loopback import answering
 
 COUNTED = {"bytesTotal": 1024 * 2**20, "mibPerSecond": 125.0, "etaSeconds": 3}
 
@@ -193,42 +192,13 @@ class TestLooking:
                 stack.put(record("ready", proven=(VOLUME,)))
 
         stack.before = proceed
-        with served(short_lived()) as address:
+        with answering(short_lived()) as address:
             monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", address)
             ended = rewarm("wait", VOLUME)
         assert ended.status == DONE, ended.err
         keys = [call.headers["authorization"].partition("Credential=")[2][:8] for call in stack.calls]
         assert len(set(keys)) == len(keys)
         assert stack.calls[-1].headers["x-amz-security-token"].startswith("token")
-
-
-class served:  # noqa: N801 - a context manager
-    """The address of a server that answers each call with the next text."""
-
-    def __init__(self, answers):
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                text = answers(self.command, self.path, self.headers)
-                self.send_response(200 if text is not None else 401)
-                self.end_headers()
-                self.wfile.write((text or "").encode())
-
-            do_PUT = do_GET
-
-            def log_message(self, *_said):
-                """Say nothing."""
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
-
-    def __enter__(self):
-        self._thread.start()
-        return f"http://127.0.0.1:{self._server.server_port}"
-
-    def __exit__(self, *_raised):
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 def short_lived():

@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from tests.support.loopback import Loopback, QuietHandler
 
 Json = dict[str, Any]
 MOST_WAIT_SECONDS = 20.0
@@ -206,14 +207,14 @@ class StackApi:
         return {name: chosen[begin:end], "nextToken": str(end) if end < len(chosen) else None}
 
 
-class Served:
-    """The API at an address of its own."""
+class Served(Loopback):
+    """The API at an address on loopback."""
 
     def __init__(self, api: StackApi) -> None:
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def answer(self) -> None:
                 asked = urlsplit(self.path)
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                body = self.body()
                 call = Call(
                     method=self.command,
                     path=asked.path.removeprefix("/v1"),
@@ -237,16 +238,4 @@ class Served:
 
             do_GET = do_POST = do_PUT = do_DELETE = answer
 
-            def log_message(self, *_args: Any) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def close(self) -> None:
-        """End it."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(Handler, "/v1")

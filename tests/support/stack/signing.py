@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing, contextmanager
 
 import requests
 from botocore.auth import SigV4Auth
@@ -15,6 +13,7 @@ from requests import PreparedRequest
 from requests.auth import AuthBase
 
 from rewarm_cli.api import TIMEOUT_SECONDS
+from tests.support.loopback import Loopback, QuietHandler
 from tests.support.stack.restores import RestoreUser
 
 
@@ -37,13 +36,12 @@ class Signed(AuthBase):
 def signing_server(user: RestoreUser) -> Iterator[str]:
     """The address of a server that signs requests and sends them to the API, as aws-sigv4-proxy does."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             answer = requests.request(
                 self.command,
                 user.lab.api_url + self.path,
-                data=body,
+                data=self.body(),
                 headers={"Content-Type": "application/json", "Accept": "application/json"},
                 auth=Signed(user),
                 timeout=TIMEOUT_SECONDS,
@@ -57,15 +55,5 @@ def signing_server(user: RestoreUser) -> Iterator[str]:
 
         do_POST = do_GET
 
-        def log_message(self, *_said: object) -> None:
-            """Says nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with closing(Loopback(Handler)) as server:
+        yield server.url

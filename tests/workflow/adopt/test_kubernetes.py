@@ -7,14 +7,11 @@ embedded AWS has files for disks, so a small folder stands for /sys, with the se
 from __future__ import annotations
 
 import hashlib
-import http.server
 import json
 import os
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from http.client import HTTPMessage
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +19,7 @@ import pytest
 import yaml
 
 from rewarm_cli.problems import DONE, NOT_PROVEN, REFUSED, STILL_RUNNING
+from tests.support.loopback import Answer, answering
 from tests.support.stack.restores import PATIENT, RestoreUser, unique
 from tests.support.tree import ROOT
 
@@ -135,36 +133,16 @@ def init_container(reader: Json, volume_id: str, folder: Path) -> subprocess.Pop
     )  # fmt: skip
 
 
-@contextmanager
-def metadata(instance_id: str) -> Iterator[str]:
-    """The address of the instance metadata service, which answers only with a token (version 2)."""
+def metadata(instance_id: str) -> Answer:
+    """The instance metadata service, which answers only with a token (version 2)."""
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            is_known = self.headers.get("X-aws-ec2-metadata-token") == "a-token"
-            self._answer(200 if is_known else 401, instance_id)
+    def answer(method: str, path: str, headers: HTTPMessage) -> str | None:
+        if method == "PUT":
+            asked = headers.get("X-aws-ec2-metadata-token-ttl-seconds")
+            return "a-token" if asked and path == "/latest/api/token" else None
+        return instance_id if headers.get("X-aws-ec2-metadata-token") == "a-token" else None
 
-        def do_PUT(self) -> None:
-            asked = self.headers.get("X-aws-ec2-metadata-token-ttl-seconds")
-            self._answer(200 if asked and self.path == "/latest/api/token" else 400, "a-token")
-
-        def _answer(self, status: int, text: str) -> None:
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_said: object) -> None:
-            """Says nothing."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return answer
 
 
 def test_the_init_container_ends_once_the_volume_of_its_claim_is_proven(
@@ -196,7 +174,7 @@ def test_the_init_container_ends_once_the_volume_of_its_claim_is_proven(
     again = init_container(reader, volume_id, tmp_path / "second")
     said, errors = again.communicate(timeout=300)
     assert (again.returncode, "has proven it" in said) == (DONE, True), errors
-    with metadata(node) as address:
+    with answering(metadata(node)) as address:
         here = {**reader, "AWS_EC2_METADATA_SERVICE_ENDPOINT": address}
         of_node = rewarm(here, "wait", "--instance", "--timeout", "0m", "-o", "json")
     assert of_node.returncode == STILL_RUNNING, of_node.stderr

@@ -9,9 +9,8 @@ import random
 import re
 import subprocess
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from local.soak.lab.scheduler import FiberEnded
 from local.soak.lab.states.execution import Execution
 from local.soak.lab.transport import Call, NoInterference, Refusal
 from rewarm.domain.words.failures import explain
+from tests.support.loopback import Loopback, QuietHandler
 from tests.support.tree import ROOT
 
 Json = dict[str, Any]
@@ -106,21 +106,15 @@ def bucket(lab: FastLab) -> Iterator[str]:
     """The bucket on loopback; the address of its objects."""
     objects = lab.buckets[lab.stack.buckets[0]]
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             found = objects.get(self.path.split("?")[0].lstrip("/"))
             self.send_response(200 if found else 404)
             self.end_headers()
             self.wfile.write(found.value if found else b"")
 
-        def log_message(self, *_args: Any) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with closing(Loopback(Handler)) as server:
+        yield server.url
 
 
 def on_loopback(lab: FastLab, address: str) -> None:

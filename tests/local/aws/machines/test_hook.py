@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import struct
-import threading
 import uuid
 import zlib
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from local.aws.machines.instances import BY_ID
 from local.aws.machines.machine import Machine
 from tests.contract.stack import documents
 from tests.local.aws.machines.commands import INSTANCE, run
+from tests.support.loopback import Loopback, QuietHandler
 
 VOLUME, OTHER = "vol-0123456789abcdef0", "vol-0fedcba9876543210"
 UUID = "11111111-2222-3333-4444-555555555555"
@@ -269,23 +269,18 @@ class TestUnmounting:
         assert hook(machine, action="unmount") == (0, "", "")
 
 
-class Answers(BaseHTTPRequestHandler):
+class Answers(QuietHandler):
     """200 at /health, and 503 elsewhere."""
 
     def do_GET(self) -> None:
         self.send_response(200 if self.path == "/health" else 503)
         self.end_headers()
 
-    def log_message(self, *_words: object) -> None:
-        """Nothing is logged."""
-
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+    with closing(Loopback(Answers)) as server:
+        yield server.url
 
 
 def checked(machine: Machine, **values: str) -> tuple[int, str, str]:

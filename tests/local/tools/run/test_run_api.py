@@ -2,19 +2,19 @@
 
 import json
 import shlex
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
 
 import pytest
 
 from rewarm_cli.api import Api, ApiRefusedError
+from tests.support.loopback import Loopback, QuietHandler
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     """Answers with what it was asked, and with the status in the path."""
 
     def answer(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+        body = self.body().decode()
         status = int(self.path.split("/")[2])
         seen = {
             "method": self.command,
@@ -29,19 +29,11 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = answer
 
-    def log_message(self, *_args):
-        """Say nothing."""
-
 
 @pytest.fixture
 def api():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield Api(f"http://127.0.0.1:{server.server_port}/v1", "us-east-1", "123456789012", "local")
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with closing(Loopback(Handler, "/v1")) as server:
+        yield Api(server.url, "us-east-1", "123456789012", "local")
 
 
 def test_calls_are_signed_for_the_api_gateway(api):
