@@ -1,9 +1,10 @@
-"""Signature Version 4 for the API of the embedded AWS: of one request, and by a server that passes on."""
+"""Who signs for the API of the embedded AWS: a request, a server that passes on, a user with one policy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import Any
 
 import requests
 from botocore.auth import SigV4Auth
@@ -14,7 +15,8 @@ from requests.auth import AuthBase
 
 from rewarm_cli.api import TIMEOUT_SECONDS
 from tests.support.loopback import Loopback, QuietHandler
-from tests.support.stack.restores import RestoreUser
+from tests.support.stack.restores import RestoreUser, unique
+from tests.support.tree import ROOT
 
 
 class Signed(AuthBase):
@@ -57,3 +59,24 @@ def signing_server(user: RestoreUser) -> Iterator[str]:
 
     with closing(Loopback(Handler)) as server:
         yield server.url
+
+
+def key_with_policy(user: RestoreUser, policy: str) -> dict[str, Any]:
+    """An access key, as IAM answers it, of a new user who has this policy of docs/policies and no other."""
+    text = (ROOT / "docs" / "policies" / f"{policy}.json").read_text(encoding="utf-8")
+    outputs, settings = user.lab.outputs, user.region.settings
+    for name, value in (
+        ("API_ID", outputs["RestApiId"]), ("REGION", settings.region), ("ACCOUNT", settings.account_id),
+        ("arn:aws:", f"arn:{user.lab.addresses.partition}:"),
+    ):  # fmt: skip
+        text = text.replace(name, value)
+    iam, name = user.lab.client("iam"), unique(policy)
+    iam.create_user(UserName=name)
+    iam.put_user_policy(UserName=name, PolicyName=policy, PolicyDocument=text)
+    return new_key(user, name)
+
+
+def new_key(user: RestoreUser, name: str) -> dict[str, Any]:
+    """An access key of the user of this name, as IAM answers it."""
+    key: dict[str, Any] = user.lab.client("iam").create_access_key(UserName=name)["AccessKey"]
+    return key

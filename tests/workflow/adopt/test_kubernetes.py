@@ -21,6 +21,7 @@ import yaml
 from rewarm_cli.problems import DONE, NOT_PROVEN, REFUSED, STILL_RUNNING
 from tests.support.loopback import Answer, answering
 from tests.support.stack.restores import PATIENT, RestoreUser, unique
+from tests.support.stack.signing import key_with_policy
 from tests.support.tree import ROOT
 
 Json = dict[str, Any]
@@ -90,17 +91,7 @@ def provisioned(user: RestoreUser, node: str) -> str:
 @pytest.fixture
 def reader(user: RestoreUser, tmp_path: Path) -> Json:
     """The environment of a container: the manifest's settings, and keys with the policy waiter."""
-    text = (ROOT / "docs" / "policies" / "waiter.json").read_text(encoding="utf-8")
-    outputs, settings = user.lab.outputs, user.region.settings
-    for name, value in (
-        ("API_ID", outputs["RestApiId"]), ("REGION", settings.region), ("ACCOUNT", settings.account_id),
-        ("arn:aws:", f"arn:{user.lab.addresses.partition}:"),
-    ):  # fmt: skip
-        text = text.replace(name, value)
-    iam, name = user.lab.client("iam"), unique("waiter")
-    iam.create_user(UserName=name)
-    iam.put_user_policy(UserName=name, PolicyName="waiter", PolicyDocument=text)
-    key = iam.create_access_key(UserName=name)["AccessKey"]
+    key, settings = key_with_policy(user, "waiter"), user.region.settings
     program = tmp_path / "bin" / "rewarm"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m rewarm_cli "$@"\n', encoding="utf-8")

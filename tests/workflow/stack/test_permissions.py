@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import requests
 
-from local import ROOT
 from rewarm_cli.api import Api
 from tests.support.stack.restores import RestoreUser, request_for
+from tests.support.stack.signing import key_with_policy, new_key
 
 Json = dict[str, Any]
 NOTHING = {"Effect": "Deny", "Action": "iam:GetUser", "Resource": "*"}
@@ -61,17 +61,7 @@ def test_a_restore_fails_where_a_function_s_role_lacks_a_statement(user: Restore
 
 
 def test_the_viewer_s_policy_lets_somebody_look_and_plan_only(user: RestoreUser) -> None:
-    text = (ROOT / "docs" / "policies" / "viewer.json").read_text(encoding="utf-8")
-    outputs, settings = user.lab.outputs, user.region.settings
-    for name, value in (
-        ("API_ID", outputs["RestApiId"]), ("REGION", settings.region), ("ACCOUNT", settings.account_id),
-        ("arn:aws:", f"arn:{user.lab.addresses.partition}:"),
-    ):  # fmt: skip
-        text = text.replace(name, value)
-    iam = user.lab.client("iam")
-    iam.create_user(UserName="viewer")
-    iam.put_user_policy(UserName="viewer", PolicyName="viewer", PolicyDocument=text)
-    viewer = with_key_of(user, "viewer")
+    viewer = calling_with(user, key_with_policy(user, "viewer"))
     request = request_for(user, "provisioned-rate")
     assert viewer.call("GET", "/restores/unknown").status == 404
     assert viewer.call("POST", "/plans", request).status == 200
@@ -80,9 +70,8 @@ def test_the_viewer_s_policy_lets_somebody_look_and_plan_only(user: RestoreUser)
     assert "its IAM policy must allow execute-api:Invoke" in refused.body["message"]
 
 
-def with_key_of(user: RestoreUser, name: str) -> Api:
-    """The API, called with an access key that IAM's API makes for the user of this name."""
-    key = user.lab.client("iam").create_access_key(UserName=name)["AccessKey"]
+def calling_with(user: RestoreUser, key: Json) -> Api:
+    """The API, called with this access key."""
     return replace(user._api, access_key_id=key["AccessKeyId"], secret_access_key=key["SecretAccessKey"])
 
 
@@ -97,7 +86,7 @@ def test_who_signs_is_who_is_recorded_and_shown(user: RestoreUser) -> None:
         iam.put_user_policy(
             UserName=name, PolicyName="all", PolicyDocument=json.dumps({"Statement": [allowed]})
         )
-    alice, bob = (with_key_of(user, name) for name in ("alice", "bob"))
+    alice, bob = (calling_with(user, new_key(user, name)) for name in ("alice", "bob"))
     waits = request_for(user, "provisioned-rate", approveAboveUsd=0) | user.to_zone
     started = alice.call("POST", "/restores", waits)
     restore_id = started.body["restoreId"]
