@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import urlencode
 
 from rewarm_cli import words
 from rewarm_cli.account import DEPLOY
+from rewarm_cli.commands.showing import pages
 from rewarm_cli.doctor.account import Account
 from rewarm_cli.doctor.findings import Finding, ok, problem, unknown, warning
 from rewarm_cli.views import left_out_lines
-
-MOST_ON_A_PAGE = 100
 
 
 def runbooks(account: Account) -> Iterator[Finding]:
@@ -19,7 +17,8 @@ def runbooks(account: Account) -> Iterator[Finding]:
     if account.settings.api_url is None and "ApiUrl" not in account.stack.outputs:
         yield unknown("runbooks", "not planned, for want of the stack", DEPLOY)
         return
-    names, sound = list(_names(account)), 0
+    names = [runbook["alarmName"] for runbook in pages(account.api(), "/runbooks", "runbooks", {})]
+    sound = 0
     for name in names:
         findings = list(_of_one(account, name))
         yield from findings
@@ -44,11 +43,3 @@ def _of_one(account: Account, name: str) -> Iterator[Finding]:
         yield warning(name, line, "deploy the part, or take it out of the runbook")
     if answer.body["summary"]["deadlineMissed"]:
         yield warning(name, "no plan meets its deadline", f"see what others cost: {check}")
-
-
-def _names(account: Account) -> Iterator[str]:
-    query: dict[str, str | int] | None = {"limit": MOST_ON_A_PAGE}
-    while query is not None:
-        page = account.api().expect(200, "GET", f"/runbooks?{urlencode(query)}")
-        yield from (runbook["alarmName"] for runbook in page["runbooks"])
-        query = {**query, "nextToken": page["nextToken"]} if page["nextToken"] else None
