@@ -143,24 +143,24 @@ class Key(Input):
 class Known(Input):
     """The id or name of what the API lists, which a shell completes."""
 
-    name, allowed = "id", "an id such as restore-0123456789abcdef is allowed"
+    name = "id"
     NAMES: ClassVar = {"restores": "restoreId", "fleets": "fleetId", "runbooks": "alarmName", "rules": "name"}
     """List -> the field that names an entry."""
-    _FORMS: ClassVar[dict[tuple[str, ...], str]] = {
-        ("runbooks",): r".{1,255}",
-        ("rules",): r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}",
+    _FORMS: ClassVar[dict[tuple[str, ...], tuple[str, str]]] = {
+        ("runbooks",): (r".{1,255}", "the name of an alarm, of up to 255 characters, is allowed"),
+        ("rules",): (
+            r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}",
+            "up to 64 letters, digits and . _ - are allowed, the first no mark",
+        ),
     }
+    _ID = r"[A-Za-z0-9_-]{1,80}", "an id such as restore-0123456789abcdef is allowed"
 
     def __init__(self, *lists: str) -> None:
         self._lists = lists
-        if lists == ("runbooks",):
-            self.allowed = "the name of an alarm, of up to 255 characters, is allowed"
-        if lists == ("rules",):
-            self.allowed = "up to 64 letters, digits and . _ - are allowed, the first no mark"
+        self._form, self.allowed = self._FORMS.get(lists, self._ID)
 
     def _read(self, text: str) -> str:
-        form = self._FORMS.get(self._lists, r"[A-Za-z0-9_-]{1,80}")
-        if re.fullmatch(form, text, re.DOTALL) is None:
+        if re.fullmatch(self._form, text, re.DOTALL) is None:
             raise ValueError
         return text
 
