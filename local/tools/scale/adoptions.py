@@ -144,19 +144,19 @@ def bound_seconds(found: Adopted, alone: Adopted) -> float:
 
 def problems(found: Adopted, alone: Adopted) -> list[str]:
     """What does not hold, in words."""
-    told = list(found.audit)
+    wrong = list(found.audit)
     if found.warm != found.volumes:
-        told.append(f"{found.volumes - found.warm} volumes were not adopted, or are not proven to be warm")
+        wrong.append(f"{found.volumes - found.warm} volumes were not adopted, or are not proven to be warm")
     most = ENOUGH * bound_seconds(found, alone)
     if found.last_seconds > most:
-        told.append(
+        wrong.append(
             f"the last was ready after {found.last_seconds:,.0f} s; at most {most:,.0f} s are allowed"
         )
     if found.ec2_calls > alone.ec2_calls * MOST_TIMES_THE_CALLS:
-        told.append(
+        wrong.append(
             f"{found.ec2_calls} requests to EC2 a volume, {alone.ec2_calls} where an instance is alone"
         )
-    return told
+    return wrong
 
 
 def line(found: Adopted, alone: Adopted) -> str:

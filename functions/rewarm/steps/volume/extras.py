@@ -48,7 +48,7 @@ from rewarm.steps.record.volume import KnownFastRestore, SnapshotCopy, VolumeNot
 
 APPEARANCE_PATIENCE = timedelta(minutes=2)
 """DescribeSnapshots may not show what CopySnapshot has just made."""
-MOST_UNANSWERED = 8
+MOST_UNANSWERED_CALLS = 8
 WAIT_SECONDS = (15, 600)
 """Half of what is left, within these bounds: some 300 looks in 48 hours, and a close one at the end."""
 UNDER_WAY = "the modification is under way"
@@ -125,9 +125,9 @@ def _start(
     order: CopyOrder, now: datetime, noted: SnapshotCopy, copies: SnapshotCopies, record: VolumeNotes
 ) -> None:
     """Asks for the copy. Where EC2 refuses it, none was made, so the next try need not wait."""
-    if noted.unanswered == MOST_UNANSWERED:
+    if noted.unanswered == MOST_UNANSWERED_CALLS:
         raise SnapshotNotUsableError(
-            f"EC2 was asked {MOST_UNANSWERED} times to copy {order.snapshot_id} from {order.region}; "
+            f"EC2 was asked {MOST_UNANSWERED_CALLS} times to copy {order.snapshot_id} from {order.region}; "
             "it did not answer, and no copy appeared"
         )
     asked: JsonObject = {"askedAt": iso(now), "of": order.snapshot_id, "region": order.region}
