@@ -1,4 +1,4 @@
-"""EBS cards: on an instance with more than one, each volume has the throughput of its own card at most.
+"""EBS cards: on an instance with more than one, a volume has at most the throughput of its card.
 
 AttachVolume puts a volume on card 0 unless its parameter EbsCardIndex names another one (botocore: ec2
 AttachVolumeRequest), and the instance type's totals count all cards.

@@ -1,6 +1,6 @@
 """A Task state that calls an operation of EC2 or AWS Backup reaches the Region, with its machine's role.
 
-Why: the emulator has an EC2 of its own, without the Region's volumes, and no AWS Backup. AWS signs such a
+Why: the emulator's EC2 does not know the Region's volumes, and it has no AWS Backup. AWS signs such a
 call with the state machine's role, names errors `Service.CodeException`, EC2's all `Ec2.Ec2Exception`, and
 has times as text (Step Functions developer guide, "AWS SDK service integrations").
 """
