@@ -23,7 +23,7 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
 )
-from pydantic.alias_generators import to_camel
+from pydantic.alias_generators import to_camel, to_snake
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from rewarm.domain.errors import InvalidRequestError
@@ -166,6 +166,15 @@ KINDS = {
     "timezone": _TIME,
 }
 """The first word of pydantic's type of an error -> what is allowed."""
+
+
+def one_of(value: Contract, names: Sequence[str], field: str) -> str:
+    """The one of these fields that is there. Raises InvalidRequestError."""
+    found = [name for name in names if getattr(value, to_snake(name)) is not None]
+    if len(found) != 1:
+        what = f"found {' and '.join(found)}" if found else "found none"
+        raise InvalidRequestError(f"{what}; exactly one of {', '.join(names)} is allowed", field=field)
+    return found[0]
 
 
 def parsed(model: type[Parsed], value: object) -> Parsed:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, with_config
-from pydantic.alias_generators import to_snake
 
 from rewarm.contracts.base import (
     CONTRACT,
@@ -19,6 +18,7 @@ from rewarm.contracts.base import (
     NextToken,
     StepEvent,
     Usd,
+    one_of,
     parsed,
 )
 from rewarm.contracts.request import (
@@ -164,7 +164,7 @@ def parse_fleet_members(value: JsonObject) -> FleetMembers:
                 "found none; name one here, or one for the fleet", field=f"source.items.{index}.target"
             )
     if members.target is not None:
-        _one_of(members.target, ("instanceId", "availabilityZone"), "target")
+        one_of(members.target, ("instanceId", "availabilityZone"), "target")
     elif members.source.items is None:
         raise InvalidRequestError("found none; only items may each name their own", field="target")
     return members
@@ -172,29 +172,20 @@ def parse_fleet_members(value: JsonObject) -> FleetMembers:
 
 def check_fleet_source(source: FleetSource) -> None:
     """Checks which fields go together. Raises InvalidRequestError."""
-    selector = _one_of(source, FLEET_SELECTORS, "source")
+    selector = one_of(source, FLEET_SELECTORS, "source")
     if source.at is not None and selector not in WITH_AT:
         raise InvalidRequestError(
             f"only goes with {', '.join(WITH_AT)}, not with {selector}", field="source.at"
         )
     if source.tags is not None:
-        query = _one_of(source.tags, QUERIES, "source.tags")
+        query = one_of(source.tags, QUERIES, "source.tags")
         if source.tags.volume_tag is not None and query != "snapshots":
             raise InvalidRequestError("only goes with snapshots", field="source.tags.volumeTag")
     for index, item in enumerate(source.items or ()):
         field = f"source.items.{index}.source"
-        given_here = _one_of(item.source, SELECTORS_OF_ITEM, field)
+        given_here = one_of(item.source, SELECTORS_OF_ITEM, field)
         if item.source.at is not None and given_here != "volumeId":
             raise InvalidRequestError(f"only goes with volumeId, not with {given_here}", field=f"{field}.at")
-
-
-def _one_of(value: Contract, names: Sequence[str], field: str) -> str:
-    """The one of these fields that is there."""
-    found = [name for name in names if getattr(value, to_snake(name)) is not None]
-    if len(found) != 1:
-        what = f"found {' and '.join(found)}" if found else "found none"
-        raise InvalidRequestError(f"{what}; exactly one of {', '.join(names)} is allowed", field=field)
-    return found[0]
 
 
 FleetStatusName = Literal[

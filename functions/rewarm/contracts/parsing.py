@@ -1,12 +1,12 @@
 """From any JSON to a RestoreRequest, with what its fields may not be together."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pydantic.alias_generators import to_camel
 
 from rewarm.contracts.after import CHECK_ARGUMENT, CHECK_NAME, After
-from rewarm.contracts.base import Contract, parsed
+from rewarm.contracts.base import one_of, parsed
 from rewarm.contracts.request import (
     EXISTING_SELECTORS,
     SELECTORS,
@@ -73,18 +73,8 @@ def _check_parts(request: RestoreRequest, parts: Parts) -> None:
         parts.need(Part.DRILLS, found="an object", field="drill")
 
 
-def _only(value: Contract, selectors: Sequence[str], *, field: str) -> str:
-    """The one selector that is given. Raises InvalidRequestError."""
-    said = value.model_dump(by_alias=True)
-    given = [name for name in selectors if said[name] is not None]
-    if len(given) != 1:
-        found = f"found {' and '.join(given)}" if given else "found none"
-        raise InvalidRequestError(f"{found}; exactly one of {', '.join(selectors)} is allowed", field=field)
-    return given[0]
-
-
 def _check_source(source: Source) -> None:
-    given = _only(source, SELECTORS, field="source")
+    given = one_of(source, SELECTORS, "source")
     if source.at is not None and source.volume_id is None:
         raise InvalidRequestError(
             f"only goes with source.volumeId, not with source.{given}", field="source.at"
@@ -336,7 +326,7 @@ def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
 
 def _check_adoption(request: RestoreRequest, existing: ExistingVolumes) -> None:
     """Raises InvalidRequestError with the field."""
-    _only(existing, EXISTING_SELECTORS, field=EXISTING)
+    one_of(existing, EXISTING_SELECTORS, EXISTING)
     for field, why in _not_in_an_adoption(request):
         raise InvalidRequestError(f"does not go with {EXISTING}: {why}", field=field)
 
