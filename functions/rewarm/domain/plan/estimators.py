@@ -43,8 +43,7 @@ MAX_RATE_MIB_S = 300
 TIB_GIB = 1_024
 CLONE_GROWS_TO_TIB = 16
 CLONE_SPEED = VolumeLimits(3_000, 125.0, 125.0)
-"""The baseline while it initializes; nobody promises what comes on top of it."""
-"""EBS user guide, "Copy volumes": until it is initialized, no more than this, the source or the copy."""
+"""EBS user guide, "Copy volumes": the baseline until it is initialized; what comes on top is not promised."""
 
 BLOCKS_PER_SECOND = 1_000
 """GetSnapshotBlock requests that EBS allows for a snapshot; by default an account has as many or more."""
