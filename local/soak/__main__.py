@@ -106,12 +106,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: Options, tally: Tally, console: Console) -> None:
-    play = scenario
+    play, kind = scenario, ""
     if options.rewinds:
-        play = partial(scenario, rewinds=True)
+        play, kind = partial(scenario, rewinds=True), f"{REWINDS_OPTION} "
     elif options.adoptions:
-        play = partial(scenario, adoptions=True)
-    kind = f"{REWINDS_OPTION} " if options.rewinds else f"{ADOPTIONS_OPTION} " if options.adoptions else ""
+        play, kind = partial(scenario, adoptions=True), f"{ADOPTIONS_OPTION} "
     if options.only is not None:
         outcome = play(options.only)
         tally.add(outcome)
