@@ -143,7 +143,7 @@ def parse_rule(value: object, parts: Parts = EVERY_PART) -> AdoptionRule:
 
 def check_rule_name(name: str) -> None:
     """Raises InvalidRequestError."""
-    if re.match(RULE_NAME, name) is None:
+    if re.fullmatch(RULE_NAME, name) is None:
         raise InvalidRequestError(
             f"found {shown(name)}; allowed are 1 to 64 letters, digits and . _ -, the first no mark",
             field="name",
