@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_798, "statemachine": 2_061, "events": 6_979, "functions": 50_144}
+MOST_LINES = {"template.yaml": 2_798, "statemachine": 2_061, "events": 6_979, "functions": 50_133}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
 MOST_MODULES = 284
 """In functions/."""
