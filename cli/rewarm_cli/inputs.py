@@ -50,6 +50,17 @@ class Input(click.ParamType):  # type: ignore[type-arg]  # click 8.1 has no argu
         raise NotImplementedError
 
 
+class Formed(Input):
+    """Text of a form, taken as it is."""
+
+    form = ""
+
+    def _read(self, text: str) -> str:
+        if re.fullmatch(self.form, text, re.DOTALL) is None:
+            raise ValueError
+        return text
+
+
 class Minutes(Input):
     """`60`, `90m`, `2h`, `1d`, to whole minutes."""
 
@@ -105,42 +116,28 @@ class Instant(Input):
         return words.instant(text, datetime.now(UTC))
 
 
-class Region(Input):
+class Region(Formed):
     """A Region's name, of any partition."""
 
-    name, allowed = "region", A_REGION
-
-    def _read(self, text: str) -> str:
-        if REGION.fullmatch(text) is None:
-            raise ValueError
-        return text
+    name, allowed, form = "region", A_REGION, REGION.pattern
 
 
-class Address(Input):
+class Address(Formed):
     """The address of the API."""
 
     name = "url"
     allowed = "an https address is allowed, such as the stack's output ApiUrl: https://…/v1"
-    _FORM = re.compile(r"https?://[a-z0-9._-]+(:[0-9]{1,4}|:[1-5][0-9]{4})?(/[!-~]*)?", re.IGNORECASE)
-
-    def _read(self, text: str) -> str:
-        if self._FORM.fullmatch(text) is None:
-            raise ValueError
-        return text
+    form = r"(?i:https?://[a-z0-9._-]+(:[0-9]{1,4}|:[1-5][0-9]{4})?(/[!-~]*)?)"
 
 
-class Key(Input):
+class Key(Formed):
     """What may stand in a header of HTTP."""
 
     name, allowed = "key", "up to 255 letters, digits and signs of ASCII are allowed"
-
-    def _read(self, text: str) -> str:
-        if re.fullmatch(r"[!-~]([ -~]{0,253}[!-~])?", text) is None:
-            raise ValueError
-        return text
+    form = r"[!-~]([ -~]{0,253}[!-~])?"
 
 
-class Known(Input):
+class Known(Formed):
     """The id or name of what the API lists, which a shell completes."""
 
     name = "id"
@@ -157,12 +154,7 @@ class Known(Input):
 
     def __init__(self, *lists: str) -> None:
         self._lists = lists
-        self._form, self.allowed = self._FORMS.get(lists, self._ID)
-
-    def _read(self, text: str) -> str:
-        if re.fullmatch(self._form, text, re.DOTALL) is None:
-            raise ValueError
-        return text
+        self.form, self.allowed = self._FORMS.get(lists, self._ID)
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
@@ -190,15 +182,11 @@ class Known(Input):
         return found
 
 
-class Volume(Input):
+class Volume(Formed):
     """The id of a volume."""
 
     name, allowed = "volume", "an id such as vol-0123456789abcdef0 is allowed"
-
-    def _read(self, text: str) -> str:
-        if re.fullmatch(r"vol-([0-9a-f]{8}|[0-9a-f]{17})", text) is None:
-            raise ValueError
-        return text
+    form = r"vol-([0-9a-f]{8}|[0-9a-f]{17})"
 
 
 class OneOf(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no argument
