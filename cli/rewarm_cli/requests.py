@@ -202,11 +202,18 @@ def _yaml(text: str, where: str) -> Any:
         raise CommandFailedError(f"{where} is neither JSON nor YAML: {error}", USAGE) from error
 
 
-def plain(request: Json) -> Json:
+def as_file(stored: Json) -> str:
+    """A stored request or rule as a file that -f takes."""
+    from rewarm_cli.output import document
+
+    return document(_plain(stored), "yaml")
+
+
+def _plain(request: Json) -> Json:
     """The request without null and empty fields, because a stored request has all fields."""
     found = {}
     for name, value in request.items():
-        kept = plain(value) if isinstance(value, dict) else value
+        kept = _plain(value) if isinstance(value, dict) else value
         if kept not in (None, {}, []):
             found[name] = kept
     return found

@@ -12,8 +12,8 @@ import click
 from rewarm_cli import words
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.restores import opened
-from rewarm_cli.commands.showing import asked_to_cancel, pages, takes_end, takes_wait
-from rewarm_cli.inputs import Known, OneOf, Whole
+from rewarm_cli.commands.showing import asked_to_cancel, pages, takes_end, takes_limit, takes_wait
+from rewarm_cli.inputs import Known, OneOf
 from rewarm_cli.output import say
 from rewarm_cli.problems import NOT_FOUND, NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
 from rewarm_cli.requests import read, takes_key
@@ -231,7 +231,7 @@ def _show(record: Json, *, err: bool = False) -> None:
 @click.option(
     "--status", type=OneOf(STATUSES), metavar="STATUS", help=f"Only those that are {', '.join(STATUSES)}."
 )
-@click.option("-L", "--limit", type=Whole(1, 10_000), default=30, show_default=True, help="At most so many.")
+@takes_limit(30)
 @takes_settings
 def list_fleets(settings: Settings, *, limit: int, status: str | None) -> None:
     """List fleets, the newest first."""

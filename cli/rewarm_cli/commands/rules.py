@@ -9,10 +9,10 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.asking import agree, asks, takes_yes
-from rewarm_cli.commands.showing import pages
-from rewarm_cli.inputs import Known, Whole
+from rewarm_cli.commands.showing import pages, takes_limit
+from rewarm_cli.inputs import Known
 from rewarm_cli.output import say
-from rewarm_cli.requests import plain, read
+from rewarm_cli.requests import as_file, read
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 if TYPE_CHECKING:
@@ -52,19 +52,13 @@ def get_rule(settings: Settings, name: str) -> None:
     """Show a rule, as a file that `rewarm rule put -f` takes."""
     answer = settings.api().insist(200, "GET", f"/rules/{name}")
     if settings.for_people:
-        click.echo(_file(answer))
+        click.echo(as_file(answer["rule"]))
     else:
         settings.emit(answer)
 
 
-def _file(answer: Json) -> str:
-    from rewarm_cli.output import document
-
-    return document(plain(answer["rule"]), "yaml")
-
-
 @rule.command("list")
-@click.option("-L", "--limit", type=Whole(1, 10_000), default=100, show_default=True, help="At most so many.")
+@takes_limit(100)
 @takes_settings
 def list_rules(settings: Settings, *, limit: int) -> None:
     """List the rules."""
@@ -100,7 +94,8 @@ def _fits(match: Json) -> str:
 def delete_rule(settings: Settings, name: str, *, yes: bool) -> None:
     """Show a rule, ask, and delete it; what it has begun continues."""
     if asks(yes=yes):
-        click.echo(_file(settings.api().insist(200, "GET", f"/rules/{name}")), err=True)
+        before = settings.api().insist(200, "GET", f"/rules/{name}")
+        click.echo(as_file(before["rule"]), err=True)
         agree(f"Delete the rule {name}, so that it adopts nothing more?", "Nothing was deleted.")
     answer = settings.api().insist(200, "DELETE", f"/rules/{name}")
     if settings.for_people:

@@ -9,11 +9,11 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.asking import agree, asks, takes_yes
-from rewarm_cli.commands.showing import pages
-from rewarm_cli.inputs import Known, Minutes, Whole
+from rewarm_cli.commands.showing import pages, takes_limit
+from rewarm_cli.inputs import Known, Minutes
 from rewarm_cli.output import say
 from rewarm_cli.problems import NOT_READY
-from rewarm_cli.requests import plain, takes_request, undrilled
+from rewarm_cli.requests import as_file, takes_request, undrilled
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
 Json = dict[str, Any]
@@ -71,19 +71,13 @@ def get_runbook(settings: Settings, alarm_name: str) -> None:
     """Show a runbook, as a file that `rewarm runbook put -f` takes."""
     answer = settings.api().insist(200, "GET", _path(alarm_name))
     if settings.for_people:
-        click.echo(_file(answer))
+        click.echo(as_file(answer["request"]))
     else:
         settings.emit(answer)
 
 
-def _file(answer: Json) -> str:
-    from rewarm_cli.output import document
-
-    return document(plain(answer["request"]), "yaml")
-
-
 @runbook.command("list")
-@click.option("-L", "--limit", type=Whole(1, 10_000), default=100, show_default=True, help="At most so many.")
+@takes_limit(100)
 @takes_settings
 def list_runbooks(settings: Settings, *, limit: int) -> None:
     """List the runbooks."""
@@ -107,7 +101,8 @@ def list_runbooks(settings: Settings, *, limit: int) -> None:
 def delete_runbook(settings: Settings, alarm_name: str, *, yes: bool) -> None:
     """Show the runbook of an alarm, ask, and delete it; the alarm then restores nothing."""
     if asks(yes=yes):
-        click.echo(_file(settings.api().insist(200, "GET", _path(alarm_name))), err=True)
+        before = settings.api().insist(200, "GET", _path(alarm_name))
+        click.echo(as_file(before["request"]), err=True)
         agree(
             f"Delete the runbook of {alarm_name}, so that the alarm restores nothing?", "Nothing was deleted."
         )

@@ -35,6 +35,12 @@ def takes_wait(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--wait", is_flag=True, help="Wait until it has ended.")(command)
 
 
+def takes_limit(usual: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option of a command that lists."""
+    kind = Whole(1, MOST_LISTED)
+    return click.option("-L", "--limit", type=kind, default=usual, show_default=True, help="At most so many.")
+
+
 def asked_to_cancel(record: Json) -> str | None:
     """When somebody has asked before to cancel this restore or fleet, and who; None if nobody has."""
     asked = next(
@@ -136,9 +142,7 @@ def _show_running(settings: Settings, api: Api) -> None:
     "--since", type=Instant(), metavar="TIME", help="Only those since then: 12h, 7d, a date or a time."
 )
 @click.option("--until", type=Instant(), metavar="TIME", help="Only those that started before then.")
-@click.option(
-    "-L", "--limit", type=Whole(1, MOST_LISTED), default=30, show_default=True, help="At most so many."
-)
+@takes_limit(30)
 @takes_settings
 def list_restores(
     settings: Settings, *, limit: int, since: str | None, until: str | None, **filters: Any
