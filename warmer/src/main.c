@@ -13,6 +13,7 @@
  *     command_inspect.c    `warmer inspect`: the device and the engines; nvme_report.c: EBS's statistics
  *     command_apply.c      `warmer apply`: takes the device, waits for the manifest, applies it, reports
  *     command_extents.c    `warmer extents`: where files lie on their disk
+ *     command_observe_<system>.c   `warmer observe`: which blocks an application reads, and in which order
  *     command_run.c        `warmer run`: waits for the device, starts the agent, and again if something ends it;
  *                          run_files.c: its downloads, its progress, and what it keeps for the next run
  *     command_bench_<system>.c   `warmer bench`: fio on Linux (bench_place_linux.c: where), a copy on Windows
@@ -34,6 +35,12 @@
  *     watch.c              looks for whoever else uses the device meanwhile
  *     apply.c              starts these threads, and counts; transfer.c: writes, and reads back
  *     board.c              what these threads share
+ *   observe/             records which blocks of a disk are read (Linux)
+ *     recording.c          the blocks, in the order of their first reads
+ *     source.h             learns of reads from the kernel: source_linux.c
+ *       ring_page.c          events, one for each read; histogram.c: counts, one for each block
+ *     trace.h              a trace instance that is gone when its process is: trace_linux.c
+ *     disk.h               which disk a partition or a device of device-mapper stands on: disk_linux.c
  *   delta/               what is written: manifest.c, pack.c (a pack's index), unpack.c (zstd's decoder at work)
  *     raw.c                packs that nothing compresses
  *     fields.c             one line of JSON; sha256.c: SHA-256
@@ -110,6 +117,8 @@ static int dispatch(const struct options *options, struct diag *diag) {
         return command_extents(options, diag);
     case COMMAND_BENCH:
         return command_bench(options, diag);
+    case COMMAND_OBSERVE:
+        return command_observe(options, diag);
     case COMMAND_RUN:
         return command_run(options, diag);
     case COMMAND_DEVICE_USE:

@@ -1,7 +1,7 @@
 /**
  * `warmer run`: what a document of Systems Manager starts. It waits for the device, downloads the map, runs
- * `warmer warm`, `warmer verify` or `warmer apply` as a program of its own, uploads its progress, and starts
- * it again if something ends it.
+ * `warmer warm`, `warmer verify`, `warmer apply` or `warmer observe` as a program of its own, uploads its
+ * progress or its recording, and starts it again if something ends it.
  */
 #include "base/words.h"
 #include "commands/commands.h"
@@ -20,6 +20,7 @@
 /** An attached volume shows within seconds. */
 #define DEVICE_SECONDS 60u
 #define PUBLISH_NS (2 * NS_PER_SECOND)
+#define RECORDING_NS (60 * NS_PER_SECOND)
 /** Until the agent has said something: that it has the device is what somebody waits for. */
 #define FIRST_PUBLISH_NS (200 * NS_PER_MILLISECOND)
 #define RETRY_SECONDS 5u
@@ -38,7 +39,8 @@ struct run {
     struct run_files files;
     struct process *agent;
     unsigned restarts;
-    uint64_t memory_kills; /**< Before the agent was started. */
+    uint64_t recording_due_ns; /**< For the next upload. */
+    uint64_t memory_kills;     /**< Before the agent was started. */
 };
 
 /** Wait in steps that an interruption ends; false if it did. */
@@ -83,6 +85,10 @@ static bool is_apply(const struct run *run) {
     return run->options->action == ACTION_APPLY;
 }
 
+static bool is_observation(const struct run *run) {
+    return run->options->action == ACTION_OBSERVE;
+}
+
 /** Whether the agent keeps a state and says how far it is. */
 static bool has_progress(const struct run *run) {
     return is_warm_up(run) || is_apply(run);
@@ -106,22 +112,28 @@ static int start(struct run *run, const struct words *words, struct diag *diag) 
 }
 
 static int start_agent(struct run *run, struct diag *diag) {
-    static const char *const commands[] = {
-        [ACTION_WARM] = "warm", [ACTION_VERIFY] = "verify", [ACTION_APPLY] = "apply"};
+    static const char *const commands[] = {[ACTION_WARM] = "warm",
+                                           [ACTION_VERIFY] = "verify",
+                                           [ACTION_APPLY] = "apply",
+                                           [ACTION_OBSERVE] = "observe"};
     struct words words = {.items = {run->program}, .count = 1};
     words_add(&words, commands[run->options->action]);
     words_add(&words, run->device);
     add_file(&words, "--map", run->files.map);
     add_file(&words, "--first", run->files.first);
     add_file(&words, "--state", run->files.state);
-    if (is_apply(run)) {
+    if (is_apply(run) || is_observation(run)) {
         words_add(&words, "--volume");
         words_add(&words, run->options->volume);
+    }
+    if (is_observation(run)) {
+        add_file(&words, "--output", run->files.progress);
     }
     if (has_progress(run)) {
         words_split(&words, "--progress json");
     }
     words_split(&words, run->options->arguments);
+    run->recording_due_ns = clock_now_ns() + RECORDING_NS;
     return start(run, &words, diag);
 }
 
@@ -137,7 +149,11 @@ static void follow(struct run *run) {
         if (has_progress(run)) {
             run_files_publish(&run->files, line);
         }
-        pause_ns = line[0] != '\0' ? PUBLISH_NS : FIRST_PUBLISH_NS;
+        if (is_observation(run) && clock_now_ns() >= run->recording_due_ns) {
+            run_files_publish_recording(&run->files, false);
+            run->recording_due_ns = clock_now_ns() + RECORDING_NS;
+        }
+        pause_ns = line[0] != '\0' || is_observation(run) ? PUBLISH_NS : FIRST_PUBLISH_NS;
     }
 }
 
@@ -213,7 +229,8 @@ static bool is_refused(const struct run *run, const char *reason) {
 
 /** Whether to start the agent once more; it has ended. */
 static bool goes_on(struct run *run) {
-    if (interrupt_requested()) {
+    /* What was recorded is uploaded; another agent would begin anew, and a second one is not wanted. */
+    if (interrupt_requested() || is_observation(run)) {
         return false;
     }
     /* SendCommand has no client token: where its answer was lost, there are two commands, and only one of
@@ -252,6 +269,9 @@ static int tell(struct run *run) {
     if (has_progress(run)) {
         run_files_publish(&run->files, process_line(run->agent));
     }
+    if (is_observation(run)) {
+        run_files_publish_recording(&run->files, true);
+    }
     fputs(process_errors(run->agent), stderr);
     if (process_line(run->agent)[0] != '\0') {
         puts(process_line(run->agent));
@@ -270,6 +290,9 @@ static int prepare(struct run *run, struct diag *diag) {
     int failure = wait_for_device(run, diag);
     if (failure == 0) {
         failure = run_files_prepare(&run->files, run->options->home, diag);
+    }
+    if (failure == 0 && is_observation(run)) {
+        run_files_guard(&run->files);
     }
     if (failure == 0 && has_progress(run)) {
         failure = run_files_keep_state(&run->files, run->options->home, run->options->volume,

@@ -11,6 +11,7 @@ int command_inspect(const struct options *options, struct diag *diag);
 int command_apply(const struct options *options, struct diag *diag);
 int command_bench(const struct options *options, struct diag *diag);
 int command_device_use(const struct options *options, struct diag *diag);
+int command_observe(const struct options *options, struct diag *diag);
 int command_run(const struct options *options, struct diag *diag);
 
 /** Prints a list for --first; it prints a result object only if it refuses. */

@@ -12,7 +12,9 @@
 
 #define MAX_SAMPLES 10000000u
 #define MAX_LIMIT_SECONDS 172800u
+#define MAX_OBSERVE_SECONDS 21600u
 #define MAX_ADDRESS 4000u
+#define MAX_OUTPUT 1000u
 #define MAX_ATTEMPT 80u
 #define ATTEMPT_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 
@@ -23,6 +25,7 @@
 #define FOR_DEVICE_USE (1u << COMMAND_DEVICE_USE)
 #define FOR_BENCH (1u << COMMAND_BENCH)
 #define FOR_APPLY (1u << COMMAND_APPLY)
+#define FOR_OBSERVE (1u << COMMAND_OBSERVE)
 
 /** Decimal digits only, at most `limit`. */
 static bool parse_unsigned(const char *text, uint64_t limit, uint64_t *value) {
@@ -139,12 +142,13 @@ static bool store_seed(struct options *options, const char *value) {
 }
 
 static bool store_action(struct options *options, const char *value) {
-    static const char *const actions[] = {[ACTION_WARM] = "warm",       [ACTION_VERIFY] = "verify",
-                                          [ACTION_APPLY] = "apply",     [ACTION_CHECK] = "check",
-                                          [ACTION_UNMOUNT] = "unmount", [ACTION_ONLINE] = "online"};
+    static const char *const actions[] = {[ACTION_WARM] = "warm",    [ACTION_VERIFY] = "verify",
+                                          [ACTION_APPLY] = "apply",  [ACTION_OBSERVE] = "observe",
+                                          [ACTION_CHECK] = "check",  [ACTION_UNMOUNT] = "unmount",
+                                          [ACTION_ONLINE] = "online"};
     bool is_use = options->command == COMMAND_DEVICE_USE;
     unsigned first = is_use ? ACTION_CHECK : ACTION_WARM;
-    unsigned last = is_use ? ACTION_ONLINE : ACTION_APPLY;
+    unsigned last = is_use ? ACTION_ONLINE : ACTION_OBSERVE;
     for (unsigned action = first; action <= last; action++) {
         if (strcmp(value, actions[action]) == 0) {
             options->action = (enum action)action;
@@ -221,6 +225,36 @@ static bool store_patience_seconds(struct options *options, const char *value) {
     return good;
 }
 
+static bool store_seconds(struct options *options, const char *value) {
+    uint64_t seconds = 0;
+    bool good = parse_unsigned(value, MAX_OBSERVE_SECONDS, &seconds) && seconds > 0;
+    options->seconds = (unsigned)seconds;
+    return good;
+}
+
+static bool store_most_blocks(struct options *options, const char *value) {
+    uint64_t blocks = 0;
+    bool good = parse_unsigned(value, RECORDING_BLOCKS, &blocks) && blocks > 0;
+    options->most_blocks = (uint32_t)blocks;
+    return good;
+}
+
+static bool store_output(struct options *options, const char *value) {
+    return store_path(&options->output, value) && strlen(value) < MAX_OUTPUT;
+}
+
+static bool store_source(struct options *options, const char *value) {
+    static const char *const sources[] = {
+        [SOURCE_AUTO] = "auto", [SOURCE_HISTOGRAM] = "histogram", [SOURCE_EVENTS] = "events"};
+    for (unsigned source = 0; source < sizeof sources / sizeof sources[0]; source++) {
+        if (strcmp(value, sources[source]) == 0) {
+            options->source = (enum source_kind)source;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool store_since(struct options *options, const char *value) {
     return writes_parse(value, &options->since);
 }
@@ -257,16 +291,21 @@ static const struct option option_table[] = {
     {"--max-mib-s", FOR_WARM | FOR_APPLY, "a number above 0", store_max_mib_s},
     {"--polite-latency-ms", FOR_WARM | FOR_APPLY, "a number above 0", store_polite},
     {"--state", FOR_WARM | FOR_APPLY, "a file", store_state},
-    {"--progress", FOR_WARM | FOR_APPLY, "bar, json or none", store_progress},
+    {"--progress", FOR_WARM | FOR_APPLY | FOR_OBSERVE, "bar, json or none", store_progress},
     {"--engine", FOR_WARM | FOR_APPLY, "auto or an engine that `warmer inspect` lists", store_engine},
     {"--scope", FOR_WARM, "written, used or whole", store_scope},
     {"--touch", FOR_WARM, NULL, store_touch},
     {"--samples", FOR_VERIFY, "1 to 10000000", store_samples},
     {"--max-p99-ms", FOR_VERIFY, "a number above 0", store_max_p99_ms},
     {"--seed", FOR_VERIFY, "0 to 18446744073709551615", store_seed},
-    {"--action", FOR_RUN | FOR_DEVICE_USE, "warm, verify or apply, or of device-use check, unmount or online",
-     store_action},
-    {"--volume", FOR_RUN | FOR_DEVICE_USE | FOR_APPLY, "vol- and 17 hexadecimal digits", store_volume},
+    {"--action", FOR_RUN | FOR_DEVICE_USE,
+     "warm, verify, apply or observe, or of device-use check, unmount or online", store_action},
+    {"--volume", FOR_RUN | FOR_DEVICE_USE | FOR_APPLY | FOR_OBSERVE, "vol- and 17 hexadecimal digits",
+     store_volume},
+    {"--seconds", FOR_OBSERVE, "1 to 21600", store_seconds},
+    {"--most-blocks", FOR_OBSERVE, "1 to 131072", store_most_blocks},
+    {"--output", FOR_OBSERVE, "a file or -", store_output},
+    {"--source", FOR_OBSERVE, "auto, histogram or events", store_source},
     {"--manifest", FOR_APPLY, "a path or an address", store_manifest},
     {"--wait-seconds", FOR_APPLY, "1 to 172800", store_wait_seconds},
     {"--patience-seconds", FOR_APPLY | FOR_RUN, "1 to 172800", store_patience_seconds},

@@ -9,12 +9,13 @@
 #define DEFAULT_SAMPLES 200u
 #define DEFAULT_MAX_P99_MS 10.0
 #define DEFAULT_LIMIT_SECONDS 3600u
+#define DEFAULT_OBSERVE_SECONDS 1800u
 
 static const char *const command_names[] = {
     [COMMAND_WARM] = "warm",   [COMMAND_VERIFY] = "verify",         [COMMAND_INSPECT] = "inspect",
     [COMMAND_HELP] = "help",   [COMMAND_VERSION] = "--version",     [COMMAND_EXTENTS] = "extents",
     [COMMAND_RUN] = "run",     [COMMAND_DEVICE_USE] = "device-use", [COMMAND_BENCH] = "bench",
-    [COMMAND_APPLY] = "apply",
+    [COMMAND_APPLY] = "apply", [COMMAND_OBSERVE] = "observe",
 };
 
 const char *options_command_name(enum command command) {
@@ -68,10 +69,10 @@ static int parse_command(const char *word, struct options *options, struct diag 
             return 0;
         }
     }
-    return diag_refuse(
-        diag, WARMER_USAGE,
-        "unknown command %s: allowed are warm, verify, inspect, apply, extents, run, device-use and bench",
-        word);
+    return diag_refuse(diag, WARMER_USAGE,
+                       "unknown command %s: allowed are warm, verify, inspect, apply, extents, observe, run, "
+                       "device-use and bench",
+                       word);
 }
 
 /** `extents` has no options, so its files stand side by side. */
@@ -166,6 +167,9 @@ int options_parse(int count, char *const *arguments, struct options *options, st
                                 .limit_seconds = DEFAULT_LIMIT_SECONDS,
                                 .cold_arguments = "",
                                 .patience_seconds = PATIENCE_SECONDS,
+                                .seconds = DEFAULT_OBSERVE_SECONDS,
+                                .most_blocks = RECORDING_BLOCKS,
+                                .output = "-",
                                 .command = COMMAND_HELP};
     if (count < 2) {
         return diag_refuse(diag, WARMER_USAGE, "no command: try warmer --help");

@@ -4,6 +4,7 @@
 #include "base/diag.h"
 #include "commands/progress.h"
 #include "device/writes.h"
+#include "observe/source.h"
 #include "plan/scope.h"
 
 #include <stdbool.h>
@@ -17,6 +18,7 @@ enum command {
     COMMAND_INSPECT,
     COMMAND_APPLY,
     COMMAND_EXTENTS,
+    COMMAND_OBSERVE,
     COMMAND_RUN,
     COMMAND_DEVICE_USE,
     COMMAND_BENCH,
@@ -24,12 +26,13 @@ enum command {
     COMMAND_VERSION
 };
 
-/** The value of --action: three for `run`, three for `device-use`. */
+/** The value of --action: four for `run`, three for `device-use`. */
 enum action {
     ACTION_NONE,
     ACTION_WARM,
     ACTION_VERIFY,
     ACTION_APPLY,
+    ACTION_OBSERVE,
     ACTION_CHECK,
     ACTION_UNMOUNT,
     ACTION_ONLINE
@@ -72,7 +75,11 @@ struct options {
     struct writes since; /**< Of `apply`: the counts at the end of an earlier run, if they were given. */
     bool compares;       /**< Of `apply`: read each block before anything else. */
     bool is_image;       /**< Of `apply`: DEVICE is a regular file. */
-    const char *file;    /**< What `bench` copies on Windows, and where. */
+    unsigned seconds;    /**< Of `observe`: for how long. */
+    uint32_t most_blocks;
+    const char *output; /**< Of `observe`: a file; "-": standard output. */
+    enum source_kind source;
+    const char *file; /**< What `bench` copies on Windows, and where. */
     const char *folder;
     const char *cold_arguments; /**< Of the measurement before a warm-up; empty: none. */
 };

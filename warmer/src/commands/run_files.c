@@ -18,6 +18,9 @@
 
 static const struct transfer_patience download_patience = {.seconds = 300};
 static const struct transfer_patience progress_patience = {.seconds = 5};
+/** A recording can be 2 MiB, and its last upload is the one that counts. */
+static const struct transfer_patience recording_patience = {.seconds = 30};
+static const struct transfer_patience last_patience = {.seconds = 60, .retries = 3};
 
 void run_note(const char *format, ...) {
     va_list arguments;
@@ -103,10 +106,37 @@ void run_files_publish(const struct run_files *files, const char *line) {
     }
 }
 
+static void delete_work(void *context) {
+    const struct run_files *files = context;
+    folder_delete(files->work);
+}
+
+void run_files_guard(struct run_files *files) {
+    int failure = guard_start(delete_work, files, -1, &files->guard);
+    if (failure != 0) {
+        run_note("nothing deletes %s if this program is killed: %s", files->work, strerror(-failure));
+    }
+}
+
+void run_files_publish_recording(const struct run_files *files, bool is_last) {
+    char why[256] = "";
+    FILE *stream = files->progress_url == NULL ? NULL : file_open(files->progress);
+    if (stream == NULL) {
+        return;
+    }
+    fclose(stream);
+    enum fault fault = transfer_put(files->progress_url, files->progress,
+                                    is_last ? last_patience : recording_patience, why, sizeof why);
+    if (is_last && fault != FAULT_NONE) {
+        run_note("could not upload the recording: %s", why);
+    }
+}
+
 void run_files_close(const struct run_files *files) {
     if (files->work[0] != '\0') {
         folder_delete(files->work);
     }
+    guard_end(files->guard, false);
 }
 
 bool run_files_put_line(const char *path, const char *line) {

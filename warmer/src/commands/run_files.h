@@ -2,6 +2,7 @@
 #define WARMER_RUN_FILES_H
 
 #include "base/diag.h"
+#include "system/process.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,11 +12,12 @@ struct run_files {
     char work[1024];     /**< A folder that goes at the end. */
     char map[1100];      /**< Which blocks are read. */
     char first[1100];    /**< Which of them first. */
-    char progress[1100]; /**< What is uploaded. */
+    char progress[1100]; /**< What is uploaded: a line of progress, or a recording. */
     char state[1100];    /**< Which blocks are read already; it outlives a run that is interrupted. */
     char cold[1100];     /**< What was measured before the first block was read. */
     const char *progress_url;
     unsigned patience_seconds; /**< For a download that fails. */
+    struct guard *guard;       /**< Of the folder; NULL: none. */
 };
 
 /** Make the folder, and download what the environment names. Returns 0 or an exit status. */
@@ -25,6 +27,12 @@ int run_files_prepare(struct run_files *files, const char *home, struct diag *di
  * nobody came back for. Returns 0 or an exit status: only what reads can do without a state. */
 int run_files_keep_state(struct run_files *files, const char *home, const char *volume_id,
                          const char *attempt, struct diag *diag);
+
+/** Delete the folder even if something ends this program. Call this before the first thread. */
+void run_files_guard(struct run_files *files);
+
+/** Upload the recording, if there is one. What does not come through in the end is told. */
+void run_files_publish_recording(const struct run_files *files, bool is_last);
 
 /** Upload a line of progress; one that does not come through is followed by the next one. */
 void run_files_publish(const struct run_files *files, const char *line);

@@ -37,6 +37,18 @@ void process_close(struct process *process);
 /** Take the end of the program that started this one for an interruption; on Windows interrupt_catch does. */
 void process_end_with_starter(void);
 
+/** A process in a session of its own that acts once this one has ended, whatever has ended it. */
+struct guard;
+
+/**
+ * Start a guard, which calls `act` with `context` as they are now. It keeps no open file but `kept` (-1:
+ * none). Call this before the first thread. Windows has none: there nothing acts. Returns 0 or -errno.
+ */
+int guard_start(void (*act)(void *context), void *context, int kept, struct guard **started);
+
+/** Let the guard act, or go without that; wait until it has ended, and forget it. NULL is allowed. */
+void guard_end(struct guard *guard, bool acts);
+
 /** Write the path of this process's own program, for process_start. Returns false if it is not known. */
 bool process_own_program(char *path, uint32_t size);
 

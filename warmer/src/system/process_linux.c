@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,8 @@ struct native_process {
 /** The descriptor by which a fed program gets a text; others have only those before it. */
 #define TEXT_FILENO 3u
 #define PIPES (TEXT_FILENO + 1)
+/** A guard closes the files below this; a process that starts one has no more. */
+#define GUARD_CLOSES 1024
 
 /** The pipes between both programs, by the descriptor that the started one knows them as. */
 struct pipes {
@@ -189,6 +192,91 @@ void native_close(struct native_process *native) {
         }
     }
     free(native);
+}
+
+struct guard {
+    pid_t id;
+    int end; /**< Of a pair of sockets; the other one meets its end when no process has this one any more. */
+};
+
+/** Away from whoever is ended together: another session, no files, deaf to requests. */
+static void leave(int end, int kept) {
+    static const int deaf[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+    setsid();
+    prctl(PR_SET_NAME, "warmer-guard");
+    for (unsigned i = 0; i < sizeof deaf / sizeof deaf[0]; i++) {
+        signal(deaf[i], SIG_IGN);
+    }
+    for (int descriptor = 0; descriptor <= STDERR_FILENO; descriptor++) {
+        dup2(nowhere, descriptor);
+    }
+    for (int descriptor = STDERR_FILENO + 1; descriptor < GUARD_CLOSES; descriptor++) {
+        if (descriptor != end && descriptor != kept) {
+            close(descriptor);
+        }
+    }
+}
+
+/** One byte from the other end; 0: it is closed. */
+static ssize_t hear(int end) {
+    char byte = 0;
+    ssize_t count = 0;
+    do {
+        count = read(end, &byte, 1);
+    } while (count < 0 && errno == EINTR);
+    return count;
+}
+
+static void say(int end) {
+    if (send(end, "", 1, MSG_NOSIGNAL) < 0) {
+        /* The other process has ended. */
+    }
+}
+
+int guard_start(void (*act)(void *context), void *context, int kept, struct guard **started) {
+    struct guard *guard = calloc(1, sizeof *guard);
+    int ends[2];
+    if (guard == NULL || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        int failure = guard == NULL ? -ENOMEM : -errno;
+        free(guard);
+        return failure;
+    }
+    guard->id = fork();
+    if (guard->id == 0) {
+        leave(ends[0], kept);
+        say(ends[0]);
+        if (hear(ends[0]) == 0) {
+            act(context);
+        }
+        _exit(0);
+    }
+    int failure = guard->id < 0 ? -errno : 0;
+    close(ends[0]);
+    /* Until it has left, it can be ended with this process. */
+    if (failure == 0 && hear(ends[1]) != 1) {
+        failure = -ECHILD;
+    }
+    guard->end = ends[1];
+    if (failure != 0) {
+        guard_end(guard, false);
+        return failure;
+    }
+    *started = guard;
+    return 0;
+}
+
+void guard_end(struct guard *guard, bool acts) {
+    if (guard == NULL) {
+        return;
+    }
+    if (!acts) {
+        say(guard->end);
+    }
+    close(guard->end);
+    while (guard->id > 0 && waitpid(guard->id, NULL, 0) < 0 && errno == EINTR) {
+    }
+    free(guard);
 }
 
 void process_end_with_starter(void) {

@@ -106,6 +106,26 @@ static void extents_takes_any_number_of_files(void) {
     CHECK_TEXT(options.device, "d");
 }
 
+static void observe_has_limits(void) {
+    struct options options;
+    struct diag diag;
+    CHECK_EQ(parse(WORDS("observe", "d"), &options, &diag), 0);
+    CHECK_EQ(options.seconds, 1800);
+    CHECK_EQ(options.most_blocks, 131072);
+    CHECK_EQ(options.source, SOURCE_AUTO);
+    CHECK_TEXT(options.output, "-");
+    CHECK_EQ(
+        parse(WORDS("observe", "d", "--seconds=21600", "--most-blocks=1", "--output=r", "--source=events"),
+              &options, &diag),
+        0);
+    CHECK_EQ(options.seconds, 21600);
+    CHECK_EQ(options.most_blocks, 1);
+    CHECK_EQ(options.source, SOURCE_EVENTS);
+    CHECK_TEXT(options.output, "r");
+    CHECK_EQ(parse(WORDS("run", "--action=observe", "--volume=vol-0123456789abcdef0"), &options, &diag), 0);
+    CHECK_EQ(options.action, ACTION_OBSERVE);
+}
+
 static void help_and_version_need_no_device(void) {
     struct options options;
     struct diag diag;
@@ -126,7 +146,8 @@ struct refusal {
 static const struct refusal refusals[] = {
     {{NULL}, "no command: try warmer --help"},
     {{"heat", "d"},
-     "unknown command heat: allowed are warm, verify, inspect, apply, extents, run, device-use and bench"},
+     "unknown command heat: allowed are warm, verify, inspect, apply, extents, observe, run, device-use and "
+     "bench"},
     {{"device-use", "--action=check", "--volume=vol-0123456789abcdef0", "--mount=E:"},
      "--mount only goes with --action=online"},
     {{"warm"}, "which device? `warmer warm DEVICE`"},
@@ -162,6 +183,16 @@ static const struct refusal refusals[] = {
     {{"verify", "d", "--seed", "18446744073709551616"},
      "--seed 18446744073709551616: allowed is 0 to 18446744073709551615"},
     {{"inspect", "d", "--map", "m"}, "--map is not an option of `warmer inspect`"},
+    {{"observe"}, "which device? `warmer observe DEVICE`"},
+    {{"observe", "d", "--seconds", "21601"}, "--seconds 21601: allowed is 1 to 21600"},
+    {{"observe", "d", "--seconds", "0"}, "--seconds 0: allowed is 1 to 21600"},
+    {{"observe", "d", "--most-blocks", "131073"}, "--most-blocks 131073: allowed is 1 to 131072"},
+    {{"observe", "d", "--output", ""}, "--output : allowed is a file or -"},
+    {{"observe", "d", "--source", "ebpf"}, "--source ebpf: allowed is auto, histogram or events"},
+    {{"warm", "d", "--seconds", "1"}, "--seconds is not an option of `warmer warm`"},
+    {{"device-use", "--action=observe"},
+     "--action observe: allowed is warm, verify, apply or observe, or of device-use check, unmount or "
+     "online"},
 };
 
 static void wrong_use_is_refused_with_what_is_allowed(void) {
@@ -181,7 +212,9 @@ static void the_help_names_every_option(void) {
                                         "--samples",  "--max-p99-ms",
                                         "--seed",     "--scope",
                                         "--touch",    "--patience-seconds",
-                                        "--since",    "--compare"};
+                                        "--since",    "--compare",
+                                        "--seconds",  "--most-blocks",
+                                        "--output",   "--source"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CHECK(strstr(options_help(), names[i]) != NULL);
     }
@@ -192,6 +225,7 @@ int main(void) {
     RUN(values_come_after_a_space_or_an_equals_sign);
     RUN(what_a_document_starts_names_everything);
     RUN(extents_takes_any_number_of_files);
+    RUN(observe_has_limits);
     RUN(help_and_version_need_no_device);
     RUN(wrong_use_is_refused_with_what_is_allowed);
     RUN(the_help_names_every_option);

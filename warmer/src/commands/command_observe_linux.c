@@ -1,0 +1,210 @@
+/** `warmer observe`: records which blocks of a disk are read, by whoever reads them, without reading any. */
+#include "base/json.h"
+#include "commands/commands.h"
+#include "device/device.h"
+#include "device/identity.h"
+#include "observe/disk.h"
+#include "observe/recording.h"
+#include "observe/source.h"
+#include "observe/trace.h"
+#include "system/clock.h"
+#include "system/file.h"
+#include "system/interrupt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WRITE_NS (30 * NS_PER_SECOND)
+#define PROGRESS_NS (900 * NS_PER_MILLISECOND)
+
+struct observation {
+    const struct options *options;
+    struct disk disk;
+    char volume_id[32];
+    uint64_t bytes;
+    char temporary[1100]; /**< A file that becomes the output; empty: it is standard output. */
+    struct trace *trace;
+    struct recording *recording;
+    struct source *source;
+    struct recording_facts facts;
+    bool is_gone; /**< The disk is. */
+};
+
+static int find_volume(struct observation *observation, struct diag *diag) {
+    const struct options *options = observation->options;
+    struct device *device = NULL;
+    struct identity identity;
+    int failure = device_open(observation->disk.path, &device, diag);
+    if (failure != 0) {
+        return failure;
+    }
+    observation->bytes = device_bytes(device);
+    identity_find(observation->disk.path, device, &identity);
+    if (identity.volume_id[0] == '\0') {
+        identity_find(options->device, device, &identity);
+    }
+    device_close(device);
+    bool is_other = options->volume != NULL && identity.volume_id[0] != '\0' &&
+                    strcmp(options->volume, identity.volume_id) != 0;
+    const char *volume_id = options->volume == NULL ? identity.volume_id : options->volume;
+    snprintf(observation->volume_id, sizeof observation->volume_id, "%s", volume_id);
+    return is_other ? diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot observe %s: it is %s and not %s",
+                                  options->device, identity.volume_id, options->volume)
+                    : 0;
+}
+
+/** Write all that is known, so that a reader sees one recording or the next one, and never half of one. */
+static int write_output(struct observation *observation) {
+    bool is_file = observation->temporary[0] != '\0';
+    FILE *stream = is_file ? file_create(observation->temporary) : stdout;
+    if (stream == NULL) {
+        return -errno;
+    }
+    observation->facts.dropped = source_dropped(observation->source);
+    int failure = recording_write(observation->recording, &observation->facts, stream);
+    if (is_file && fclose(stream) != 0 && failure == 0) {
+        failure = -errno;
+    }
+    if (is_file && failure == 0 && rename(observation->temporary, observation->options->output) != 0) {
+        failure = -errno;
+    }
+    if (is_file && failure != 0) {
+        (void)file_delete(observation->temporary);
+    }
+    return failure;
+}
+
+static int refuse_output(const struct observation *observation, int failure, struct diag *diag) {
+    return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot write %s: %s", observation->options->output,
+                       strerror(-failure));
+}
+
+static int begin(struct observation *observation, struct diag *diag) {
+    const struct options *options = observation->options;
+    int failure = disk_find(options->device, &observation->disk, diag);
+    if (strcmp(options->output, "-") != 0) {
+        snprintf(observation->temporary, sizeof observation->temporary, "%.1000s.%ld.new", options->output,
+                 (long)getpid());
+    }
+    if (failure == 0) {
+        failure = trace_open(NULL, observation->disk.major, observation->disk.minor, observation->temporary,
+                             &observation->trace, diag);
+    }
+    if (failure == 0) {
+        failure = find_volume(observation, diag);
+    }
+    if (failure != 0) {
+        return failure;
+    }
+    observation->recording = recording_create(observation->bytes, options->most_blocks);
+    if (observation->recording == NULL) {
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "out of memory");
+    }
+    observation->facts.begin_ns = observation->facts.end_ns = clock_now_ns();
+    failure = source_open(options->source, observation->trace, &observation->disk, observation->recording,
+                          options->most_blocks, &observation->source, diag);
+    if (failure == 0) {
+        observation->facts.source = source_name(observation->source);
+        observation->facts.volume_id = observation->volume_id;
+        int unwritten = observation->temporary[0] == '\0' ? 0 : write_output(observation);
+        failure = unwritten == 0 ? 0 : refuse_output(observation, unwritten, diag);
+    }
+    return failure;
+}
+
+static double cpu_seconds(void) {
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec / (double)NS_PER_SECOND;
+}
+
+static void put_counts(const struct observation *observation, struct json *json) {
+    const struct recording_facts *facts = &observation->facts;
+    json_text(json, "command", "observe");
+    json_number(json, "elapsedSeconds", (double)(facts->end_ns - facts->begin_ns) / (double)NS_PER_SECOND);
+    json_unsigned(json, "blocks", recording_blocks(observation->recording));
+    json_unsigned(json, "reads", recording_reads(observation->recording));
+    json_unsigned(json, "dropped", facts->dropped + recording_dropped(observation->recording));
+    json_number(json, "cpuSeconds", cpu_seconds());
+}
+
+static void show_progress(const struct observation *observation) {
+    struct json json = {.stream = stdout};
+    json_open(&json, NULL, '{');
+    json_text(&json, "event", "progress");
+    put_counts(observation, &json);
+    json_close(&json, '}');
+    json_end_line(&json);
+}
+
+static uint32_t pause_ms(const struct observation *observation, uint64_t end_ns) {
+    uint64_t left_ms = (end_ns - observation->facts.end_ns) / NS_PER_MILLISECOND + 1;
+    uint32_t wanted_ms = source_pause_ms(observation->source);
+    return left_ms < wanted_ms ? (uint32_t)left_ms : wanted_ms;
+}
+
+/** Until the time is over, there is no room for another block, the disk is gone, or a signal comes. */
+static void record(struct observation *observation) {
+    struct recording_facts *facts = &observation->facts;
+    uint64_t end_ns = facts->begin_ns + observation->options->seconds * NS_PER_SECOND;
+    uint64_t write_ns = facts->begin_ns + WRITE_NS;
+    uint64_t progress_ns = facts->begin_ns;
+    while (!interrupt_requested() && !observation->is_gone && facts->end_ns < end_ns &&
+           !recording_is_full(observation->recording)) {
+        clock_pause_ms(pause_ms(observation, end_ns));
+        facts->end_ns = clock_now_ns();
+        source_collect(observation->source, false);
+        if (observation->options->progress == PROGRESS_JSON && facts->end_ns >= progress_ns) {
+            show_progress(observation);
+            progress_ns = facts->end_ns + PROGRESS_NS;
+        }
+        if (facts->end_ns >= write_ns) {
+            observation->is_gone = !disk_is_there(&observation->disk);
+            /* What cannot be written now can be at the end, or is refused then. */
+            (void)(observation->temporary[0] == '\0' ? 0 : write_output(observation));
+            write_ns = facts->end_ns + WRITE_NS;
+        }
+    }
+    facts->is_complete = facts->end_ns >= end_ns || recording_is_full(observation->recording);
+}
+
+static int report(const struct observation *observation) {
+    const struct recording_facts *facts = &observation->facts;
+    struct json json = {.stream = stdout};
+    bool is_interrupted = !facts->is_complete && !observation->is_gone;
+    json_open(&json, NULL, '{');
+    json_text(&json, "event", "result");
+    put_counts(observation, &json);
+    json_text_or_null(&json, "volumeId", observation->volume_id);
+    json_text(&json, "device", observation->disk.path);
+    json_unsigned(&json, "bytes", observation->bytes);
+    json_text(&json, "source", facts->source);
+    json_bool(&json, "complete", facts->is_complete);
+    json_text(&json, "verdict",
+              observation->is_gone ? "incomplete"
+              : is_interrupted     ? "interrupted"
+                                   : "recorded");
+    json_text_or_null(&json, "error", observation->is_gone ? "the device disappeared" : "");
+    json_close(&json, '}');
+    json_end_line(&json);
+    return observation->is_gone ? WARMER_UNREADABLE : is_interrupted ? WARMER_INTERRUPTED : WARMER_OK;
+}
+
+int command_observe(const struct options *options, struct diag *diag) {
+    struct observation observation = {.options = options};
+    interrupt_catch();
+    int status = begin(&observation, diag);
+    if (status == 0) {
+        record(&observation);
+        source_collect(observation.source, true);
+        int unwritten = write_output(&observation);
+        status = unwritten == 0 ? report(&observation) : refuse_output(&observation, unwritten, diag);
+    }
+    source_close(observation.source);
+    trace_close(observation.trace);
+    recording_destroy(observation.recording);
+    return status;
+}
