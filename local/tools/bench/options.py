@@ -34,6 +34,7 @@ class Options:
     check_kill: int | None
     """How often."""
     apply: bool
+    observe: bool
     imports: bool
     plans: bool
 
@@ -57,6 +58,7 @@ def parse(arguments: list[str] | None = None) -> Options:
         check_rate_limit=given.check_rate_limit,
         check_kill=given.check_kill,
         apply=given.apply,
+        observe=given.observe,
         imports=given.imports,
         plans=given.plans,
     )
@@ -98,6 +100,7 @@ def _add_checks(parser: Parser) -> None:
     add("--check-rate-limit", type=_positive, metavar="MIB_S", help="how closely --max-mib-s is kept")
     add("--check-kill", type=_whole, metavar="KILLS", help="kill the agent so often and let it go on")
     add("--apply", action="store_true", help="`warmer apply` beside dd, which writes the same blocks")
+    add("--observe", action="store_true", help="what `warmer observe` costs an application and a core")
     add("--imports", action="store_true", help="how fast the handlers are imported, and `rewarm` answers")
     add("--plans", action="store_true", help="how long a joint plan of 10,000 volumes takes")
     group.add_argument(

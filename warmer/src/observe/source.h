@@ -17,8 +17,8 @@ struct source;
 
 /**
  * Begin to note reads of the disk in the recording, which holds `most_blocks`. Left out are reads of this
- * program and of a kernel's helper thread that reads 128 KiB or more at once. Returns 0, or
- * WARMER_CANNOT_OPEN with the reason in `diag`.
+ * program, of io_uring's workers, and of other threads of the kernel that read 128 KiB or more at once.
+ * Returns 0, or WARMER_CANNOT_OPEN with the reason in `diag`.
  */
 int source_open(enum source_kind kind, const struct trace *trace, const struct disk *disk,
                 struct recording *recording, uint32_t most_blocks, struct source **opened, struct diag *diag);

@@ -57,11 +57,14 @@ static uint64_t cpu_ns(void) {
     return (uint64_t)used.tv_sec * NS_PER_SECOND + (uint64_t)used.tv_nsec;
 }
 
-/** Reads of the disk; not this program's, nor those that a kernel's thread issues for it. */
+/**
+ * Reads of the disk; not this program's, nor those that the kernel's threads issue for it. A worker of
+ * io_uring may read the last page of a block alone, so all that such workers read is left out.
+ */
 static void write_filter(const struct disk *disk, char *filter, size_t size) {
     snprintf(filter, size,
-             "dev == %" PRIu64 " && rwbs ~ \"R*\" && !(comm ~ \"warmer*\") && "
-             "!((comm ~ \"kworker*\" || comm ~ \"iou-wrk*\") && nr_sector >= 256)",
+             "dev == %" PRIu64 " && rwbs ~ \"R*\" && !(comm ~ \"warmer*\") && !(comm ~ \"iou-wrk*\") && "
+             "!(comm ~ \"kworker*\" && nr_sector >= 256)",
              (uint64_t)disk->major << 20 | disk->minor);
 }
 

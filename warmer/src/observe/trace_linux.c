@@ -17,6 +17,7 @@
 
 #define PREFIX "rewarm-"
 #define EVENT "/events/block/block_rq_issue"
+#define TRIGGERS "events/block/block_rq_issue/trigger"
 #define LOCKDOWN "/sys/kernel/security/lockdown"
 /** Not in every C library's headers: linux/mount.h, FSCONFIG_CMD_CREATE. */
 #define CONFIG_CREATE 6
@@ -110,13 +111,25 @@ static int lock_instances(const char *root) {
     return folder;
 }
 
+/** A histogram keeps its instance, so it goes first: opened empty, the file forgets its triggers. */
+static void remove_triggers(int folder) {
+    int triggers = openat(folder, TRIGGERS, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (triggers >= 0) {
+        close(triggers);
+    }
+}
+
 /** Remove an instance that no process holds. */
 static int remove_unheld(const char *path) {
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) {
         return -errno;
     }
-    int failure = flock(folder, LOCK_EX | LOCK_NB) == 0 && rmdir(path) == 0 ? 0 : -errno;
+    int failure = flock(folder, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
+    if (failure == 0) {
+        remove_triggers(folder);
+        failure = rmdir(path) == 0 ? 0 : -errno;
+    }
     close(folder);
     return failure;
 }

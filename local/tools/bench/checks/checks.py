@@ -1,4 +1,4 @@
-"""What `make bench` measures instead of time when it is asked to: politeness, rate limit, kills."""
+"""What `make bench` measures instead of time if asked to: politeness, rate limit, kills, observing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from local.tools.bench.checks.applying import SPECS, apply_spec, check_apply
 from local.tools.bench.checks.kills import check_kills, kill_line, kill_volume
+from local.tools.bench.checks.observing import check_observing
 from local.tools.bench.checks.politeness import check_politeness
 from local.tools.bench.checks.rate_limit import check_rate_limit
 from local.tools.bench.options import Options
@@ -20,12 +21,13 @@ Tell = Callable[[str], None]
 
 def is_check(options: Options) -> bool:
     """Whether one of them is asked for."""
-    return options.check_politeness or options.apply or bool(options.check_rate_limit or options.check_kill)
+    named = options.check_politeness or options.apply or options.observe
+    return named or bool(options.check_rate_limit or options.check_kill)
 
 
 def tools_of_check(options: Options) -> list[str]:
     """What has to be installed for it."""
-    return [FIO_AWS] if options.check_politeness else list(engines_of(options))
+    return [FIO_AWS] if options.check_politeness or options.observe else list(engines_of(options))
 
 
 def engines_of(options: Options) -> tuple[str, ...]:
@@ -41,6 +43,8 @@ def run_check(session: Session, options: Options, tell: Tell) -> dict[str, Any]:
         return {"rate_limit": _rate_limit(session, options, options.check_rate_limit, tell)}
     if options.apply:
         return {"apply": _apply(session, options, tell)}
+    if options.observe:
+        return {"observe": _observe(session, options, tell)}
     return {"kills": _kills(session, options, options.check_kill or 0, tell)}
 
 
@@ -48,6 +52,13 @@ def _apply(session: Session, options: Options, tell: Tell) -> list[dict[str, Any
     specs = [apply_spec(spec.limits, options.size_gib) for spec in SPECS]
     tell("Blocks of a snapshot, written to a warm volume; of the limit is bytes / throughput by seconds:")
     return check_apply(session, specs, options.rounds, tell)
+
+
+def _observe(session: Session, options: Options, tell: Tell) -> list[dict[str, Any]]:
+    tell(
+        f"An application's 4 KiB reads with `warmer observe` beside it and without, {options.rounds} rounds:"
+    )
+    return [asdict(one) for one in check_observing(session, options.size_gib, options.rounds, tell)]
 
 
 def _politeness(session: Session, options: Options, tell: Tell) -> list[dict[str, Any]]:

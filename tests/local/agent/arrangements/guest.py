@@ -32,9 +32,11 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 INIT = """#!{python}
 import sys
 sys.path[:] = {path!r}
-from tests.local.agent.arrangements import guest_init
+from {room} import guest_init
 guest_init.main({arguments!r})
 """
+ROOM = "tests.local.agent.arrangements"
+ROOT = HERE.parents[3]
 
 
 class Archive:
@@ -116,12 +118,14 @@ def _information(data: bytes, key: bytes) -> list[str]:
     return [one.decode() for one in re.findall(b"\0" + key + b"=([^\0]*)\0", data)]
 
 
-def build(kernel: Path, agent: Path, delta: Path, arguments: list[str], image: Path) -> None:
-    """Write the machine's first file system."""
+def build(
+    kernel: Path, agent: Path, delta: Path, arguments: list[str], image: Path, room: str = ROOM
+) -> None:
+    """Write the machine's first file system; `room` has a `guest_init` whose main gets the arguments."""
     archive = Archive()
     python = Path(os.path.realpath(sys.executable))
     archive.copy(python)
-    for file in _python_files(python):
+    for file in _python_files(python, room):
         archive.copy(file) if file.suffix == ".so" else archive.file(str(file), file.read_bytes())
     for name in PROGRAMS:
         found = shutil.which(name, path=PATH)
@@ -130,14 +134,15 @@ def build(kernel: Path, agent: Path, delta: Path, arguments: list[str], image: P
         archive.copy(Path(found))
     for number, file in enumerate(_modules(kernel)):
         archive.file(f"/modules/{number:03d}-{file.name}", file.read_bytes())
-    for file in sorted(HERE.glob("*.py")):
-        archive.file(f"/t/tests/local/agent/arrangements/{file.name}", file.read_bytes())
+    for file in sorted(one for name in {ROOM, room} for one in ROOT.glob(f"{name.replace('.', '/')}/*.py")):
+        archive.file(f"/t/{file.relative_to(ROOT)}", file.read_bytes())
     archive.copy(agent, AGENT)
     archive.file("/t/delta.py", delta.read_bytes())
     archive.device("/dev/console", 5, 1)
     for folder in ("/proc", "/sys", "/tmp", "/run/lock/lvm", "/run/lvm", "/etc/lvm"):
         archive.file(f"{folder}/.here", b"")
-    text = INIT.format(python=python, path=["/t", *_python_path(python)], arguments=[AGENT, *arguments])
+    path = ["/t", *_python_path(python)]
+    text = INIT.format(python=python, path=path, room=room, arguments=[AGENT, *arguments])
     archive.file("/init", text.encode())
     archive.write(image)
 
@@ -151,18 +156,17 @@ def _python_path(python: Path) -> list[str]:
     return _ask_python(python, "import sys; print('\\n'.join(sys.path))")
 
 
-def _python_files(python: Path) -> list[Path]:
-    """The modules that are loaded when those of this folder are, and when the packs are made."""
-    root = HERE.parents[3]
+def _python_files(python: Path, room: str) -> list[Path]:
+    """The modules that are loaded when those of this folder and the room are, and when the packs are made."""
     question = f"""
 import sys
-sys.path.insert(0, {str(root)!r})
-import tests.local.agent.arrangements.guest_init, tests.local.agent.arrangements.play
+sys.path.insert(0, {str(ROOT)!r})
+import {room}.guest_init, tests.local.agent.arrangements.play
 import encodings.idna, encodings.ascii, encodings.latin_1, hashlib, json, struct, _posixsubprocess
 print("\\n".join(one.__file__ for one in list(sys.modules.values()) if getattr(one, "__file__", None)))
 """
     files = [Path(one) for one in _ask_python(python, question)]
-    return [one for one in files if not one.is_relative_to(root)]
+    return [one for one in files if not one.is_relative_to(ROOT)]
 
 
 def command(kernel: Path, image: Path, disks: list[Path]) -> list[str]:

@@ -1,0 +1,266 @@
+"""What `warmer observe` must record of reads that are known, and what it must refuse."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.local.agent.arrangements import kernel
+from tests.local.agent.arrangements.base import volume_id
+from tests.local.agent.observations.observer import (
+    BLOCK,
+    VOLUME_ID,
+    Place,
+    observing,
+    read,
+    read_as,
+    write,
+)
+
+Scene = Callable[[Place], None]
+KIB = 1024
+MIB = 1024 * KIB
+
+
+class SkippedError(Exception):
+    """The kernel here lacks what the scene needs."""
+
+
+def the_order_is_that_of_first_reads(place: Place) -> None:
+    """A histogram knows it between two readings; events know it of each read."""
+    with observing(place, place.disk) as observer:
+        read(place.disk, (50 * BLOCK, 4 * KIB), (10 * BLOCK + 8 * KIB, 4 * KIB), (50 * BLOCK, 4 * KIB))
+        observer.wait_for(2)
+        read(place.disk, (30 * BLOCK, 4 * KIB), (5 * BLOCK, 4 * KIB), (10 * BLOCK, 4 * KIB))
+        recording, result = observer.stop()
+    exact = place.source == "events"
+    assert recording.order == ([50, 10, 30, 5] if exact else [10, 50, 5, 30])
+    assert {block: reads for block, reads, _second in recording.blocks} == {50: 2, 10: 2, 30: 1, 5: 1}
+    seconds = [second for _block, _reads, second in recording.blocks]
+    assert seconds == sorted(seconds)
+    assert result["blocks"] == 4
+    assert result["reads"] == 6
+
+
+def the_recording_says_what_it_is_of(place: Place) -> None:
+    with observing(place, place.disk) as observer:
+        recording, result = observer.stop()
+    seconds = recording.head.pop("seconds")
+    assert recording.head == {
+        "recording": 1,
+        "volumeId": VOLUME_ID,
+        "bytes": kernel.bytes_of(place.disk),
+        "blockBytes": BLOCK,
+        "source": place.source,
+        "dropped": 0,
+        "complete": False,
+    }
+    assert seconds <= result["elapsedSeconds"]
+    assert (result["verdict"], observer.process.returncode) == ("interrupted", 4)
+    assert recording.blocks == []
+
+
+def requests_that_span_blocks_count_for_all_of_them(place: Place) -> None:
+    with observing(place, place.disk) as observer:
+        read(
+            place.disk, (20 * BLOCK - 4 * KIB, 8 * KIB), (40 * BLOCK, 2 * MIB), (61 * BLOCK + 64 * KIB, BLOCK)
+        )
+        recording, _result = observer.stop()
+    assert sorted(recording.order) == [19, 20, 40, 41, 42, 43, 61, 62]
+
+
+def the_disks_last_block_counts(place: Place) -> None:
+    size = kernel.bytes_of(place.disk)
+    with observing(place, place.disk) as observer:
+        read(place.disk, (size - 4 * KIB, 4 * KIB))
+        recording, _result = observer.stop()
+    assert recording.order == [(size - 1) // BLOCK]
+
+
+def writes_and_a_warm_up_are_left_out(place: Place) -> None:
+    """As are the agent's measurements, and a warm-up whose file has another name."""
+    block_map = place.folder / "map"
+    block_map.write_text("70 4\n", "ascii")
+    renamed = place.folder / "exe"
+    renamed.unlink(missing_ok=True)
+    renamed.symlink_to(place.agent)
+    verify = [
+        place.agent,
+        "verify",
+        place.disk,
+        "--samples",
+        "5",
+        "--map",
+        str(block_map),
+        "--max-p99-ms",
+        "60000",
+    ]
+    with observing(place, place.disk) as observer:
+        write(place.disk, 80 * BLOCK, BLOCK)
+        subprocess.run(
+            [place.agent, "warm", place.disk, "--map", str(block_map)], check=True, capture_output=True
+        )
+        threads = [str(renamed), "warm", place.disk, "--map", str(block_map), "--engine", "threads"]
+        subprocess.run(threads, check=True, capture_output=True)
+        subprocess.run(verify, check=True, capture_output=True)
+        read(place.disk, (90 * BLOCK, 4 * KIB))
+        recording, _result = observer.stop()
+    assert recording.order == [90], recording.blocks
+
+
+def reads_of_the_kernels_threads_are_left_out(place: Place) -> None:
+    """But for small ones of a kworker, which are an application's: dm-crypt and file systems have some."""
+    with observing(place, place.disk) as observer:
+        for number, name in enumerate(("kworker/1:9-kbl", "iou-wrk-77", "warmer-linux-x8", "postgres")):
+            read_as(name, place.disk, ((10 + number) * BLOCK, 128 * KIB), ((20 + number) * BLOCK, 4 * KIB))
+        recording, _result = observer.stop()
+    assert sorted(recording.order) == [13, 20, 23]
+
+
+def it_ends_when_as_many_blocks_are_known_as_are_wanted(place: Place) -> None:
+    with observing(place, place.disk, "--most-blocks", "3") as observer:
+        read(place.disk, *((number * BLOCK, 4 * KIB) for number in (8, 6, 4, 2)))
+        recording, result = observer.end()
+    assert len(recording.blocks) == 3
+    assert set(recording.order) < {8, 6, 4, 2}
+    assert recording.head["complete"]
+    assert result["verdict"] == "recorded"
+
+
+def it_ends_when_the_time_is_over(place: Place) -> None:
+    with observing(place, place.disk, "--seconds", "1") as observer:
+        recording, result = observer.end()
+    assert (recording.head["complete"], recording.head["seconds"]) == (True, 1)
+    assert (result["verdict"], observer.process.returncode) == ("recorded", 0)
+
+
+def a_partition_leads_to_its_disk(place: Place) -> None:
+    part = kernel.add_partition(place.disk, 1, 100 * BLOCK, 50 * BLOCK)
+    try:
+        with observing(place, part) as observer:
+            read(part, (7 * BLOCK, 4 * KIB))
+            read(place.disk, (3 * BLOCK, 4 * KIB))
+            recording, result = observer.stop()
+    finally:
+        kernel.delete_partition(place.disk, 1)
+    assert sorted(recording.order) == [3, 107]
+    assert result["device"] == place.disk
+    assert recording.head["bytes"] == kernel.bytes_of(place.disk)
+
+
+@contextlib.contextmanager
+def _mapped(name: str, *parts: str) -> Iterator[str]:
+    """A device of device-mapper that is made of parts of disks, one behind the other."""
+    if not Path("/dev/mapper/control").exists():
+        raise SkippedError("this kernel has no device-mapper")
+    length = 100 * BLOCK // 512
+    table = [f"{number * length} {length} linear {part}" for number, part in enumerate(parts)]
+    make = ["dmsetup", "create", "--noudevsync", name]
+    subprocess.run(make, input="\n".join(table) + "\n", text=True, check=True, capture_output=True)
+    path = f"/dev/mapper/{name}"
+    if not Path(path).exists():
+        subprocess.run(["dmsetup", "mknodes", name], check=True, capture_output=True)
+    try:
+        yield path
+    finally:
+        kernel.patiently(lambda: subprocess.run(["dmsetup", "remove", "--noudevsync", name], check=True))
+
+
+def a_mapped_device_leads_to_its_disk(place: Place) -> None:
+    offset = 40 * BLOCK // 512
+    with (
+        _mapped("rewarm_one", f"{place.disk} {offset}") as mapped,
+        _mapped("rewarm_two", f"{mapped} 0") as above,
+        observing(place, above) as observer,
+    ):
+        read(above, (2 * BLOCK, 4 * KIB))
+        recording, result = observer.stop()
+    assert recording.order == [42]
+    assert result["device"] == place.disk
+
+
+def a_device_on_two_disks_is_refused_with_their_names(place: Place) -> None:
+    (place.folder / "other").write_bytes(b"")
+    os.truncate(place.folder / "other", 100 * BLOCK)
+    other = kernel.attach_loop(str(place.folder / "other"))
+    try:
+        with _mapped("rewarm_both", f"{place.disk} 0", f"{other} 0") as mapped:
+            assert _refusal(place, mapped) in {
+                f"cannot observe {mapped}: it stands on {place.disk}, {other}",
+                f"cannot observe {mapped}: it stands on {other}, {place.disk}",
+            }
+    finally:
+        kernel.detach_loop(other)
+
+
+def _refusal(place: Place, device: str, *more: str) -> str:
+    command = [place.agent, "observe", device, "--seconds", "1", *more]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 3, done.stdout
+    return done.stderr.strip().removeprefix("warmer: ")
+
+
+def a_second_one_is_refused_beside_the_first(place: Place) -> None:
+    with observing(place, place.disk) as observer:
+        assert _refusal(place, place.disk) == "cannot observe: another warmer is observing this device"
+        read(place.disk, (9 * BLOCK, 4 * KIB))
+        recording, _result = observer.stop()
+    assert recording.order == [9]
+    with observing(place, place.disk) as observer:
+        assert observer.stop()[0].blocks == []
+
+
+def another_volume_is_refused(place: Place) -> None:
+    if not Path(f"/sys/block/{Path(place.disk).name}/device/serial").exists():
+        raise SkippedError("a loop device has no volume id")
+    other = volume_id(77)
+    reason = f"cannot observe {place.disk}: it is {VOLUME_ID} and not {other}"
+    assert _refusal(place, place.disk, "--volume", other) == reason
+
+
+def what_is_no_disk_is_refused(place: Place) -> None:
+    file = place.folder / "file"
+    file.write_bytes(b"")
+    assert _refusal(place, str(file)) == f"cannot observe {file}: it is not a block device"
+    lost = place.folder / "no" / "folder"
+    reason = f"cannot write {lost}: No such file or directory"
+    assert _refusal(place, place.disk, "--output", str(lost)) == reason
+
+
+def only_root_may(place: Place) -> None:
+    def become_nobody() -> None:
+        os.setgroups([])
+        os.setresgid(65534, 65534, 65534)
+        os.setresuid(65534, 65534, 65534)
+
+    copy = Path("/tmp") / f"observe-{os.getpid()}"
+    copy.write_bytes(Path(place.agent).read_bytes())
+    copy.chmod(0o755)
+    command = [str(copy), "observe", place.disk]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=become_nobody)
+    finally:
+        copy.unlink()
+    assert (done.returncode, done.stderr) == (3, "warmer: cannot observe: only root may trace the kernel\n")
+
+
+SCENES: tuple[Scene, ...] = (
+    the_recording_says_what_it_is_of,
+    the_order_is_that_of_first_reads,
+    requests_that_span_blocks_count_for_all_of_them,
+    the_disks_last_block_counts,
+    writes_and_a_warm_up_are_left_out,
+    reads_of_the_kernels_threads_are_left_out,
+    it_ends_when_as_many_blocks_are_known_as_are_wanted,
+    it_ends_when_the_time_is_over,
+    a_partition_leads_to_its_disk,
+    a_mapped_device_leads_to_its_disk,
+    a_device_on_two_disks_is_refused_with_their_names,
+    a_second_one_is_refused_beside_the_first,
+    another_volume_is_refused,
+    what_is_no_disk_is_refused,
+    only_root_may,
+)
