@@ -1,4 +1,5 @@
 /** `warmer observe`: records which blocks of a disk are read, by whoever reads them, without reading any. */
+#include "base/block_set.h"
 #include "base/json.h"
 #include "commands/commands.h"
 #include "device/device.h"
@@ -82,20 +83,24 @@ static int refuse_output(const struct observation *observation, int failure, str
                        strerror(-failure));
 }
 
-static int begin(struct observation *observation, struct diag *diag) {
+/** The disk, its volume, and a trace instance. */
+static int find(struct observation *observation, struct diag *diag) {
     const struct options *options = observation->options;
-    int failure = disk_find(options->device, &observation->disk, diag);
     if (strcmp(options->output, "-") != 0) {
         snprintf(observation->temporary, sizeof observation->temporary, "%.1000s.%ld.new", options->output,
                  (long)getpid());
     }
+    int failure = disk_find(options->device, &observation->disk, diag);
     if (failure == 0) {
         failure = trace_open(NULL, observation->disk.major, observation->disk.minor, observation->temporary,
                              &observation->trace, diag);
     }
-    if (failure == 0) {
-        failure = find_volume(observation, diag);
-    }
+    return failure == 0 ? find_volume(observation, diag) : failure;
+}
+
+static int begin(struct observation *observation, struct diag *diag) {
+    const struct options *options = observation->options;
+    int failure = find(observation, diag);
     if (failure != 0) {
         return failure;
     }
@@ -103,16 +108,19 @@ static int begin(struct observation *observation, struct diag *diag) {
     if (observation->recording == NULL) {
         return diag_refuse(diag, WARMER_CANNOT_OPEN, "out of memory");
     }
+    uint64_t blocks = blocks_of_bytes(observation->bytes);
+    uint32_t most_blocks = blocks < options->most_blocks ? (uint32_t)blocks : options->most_blocks;
     observation->facts.begin_ns = observation->facts.end_ns = clock_now_ns();
     failure = source_open(options->source, observation->trace, &observation->disk, observation->recording,
-                          options->most_blocks, &observation->source, diag);
-    if (failure == 0) {
-        observation->facts.source = source_name(observation->source);
-        observation->facts.volume_id = observation->volume_id;
-        int unwritten = observation->temporary[0] == '\0' ? 0 : write_output(observation);
-        failure = unwritten == 0 ? 0 : refuse_output(observation, unwritten, diag);
+                          most_blocks, &observation->source, diag);
+    if (failure != 0) {
+        return failure;
     }
-    return failure;
+    observation->facts.source = source_name(observation->source);
+    observation->facts.volume_id = observation->volume_id;
+    /* A file that cannot be written is refused now, and not after half an hour. */
+    failure = observation->temporary[0] == '\0' ? 0 : write_output(observation);
+    return failure == 0 ? 0 : refuse_output(observation, failure, diag);
 }
 
 static double cpu_seconds(void) {

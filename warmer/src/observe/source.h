@@ -16,9 +16,9 @@ enum source_kind {
 struct source;
 
 /**
- * Begin to note reads of the disk in the recording, which holds `most_blocks`. Left out are reads of this
- * program, of io_uring's workers, and of other threads of the kernel that read 128 KiB or more at once.
- * Returns 0, or WARMER_CANNOT_OPEN with the reason in `diag`.
+ * Begin to note reads of the disk in the recording, of which the kernel may have `most_blocks` to count. Left
+ * out are reads of this program, of io_uring's workers, and of other threads of the kernel that read 128 KiB
+ * or more at once. Returns 0, or WARMER_CANNOT_OPEN with the reason in `diag`.
  */
 int source_open(enum source_kind kind, const struct trace *trace, const struct disk *disk,
                 struct recording *recording, uint32_t most_blocks, struct source **opened, struct diag *diag);

@@ -40,3 +40,41 @@ ln -s "$loop" nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0
 run "$WARMER" warm nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0 --state state
 expect_true the_state_belongs_to_the_volume_id sh -c \
     'test '"$status"' -eq 0 && grep -aq vol-0123456789abcdef0 state'
+
+# Which blocks are read, told by the kernel: the second block and the sector behind it, by somebody else.
+trap 'losetup --detach "$loop"; losetup --detach "$disk" 2>/dev/null; rm -rf "$work"' EXIT
+truncate -s 64M larger
+disk=$(losetup --find --show larger)
+"$WARMER" observe "$disk" --seconds 60 --output recording --progress json --source events >seen 2>err &
+observer=$!
+until grep -q progress seen || ! kill -0 $observer 2>/dev/null; do
+    sleep 0.1
+done
+if ! grep -q progress seen; then
+    echo "skip observing a block device: $(cat err)"
+    exit 0
+fi
+run "$WARMER" observe "$disk"
+expect_true a_second_observer_is_refused test "$status" -eq 3 -a "$(field error)" = \
+    'cannot observe: another warmer is observing this device'
+dd if="$disk" of=/dev/null iflag=direct bs=4096 skip=1279 count=2 2>dd
+"$WARMER" warm "$disk" >/dev/null
+kill -TERM $observer
+wait $observer
+status=$?
+cp seen out
+expect_true an_observer_that_is_interrupted_writes_what_it_knows test "$status" -eq 4 -a "$(field verdict)" = interrupted \
+    -a "$(field blocks)" -eq 2 -a "$(tail -n 2 recording | cut -d ' ' -f 1,2 | xargs)" = '9 1 10 1'
+
+if is_emulated; then
+    echo "skip a run that observes: an emulated program cannot start itself"
+    exit 0
+fi
+REWARM_PROGRESS_URL=file:///dev/null "$WARMER" run "$disk" --action=observe --volume=vol-0123456789abcdef0 --home=home \
+    --arguments='--seconds 1 --source events' >out 2>err
+status=$?
+expect_true a_run_records_and_says_so test "$status" -eq 0 -a "$(field verdict)" = recorded \
+    -a "$(field volumeId)" = vol-0123456789abcdef0
+run "$WARMER" observe image
+expect_true a_file_cannot_be_observed test "$status" -eq 3 -a "$(field error)" = \
+    'cannot observe image: it is not a block device'
