@@ -49,6 +49,83 @@ void extents_sort(struct extents *list) {
     list->length = kept + 1;
 }
 
+static int by_number(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left;
+    uint64_t b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+static size_t index_of(const uint64_t *points, size_t count, uint64_t point) {
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (points[middle] < point) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/** The first gap between two points, from this one on, that no run has. */
+static size_t find_free(size_t *next, size_t at) {
+    while (next[at] != at) {
+        next[at] = next[next[at]];
+        at = next[at];
+    }
+    return at;
+}
+
+/** Go over the runs in their order; `points` are all places at which one begins or ends, ascending. */
+static int keep_first(const struct extents *list, const uint64_t *points, size_t *next,
+                      struct extents *kept) {
+    size_t count = 2 * list->length;
+    int failure = 0;
+    for (size_t i = 0; i < count; i++) {
+        next[i] = i;
+    }
+    for (size_t i = 0; i < list->length && failure == 0; i++) {
+        uint64_t end = list->items[i].start + list->items[i].count;
+        size_t at = find_free(next, index_of(points, count, list->items[i].start));
+        while (failure == 0 && points[at] < end) {
+            uint64_t length = points[at + 1] - points[at];
+            failure = length == 0 ? 0 : extents_append(kept, points[at], length);
+            next[at] = at + 1;
+            at = find_free(next, at);
+        }
+    }
+    return failure;
+}
+
+int extents_keep_first(struct extents *list) {
+    struct extents kept = {0};
+    if (list->length == 0) {
+        return 0;
+    }
+    uint64_t *points = malloc(2 * list->length * sizeof *points);
+    size_t *next = malloc(2 * list->length * sizeof *next);
+    int failure = points == NULL || next == NULL ? -ENOMEM : 0;
+    if (failure == 0) {
+        for (size_t i = 0; i < list->length; i++) {
+            points[2 * i] = list->items[i].start;
+            points[2 * i + 1] = list->items[i].start + list->items[i].count;
+        }
+        qsort(points, 2 * list->length, sizeof *points, by_number);
+        failure = keep_first(list, points, next, &kept);
+    }
+    free(points);
+    free(next);
+    if (failure != 0) {
+        extents_clear(&kept);
+        return failure;
+    }
+    extents_clear(list);
+    *list = kept;
+    return 0;
+}
+
 void extents_clear(struct extents *list) {
     free(list->items);
     *list = (struct extents){0};

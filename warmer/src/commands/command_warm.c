@@ -80,6 +80,7 @@ static int load_state(struct job *job, struct diag *diag) {
     uint64_t bytes = device_bytes(job->device);
     progress->bytes_total = block_set_bytes(job->wanted, bytes);
     progress->blocks_total = block_set_count(job->wanted);
+    progress->first_total = plan_count(&job->first, job->wanted);
     if (job->options->state_path == NULL) {
         return 0;
     }
@@ -100,6 +101,7 @@ static int load_state(struct job *job, struct diag *diag) {
                 job->options->state_path, damaged);
     }
     progress->blocks_done = block_set_count(job->done);
+    progress->first_done = plan_count(&job->first, job->done);
     progress->bytes_resumed = block_set_bytes(job->done, bytes);
     progress->bytes_done = progress->bytes_resumed;
     return 0;
@@ -117,7 +119,7 @@ static unsigned max_in_flight(const struct job *job) {
 static int open_engine(struct job *job, struct diag *diag) {
     job->buffer = device_alloc_buffer(WARM_BUFFER_BYTES);
     job->plan = plan_create(job->wanted);
-    if (job->buffer == NULL || job->plan == NULL || plan_put_first(job->plan, &job->first) != 0) {
+    if (job->buffer == NULL || job->plan == NULL || plan_put_leading(job->plan, &job->first) != 0) {
         return out_of_memory(diag);
     }
     struct engine_settings settings = {.device = job->device,
@@ -153,6 +155,11 @@ static void remember(void *context, uint64_t block) {
     state_remember(job->state, block);
 }
 
+static void put_more(void *context, struct json *json) {
+    const struct job *job = context;
+    warm_report_put_first(json, &job->result.progress);
+}
+
 static void observe(void *context, const struct warm_progress *now) {
     struct job *job = context;
     progress_observe(&job->progress, now);
@@ -180,7 +187,7 @@ static bool put_metadata(void *context, struct plan *plan, uint64_t *bytes) {
     struct metadata_first *first = &job->metadata_first;
     if (job->finder == NULL) {
         first->file_systems = job->metadata.found;
-        first->blocks = metadata_count(&job->metadata, job->wanted);
+        first->blocks = plan_count(&job->metadata.blocks, job->wanted);
         (void)plan_put_first(plan, &job->metadata.blocks);
         return true;
     }
@@ -213,6 +220,7 @@ static int run(struct job *job, struct diag *diag) {
         .start_depth = job->state != NULL ? state_depth(job->state) : 0,
         .max_mib_s = job->options->max_mib_s,
         .polite_latency_ms = job->options->polite_latency_ms,
+        .first_unlimited = job->options->first_unlimited,
         .now_ns = clock_now_ns,
         .is_interrupted = interrupt_requested,
         .put_first = put_metadata,
@@ -228,6 +236,8 @@ static int run(struct job *job, struct diag *diag) {
         job->finder = metadata_finder_start(job->device, job->wanted, job->done);
     }
     progress_init(&job->progress, job->options->progress);
+    job->progress.put_more = put_more;
+    job->progress.context = job;
     interrupt_catch();
     int failure = read_blocks(job, &settings);
     progress_end(&job->progress);

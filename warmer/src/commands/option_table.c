@@ -66,6 +66,12 @@ static bool store_first(struct options *options, const char *value) {
     return store_path(&options->first_path, value);
 }
 
+static bool store_first_unlimited(struct options *options, const char *value) {
+    (void)value;
+    options->first_unlimited = true;
+    return true;
+}
+
 static bool store_state(struct options *options, const char *value) {
     return store_path(&options->state_path, value);
 }
@@ -287,6 +293,7 @@ static bool store_folder(struct options *options, const char *value) {
 static const struct option option_table[] = {
     {"--map", FOR_WARM | FOR_VERIFY, "a file or -", store_map},
     {"--first", FOR_WARM, "a file or -", store_first},
+    {"--first-unlimited", FOR_WARM, NULL, store_first_unlimited},
     {"--depth", FOR_WARM, "auto or 1 to 1024", store_depth},
     {"--max-mib-s", FOR_WARM | FOR_APPLY, "a number above 0", store_max_mib_s},
     {"--polite-latency-ms", FOR_WARM | FOR_APPLY, "a number above 0", store_polite},

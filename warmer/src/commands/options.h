@@ -44,6 +44,7 @@ struct options {
     const char *device;
     const char *map_path;   /**< NULL: the whole device; "-": standard input. */
     const char *first_path; /**< NULL: no blocks come first. */
+    bool first_unlimited;   /**< The latency limit begins after these blocks. */
     const char *state_path; /**< NULL: no state file. */
     char *const *files;     /**< The arguments of `extents`. */
     size_t file_count;

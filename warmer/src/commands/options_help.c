@@ -8,6 +8,7 @@ const char *options_help(void) {
            "    --map FILE|-                    lines of `start count` in 512 KiB blocks; without: all "
            "blocks\n"
            "    --first FILE|-                  extents to read first, in the same format and any order\n"
+           "    --first-unlimited               --polite-latency-ms begins after the extents of --first\n"
            "    --scope written|used|whole      the map (default), what file systems use of it, or the "
            "device\n"
            "    --touch                         read 4 KiB of each block if this device shows that it is "

@@ -51,12 +51,23 @@ static void put_failures(struct json *json, const struct warm_result *result) {
     put_error(json, result);
 }
 
+void warm_report_put_first(struct json *json, const struct warm_progress *progress) {
+    json_unsigned(json, "firstBlocksDone", progress->first_done);
+    json_unsigned(json, "firstBlocksTotal", progress->first_total);
+}
+
 static void put_counts(struct json *json, const struct warm_progress *progress) {
     double seconds = (double)progress->elapsed_ns / (double)NS_PER_SECOND;
     json_unsigned(json, "bytesDone", progress->bytes_done);
     json_unsigned(json, "bytesTotal", progress->bytes_total);
     json_unsigned(json, "blocksDone", progress->blocks_done);
     json_unsigned(json, "blocksTotal", progress->blocks_total);
+    warm_report_put_first(json, progress);
+    if (progress->first_total > 0 && progress->first_done == progress->first_total) {
+        json_number(json, "firstSeconds", (double)progress->first_ns / (double)NS_PER_SECOND);
+    } else {
+        json_null(json, "firstSeconds");
+    }
     json_unsigned(json, "bytesResumed", progress->bytes_resumed);
     json_unsigned(json, "bytesRead", progress->bytes_read);
     json_unsigned(json, "reads", progress->reads);

@@ -1,6 +1,7 @@
 #ifndef WARMER_WARM_REPORT_H
 #define WARMER_WARM_REPORT_H
 
+#include "base/json.h"
 #include "commands/options.h"
 #include "device/device.h"
 #include "device/identity.h"
@@ -27,6 +28,9 @@ struct warm_report {
     const struct touch_result *touch;
     const struct warm_result *result;
 };
+
+/** Write the members of a line about the blocks that were asked for first. */
+void warm_report_put_first(struct json *json, const struct warm_progress *progress);
 
 /** Print the result on standard output and a message about problems on standard error. Returns the exit
  * status. */

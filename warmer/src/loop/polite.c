@@ -35,21 +35,39 @@ void polite_init(struct polite *polite, double limit_ms, unsigned most, uint64_t
     *polite = (struct polite){
         .limit_ns = (uint64_t)(limit_ms * (double)NS_PER_MILLISECOND),
         .most = most,
-        .piece_bytes = limit_ms > 0 ? PIECE_BYTES : UINT32_MAX,
         .allowed = START_DEPTH < most ? START_DEPTH : most,
         .next_ns = now_ns,
     };
 }
 
+void polite_sleep(struct polite *polite) {
+    polite->is_asleep = true;
+}
+
+void polite_wake(struct polite *polite, unsigned reading, uint64_t now_ns) {
+    if (polite->is_asleep && reading <= polite->allowed) {
+        polite->is_asleep = false;
+        polite->next_ns = now_ns;
+    }
+}
+
+bool polite_is_on(const struct polite *polite) {
+    return polite->limit_ns > 0 && !polite->is_asleep;
+}
+
+uint32_t polite_piece_bytes(const struct polite *polite) {
+    return polite_is_on(polite) ? PIECE_BYTES : UINT32_MAX;
+}
+
 unsigned polite_depth(const struct polite *polite) {
-    if (polite->limit_ns == 0) {
+    if (!polite_is_on(polite)) {
         return polite->most;
     }
     return polite->allowed < 1 ? 1 : (unsigned)polite->allowed;
 }
 
 bool polite_allows(const struct polite *polite, uint64_t now_ns) {
-    return polite->limit_ns == 0 || now_ns >= polite->resume_ns;
+    return !polite_is_on(polite) || now_ns >= polite->resume_ns;
 }
 
 void polite_note(struct polite *polite, uint64_t block) {
@@ -58,7 +76,7 @@ void polite_note(struct polite *polite, uint64_t block) {
 }
 
 uint64_t polite_probe(struct polite *polite, uint64_t now_ns) {
-    if (polite->limit_ns == 0 || polite->is_probing || polite->seen == 0 || now_ns < polite->next_ns) {
+    if (!polite_is_on(polite) || polite->is_probing || polite->seen == 0 || now_ns < polite->next_ns) {
         return BLOCK_NONE;
     }
     polite->is_probing = true;
@@ -69,7 +87,7 @@ uint64_t polite_probe(struct polite *polite, uint64_t now_ns) {
 }
 
 uint64_t polite_due_ns(const struct polite *polite, uint64_t now_ns, uint64_t limit_ns) {
-    if (polite->limit_ns == 0) {
+    if (!polite_is_on(polite)) {
         return limit_ns;
     }
     if (!polite->is_probing && polite->seen > 0 && polite->next_ns < limit_ns) {

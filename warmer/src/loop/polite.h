@@ -17,10 +17,10 @@ struct polite {
     uint64_t limit_ns;      /**< 0: no limit, nothing is probed. */
     unsigned most;          /**< The most reads in flight when the latency is low. */
     double allowed;         /**< Reads in flight that are allowed now; below 1: one, with pauses. */
-    uint32_t piece_bytes;   /**< The largest read of the warm-up. */
     uint64_t next_ns;       /**< When the next probe is due. */
     uint64_t resume_ns;     /**< No read starts before this. */
     bool is_probing;        /**< A probe is in flight. */
+    bool is_asleep;         /**< Nothing is limited or probed for now. */
     bool has_cut;           /**< The number of reads was reduced at least once. */
     unsigned quick_answers; /**< Quick probes in a row. */
     struct random jitter;
@@ -30,6 +30,18 @@ struct polite {
 
 /** Begin with few reads in flight and a limit in milliseconds; 0 means no limit. */
 void polite_init(struct polite *polite, double limit_ms, unsigned most, uint64_t now_ns);
+
+/** Limit and probe nothing until polite_wake. */
+void polite_sleep(struct polite *polite);
+
+/** End the sleep, if there is one and no more reads are in flight than politeness begins with. */
+void polite_wake(struct polite *polite, unsigned reading, uint64_t now_ns);
+
+/** Whether there is a limit now. */
+bool polite_is_on(const struct polite *polite);
+
+/** The largest read of the warm-up in bytes. */
+uint32_t polite_piece_bytes(const struct polite *polite);
 
 /** How many reads of the warm-up may be in flight. */
 unsigned polite_depth(const struct polite *polite);

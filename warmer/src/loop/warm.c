@@ -32,7 +32,8 @@ static void hand_over(struct run *run, const struct engine_read *read, uint64_t 
 /** The largest read: small if a rate or a latency limit was asked for. */
 static uint32_t piece_bytes(const struct run *run) {
     uint32_t paced = run->pace.piece_bytes;
-    return paced < run->polite.piece_bytes ? paced : run->polite.piece_bytes;
+    uint32_t polite = polite_piece_bytes(&run->polite);
+    return paced < polite ? paced : polite;
 }
 
 static void submit(struct run *run, struct slot *slot, uint64_t now_ns) {
@@ -75,8 +76,14 @@ static unsigned allowed_depth(const struct run *run, uint64_t now_ns) {
     return polite < room ? polite : room;
 }
 
+/** The blocks that were asked for first are under way: politeness waits until few reads are left in flight.
+ */
+static bool is_calming_down(const struct run *run) {
+    return run->polite.is_asleep && plan_leading(run->settings->plan) == 0;
+}
+
 static bool has_room(const struct run *run, uint64_t now_ns) {
-    return run->result->gone == NULL && run->reading < allowed_depth(run, now_ns) &&
+    return run->result->gone == NULL && !is_calming_down(run) && run->reading < allowed_depth(run, now_ns) &&
            polite_allows(&run->polite, now_ns) && pace_allows(&run->pace, now_ns);
 }
 
@@ -105,14 +112,16 @@ static bool may_start(const struct run *run, uint64_t now_ns) {
 }
 
 static void start_new(struct run *run, uint64_t now_ns) {
+    struct plan *plan = run->settings->plan;
     while (may_start(run, now_ns)) {
         uint32_t count = 0;
-        uint64_t block = plan_next_run(run->settings->plan, warm_room_blocks(run), &count);
+        uint64_t leading = plan_leading(plan);
+        uint64_t block = plan_next_run(plan, warm_room_blocks(run), &count);
         if (block == BLOCK_NONE) {
             return;
         }
         struct slot *slot = &run->slots[run->free_slots[--run->free_count]];
-        *slot = (struct slot){.block = block, .count = count};
+        *slot = (struct slot){.block = block, .count = count, .is_first = plan_leading(plan) < leading};
         submit(run, slot, now_ns);
     }
 }
@@ -133,12 +142,15 @@ static bool knows_first(struct run *run, uint64_t now_ns) {
         pace_charge(&run->pace, bytes, now_ns);
         return true;
     }
-    bool is_patient = settings->max_mib_s > 0 || settings->polite_latency_ms > 0;
+    bool is_patient = settings->max_mib_s > 0 || polite_is_on(&run->polite);
     return !is_patient && now_ns - run->began_ns >= FIRST_WAIT_NS;
 }
 
 /** Start all that may start; how long to wait for a completion at most. */
 static uint64_t start_reads(struct run *run, uint64_t now_ns) {
+    if (is_calming_down(run)) {
+        polite_wake(&run->polite, run->reading, now_ns);
+    }
     if (!knows_first(run, now_ns)) {
         return FIRST_LOOK_NS;
     }
@@ -225,6 +237,10 @@ int warm_run(const struct warm_settings *settings, struct warm_result *result) {
     int failure = allocate(&run);
     if (failure == 0) {
         polite_init(&run.polite, settings->polite_latency_ms, settings->max_in_flight, run.began_ns);
+        if (settings->polite_latency_ms > 0 && settings->first_unlimited &&
+            plan_leading(settings->plan) > 0) {
+            polite_sleep(&run.polite);
+        }
         pace_init(&run.pace, settings->max_mib_s, run.began_ns);
         pace_charge(&run.pace, settings->bytes_before, run.began_ns);
         if (settings->fixed_depth > 0) {

@@ -26,6 +26,9 @@ struct warm_progress {
     uint64_t reads;         /**< Reads that returned data in this run. */
     uint64_t short_reads;   /**< Those of them that ended early and were continued. */
     uint64_t retries;       /**< Reads repeated after a temporary error. */
+    uint64_t first_total;   /**< Blocks of the map that were asked for first (`--first`). */
+    uint64_t first_done;    /**< Those of them that are read to their end. */
+    uint64_t first_ns;      /**< When the last of them was, since the beginning; 0: before it, or not yet. */
     uint64_t elapsed_ns;
     unsigned depth;      /**< The number of reads to keep in flight now. */
     unsigned rest_depth; /**< The last result of the search for a depth; 0: none yet. */
@@ -65,6 +68,7 @@ struct warm_settings {
     double max_mib_s;         /**< 0: no limit. */
     uint64_t bytes_before;    /**< Bytes read just before, which count towards the limit. */
     double polite_latency_ms; /**< 0: no limit. */
+    bool first_unlimited;     /**< The latency limit begins after the plan's leading blocks. */
     uint64_t (*now_ns)(void);
     bool (*is_interrupted)(void);
     warm_put_first *put_first; /**< May be NULL: the plan is complete. */

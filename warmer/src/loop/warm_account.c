@@ -44,6 +44,10 @@ static void finish_block(struct run *run, struct slot *slot, uint32_t length_byt
     struct warm_progress *progress = &run->result->progress;
     progress->blocks_done++;
     progress->bytes_done += length_bytes;
+    progress->first_done += slot->is_first;
+    if (slot->is_first && progress->first_done == progress->first_total) {
+        progress->first_ns = run->settings->now_ns() - run->began_ns;
+    }
     polite_note(&run->polite, slot->block);
     if (run->settings->remember != NULL) {
         run->settings->remember(run->settings->remember_context, slot->block);

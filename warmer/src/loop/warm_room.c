@@ -24,7 +24,7 @@ static bool is_searching(const struct run *run) {
 
 unsigned warm_room_blocks(const struct run *run) {
     /* Single blocks if a rate or a latency limit was asked for. */
-    bool is_free = is_searching(run) && run->settings->max_mib_s <= 0 && run->polite.limit_ns == 0 &&
+    bool is_free = is_searching(run) && run->settings->max_mib_s <= 0 && !polite_is_on(&run->polite) &&
                    run->settings->touch_bytes == 0;
     double latency_ns = run->depth.latency_ns;
     return is_free && latency_ns > 0 && latency_ns < WARM_NS ? WARM_RUN_BLOCKS : 1;

@@ -25,6 +25,7 @@ struct slot {
     uint64_t block;       /**< The first of these blocks. */
     uint64_t issued_ns;
     uint64_t due_ns;       /**< When a waiting slot may be read again. */
+    bool is_first;         /**< Its blocks were asked for first. */
     bool is_alone;         /**< Read block by block, because reading them together failed. */
     bool is_slow;          /**< It takes so long that it does not count towards the depth. */
     uint32_t older, newer; /**< Neighbours in the list of slow reads or of the others. */

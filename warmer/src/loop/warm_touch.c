@@ -34,12 +34,14 @@ static int read_all(struct warm_settings *settings, const struct warm_touch *tou
     struct plan *touched = settings->plan;
     uint64_t elapsed_ns = result->progress.elapsed_ns;
     struct plan *plan = plan_create(touch->wanted);
-    if (plan == NULL || plan_put_first(plan, touch->first) != 0) {
+    if (plan == NULL || plan_put_leading(plan, touch->first) != 0) {
         plan_destroy(plan);
         return -ENOMEM;
     }
     result->progress.blocks_done = before->blocks_done;
     result->progress.bytes_done = before->bytes_done;
+    result->progress.first_done = before->first_done;
+    result->progress.first_ns = 0;
     result->progress.blocks_failed = 0;
     result->first_error = 0;
     extents_clear(&result->failed);
@@ -47,6 +49,7 @@ static int read_all(struct warm_settings *settings, const struct warm_touch *tou
     settings->bytes_before = touch->result.sample_bytes;
     int failure = warm_run(settings, result);
     result->progress.elapsed_ns += elapsed_ns;
+    result->progress.first_ns += result->progress.first_ns > 0 ? elapsed_ns : 0;
     settings->plan = touched;
     plan_destroy(plan);
     return failure;

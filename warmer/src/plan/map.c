@@ -193,7 +193,8 @@ static int gather(void *context, uint64_t start, uint64_t count) {
 }
 
 static int add_to_list(void *context, uint64_t start, uint64_t count) {
-    return extents_append(context, start, count);
+    struct extents *list = context;
+    return list->length < MAP_FIRST_EXTENTS ? extents_append(list, start, count) : 0;
 }
 
 int map_load(const char *path, struct block_set *set, struct diag *diag) {
@@ -210,5 +211,9 @@ int map_load(const char *path, struct block_set *set, struct diag *diag) {
 int map_load_first(const char *path, uint64_t device_blocks, struct extents *list, struct diag *diag) {
     struct map_parser parser;
     map_parser_init(&parser, device_blocks, MAP_ANY, add_to_list, list);
-    return parse_file(&parser, path, diag);
+    int failure = parse_file(&parser, path, diag);
+    if (failure == 0 && extents_keep_first(list) != 0) {
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "%s: out of memory", path);
+    }
+    return failure;
 }

@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** The extents of --first that are kept: twice as many as the blocks of a hot set. The rest keep their place.
+ */
+#define MAP_FIRST_EXTENTS 262144u
+
 /** The order that a list of extents must have. */
 enum map_order {
     MAP_ASCENDING, /**< --map: ascending and disjoint, so that a damaged file is noticed. */
@@ -46,7 +50,10 @@ int map_parser_finish(struct map_parser *parser, struct diag *diag);
  */
 int map_load(const char *path, struct block_set *set, struct diag *diag);
 
-/** Append the extents of the file `path`, in any order and within `device_blocks`. Returns as map_load. */
+/**
+ * Load the extents of the file `path`, in any order and within `device_blocks`, at most MAP_FIRST_EXTENTS of
+ * them. `list` is empty before; each block is in it once, where it came first. Returns as map_load.
+ */
 int map_load_first(const char *path, uint64_t device_blocks, struct extents *list, struct diag *diag);
 
 #endif

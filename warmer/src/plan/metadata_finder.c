@@ -1,5 +1,6 @@
 #include "plan/metadata_finder.h"
 
+#include "plan/plan.h"
 #include "system/thread.h"
 
 #include <stdlib.h>
@@ -24,19 +25,6 @@ static bool may_read(void *context, uint64_t block) {
            (block_set_contains(finder->wanted, block) || block_set_contains(finder->done, block));
 }
 
-uint64_t metadata_count(const struct metadata *metadata, const struct block_set *set) {
-    uint64_t count = 0;
-    for (size_t i = 0; i < metadata->blocks.length; i++) {
-        const struct extent *extent = &metadata->blocks.items[i];
-        uint64_t end = extent->start + extent->count;
-        uint64_t block = block_set_next_before(set, extent->start, end);
-        for (; block != BLOCK_NONE; block = block_set_next_before(set, block + 1, end)) {
-            count++;
-        }
-    }
-    return count;
-}
-
 static void look(void *context) {
     struct metadata_finder *finder = context;
     struct metadata_found found = {0};
@@ -46,7 +34,7 @@ static void look(void *context) {
         struct source source = cold_source_of(cold);
         metadata_find(&source, &found.metadata);
         found.counts = cold_source_counts(cold);
-        found.blocks = metadata_count(&found.metadata, finder->wanted);
+        found.blocks = plan_count(&found.metadata.blocks, finder->wanted);
         cold_source_close(cold);
     }
     monitor_enter(finder->monitor);

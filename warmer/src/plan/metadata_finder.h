@@ -37,7 +37,4 @@ const struct metadata_found *metadata_finder_end(struct metadata_finder *finder)
 /** Stop the finder and free it. NULL is allowed. */
 void metadata_finder_close(struct metadata_finder *finder);
 
-/** How many blocks of the metadata are in the set. */
-uint64_t metadata_count(const struct metadata *metadata, const struct block_set *set);
-
 #endif

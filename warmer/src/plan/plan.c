@@ -9,6 +9,8 @@ struct plan {
     struct block_set *given; /**< What was given because it was put first; NULL: nothing was put first. */
     struct extent *first;
     size_t first_length;
+    size_t leading_length; /**< So many extents of `first` were put with plan_put_leading. */
+    uint64_t leading;      /**< Blocks of these that are not given. */
     size_t first_index;    /**< The extent of `first` being given. */
     uint64_t first_offset; /**< Blocks of that extent already looked at. */
     uint64_t cursor;       /**< Every wanted block before this one is given. */
@@ -54,6 +56,31 @@ int plan_put_first(struct plan *plan, const struct extents *list) {
     return 0;
 }
 
+int plan_put_leading(struct plan *plan, const struct extents *list) {
+    int failure = plan_put_first(plan, list);
+    if (failure == 0) {
+        plan->leading_length = plan->first_length;
+        plan->leading = plan_count(list, plan->wanted);
+    }
+    return failure;
+}
+
+uint64_t plan_leading(const struct plan *plan) {
+    return plan->leading;
+}
+
+uint64_t plan_count(const struct extents *list, const struct block_set *set) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < list->length; i++) {
+        uint64_t end = list->items[i].start + list->items[i].count;
+        uint64_t block = block_set_next_before(set, list->items[i].start, end);
+        for (; block != BLOCK_NONE; block = block_set_next_before(set, block + 1, end)) {
+            count++;
+        }
+    }
+    return count;
+}
+
 void plan_destroy(struct plan *plan) {
     if (plan != NULL) {
         block_set_destroy(plan->given);
@@ -75,15 +102,21 @@ static uint64_t find(const struct plan *plan, uint64_t from, uint64_t end) {
     return block;
 }
 
+/** Give a block of the extent being given. */
+static void give_first(struct plan *plan, uint64_t block) {
+    plan->first_offset = block - plan->first[plan->first_index].start + 1;
+    (void)block_set_add(plan->given, block, 1); /* There is room: it was reserved. */
+    plan->remaining--;
+    plan->leading -= plan->first_index < plan->leading_length;
+}
+
 /** The next block within `first`, or BLOCK_NONE. */
 static uint64_t next_first(struct plan *plan) {
     while (plan->first_index < plan->first_length) {
         const struct extent *extent = &plan->first[plan->first_index];
         uint64_t block = find(plan, extent->start + plan->first_offset, extent->start + extent->count);
         if (block != BLOCK_NONE) {
-            plan->first_offset = block - extent->start + 1;
-            (void)block_set_add(plan->given, block, 1); /* There is room: it was reserved. */
-            plan->remaining--;
+            give_first(plan, block);
             return block;
         }
         plan->first_index++;
@@ -92,10 +125,20 @@ static uint64_t next_first(struct plan *plan) {
     return BLOCK_NONE;
 }
 
+/** Whether the extent being given has this block, and it is still to be given. */
+static bool is_next_first(const struct plan *plan, uint64_t block) {
+    const struct extent *extent = &plan->first[plan->first_index];
+    return block - extent->start < extent->count && block_set_contains(plan->wanted, block) &&
+           !is_given(plan, block);
+}
+
 uint64_t plan_next_run(struct plan *plan, unsigned most, uint32_t *count) {
     uint64_t block = next_first(plan);
     *count = block != BLOCK_NONE;
     if (block != BLOCK_NONE) {
+        for (; *count < most && is_next_first(plan, block + *count); ++*count) {
+            give_first(plan, block + *count);
+        }
         return block;
     }
     block = find(plan, plan->cursor, BLOCK_NONE);

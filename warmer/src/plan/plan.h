@@ -18,6 +18,18 @@ struct plan *plan_create(const struct block_set *wanted);
  */
 int plan_put_first(struct plan *plan, const struct extents *list);
 
+/**
+ * The same for the list that was asked for (`--first`), before all others: plan_leading counts its blocks. No
+ * block is in the list twice.
+ */
+int plan_put_leading(struct plan *plan, const struct extents *list);
+
+/** How many blocks of that list are wanted and not given yet. */
+uint64_t plan_leading(const struct plan *plan);
+
+/** How many blocks of the list are in the set. No block is in the list twice. */
+uint64_t plan_count(const struct extents *list, const struct block_set *set);
+
 /** Free the plan; NULL is allowed. */
 void plan_destroy(struct plan *plan);
 
@@ -26,7 +38,7 @@ uint64_t plan_next(struct plan *plan);
 
 /**
  * Give the next block and up to `most` - 1 blocks that follow it directly; `count` is the number of all.
- * Blocks that come first are given one by one, so that no other block delays them.
+ * With a block that comes first only others of the same extent are given, so that nothing else delays it.
  */
 uint64_t plan_next_run(struct plan *plan, unsigned most, uint32_t *count);
 

@@ -126,6 +126,7 @@ latency='"latencyMs":{"p50":N,"p90":N,"p99":N,"max":N,"mean":N}'
 warm_result() {
     printf '{"event":"result","command":"warm","verdict":"%s","device":"%s","volumeId":null,' "$1" "$2"
     printf '"bytesDone":%s,"bytesTotal":%s,"blocksDone":%s,"blocksTotal":%s,' "$3" "$4" "$5" "$6"
+    printf '"firstBlocksDone":0,"firstBlocksTotal":0,"firstSeconds":null,'
     printf '"bytesResumed":0,"bytesRead":%s,"reads":%s,"shortReads":0,"retries":0,' "$3" "$7"
     printf '"elapsedSeconds":N,"mibPerSecond":N,"depth":%s,"errors":%s,' "${13}" "$8"
     printf '"failedBlockCount":%s,"failedBlocks":%s,"failedBlocksTruncated":false,"error":%s,' "$8" "$9" "${10}"

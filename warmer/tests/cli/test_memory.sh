@@ -43,6 +43,12 @@ peak_of map --state state
 expect_true a_quarter_million_extents_take_32_mib_and_4_bytes_each test "$status" -eq 4 -a "$peak" -lt $((32768 + 1024)) \
     -a "$(field blocksTotal)" -eq 262144
 
+awk 'BEGIN { for (i = 0; i < 300000; i++) print 134217216 - i % 262144 * 512, 512 }' >first
+rm -f state
+peak_of map --state state --first first --first-unlimited
+expect_true a_list_of_what_comes_first_takes_at_most_30_mib_more test "$status" -eq 4 -a "$peak" -lt $((32768 + 1024 + 30720)) \
+    -a "$(field firstBlocksTotal)" -eq 262144
+
 # apply with a comparison and a log: one line of 64 MiB, of which each block is read, kept and written.
 [ "$peak" -gt 0 ] || exit 0
 python3 -c 'import random

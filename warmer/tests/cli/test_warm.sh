@@ -81,6 +81,26 @@ expect_true progress_starts_at_once grep -q '"event":"progress","bytesDone":0,"b
 expect_true progress_comes_while_the_run_lasts test "$(grep -c '"event":"progress"' out)" -ge 2
 expect_true a_rate_limit_holds sh -c "awk 'BEGIN { exit !($(field elapsedSeconds) > 0.9) }'"
 
+# Block 10 is not in the map, and 1 is named twice.
+printf '0 3\n100 28\n' >map
+printf '126 2\n10 1\n0 2\n1 1\n' >first
+run "$WARMER" warm disk --progress json --map map --first first --first-unlimited --polite-latency-ms 1000 --state state
+expect_true what_comes_first_is_counted test "$status" -eq 0 -a "$(field firstBlocksTotal)" -eq 4 \
+    -a "$(field firstBlocksDone)" -eq 4 -a "$(field blocksDone)" -eq 31
+expect_true progress_counts_it_too grep -q '"event":"progress".*"firstBlocksDone":0,"firstBlocksTotal":4' out
+expect_true its_end_is_told sh -c "awk 'BEGIN { exit !($(field firstSeconds) > 0 && $(field firstSeconds) <= $(field elapsedSeconds)) }'"
+run "$WARMER" warm disk --map map --first first --state state
+expect_true what_an_earlier_run_read_of_it_counts test "$(field firstBlocksDone)" -eq 4 -a "$(field firstSeconds)" = 0.000 \
+    -a "$(field reads)" -eq 0
+awk 'BEGIN { for (i = 0; i < 300000; i++) print (i % 2 ? "127 1" : "0 128") }' >first
+run "$WARMER" warm disk --map map --first first
+expect_true a_long_list_of_the_same_blocks_is_read_once test "$status" -eq 0 -a "$(field reads)" -le 31 \
+    -a "$(field firstBlocksDone)" -eq 31 -a "$(field blocksDone)" -eq 31
+echo 127 2 >>first
+run "$WARMER" warm disk --map map --first first
+expect_refused a_long_list_is_checked_to_its_end 2 \
+    'first: line 300001: extent 127 2 reaches beyond the device, which has 128 blocks'
+
 run "$WARMER" warm disk --progress none --engine threads
 expect_true without_progress_there_is_only_the_result test "$(wc -l <out)" -eq 1
 run "$WARMER" warm disk --progress bar --engine threads

@@ -47,6 +47,9 @@ static void values_come_after_a_space_or_an_equals_sign(void) {
     CHECK_TEXT(options.engine, "threads");
     CHECK_TEXT(options.state_path, "s");
     CHECK_TEXT(options.first_path, "f");
+    CHECK(!options.first_unlimited);
+    CHECK_EQ(parse(WORDS("warm", "d", "--first", "f", "--first-unlimited"), &options, &diag), 0);
+    CHECK(options.first_unlimited);
     CHECK_EQ(
         parse(WORDS("verify", "d", "--samples", "7", "--max-p99-ms", "0.5", "--seed=0"), &options, &diag), 0);
     CHECK_EQ(options.samples, 7);
@@ -174,6 +177,7 @@ static const struct refusal refusals[] = {
     {{"warm", "d", "--scope", "some"}, "--scope some: allowed is written, used or whole"},
     {{"warm", "d", "--scope=whole", "--map", "m"}, "--scope whole takes no --map: it reads every block"},
     {{"warm", "d", "--touch=4"}, "--touch takes no value"},
+    {{"verify", "d", "--first-unlimited"}, "--first-unlimited is not an option of `warmer verify`"},
     {{"extents"}, "which files? `warmer extents FILE...`"},
     {{"extents", "f", "--map", "m"}, "--map is not an option of `warmer extents`"},
     {{"warm", "d", "--samples", "4"}, "--samples is not an option of `warmer warm`"},
@@ -214,7 +218,8 @@ static void the_help_names_every_option(void) {
                                         "--touch",    "--patience-seconds",
                                         "--since",    "--compare",
                                         "--seconds",  "--most-blocks",
-                                        "--output",   "--source"};
+                                        "--output",   "--source",
+                                        "--first-unlimited"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CHECK(strstr(options_help(), names[i]) != NULL);
     }

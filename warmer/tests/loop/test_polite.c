@@ -70,6 +70,63 @@ static void where_one_read_is_too_much_pauses_come_between(void) {
     CHECK_BETWEEN(mib_s, 0.1, 3.5);
 }
 
+static const struct plan *watched;
+static unsigned most_leading, most_later;
+static uint64_t leading_ns;
+
+/** Reads in flight while blocks that were asked for first are given, and after. */
+static void watch(void *context, const struct warm_progress *now) {
+    (void)context;
+    if (plan_leading(watched) > 0) {
+        CHECK_EQ(now->probes.count, 0);
+        CHECK_EQ(now->first_ns, 0);
+    }
+    if (now->first_done < now->first_total) {
+        most_leading = fake.in_flight > most_leading ? fake.in_flight : most_leading;
+    } else if (fake_now_ns() > now->first_ns + MS) {
+        most_later = fake.in_flight > most_later ? fake.in_flight : most_later;
+    }
+    leading_ns = now->first_ns;
+}
+
+static void what_was_asked_for_first_is_read_at_full_speed(void) {
+    fake_reset(&fake, throttled);
+    moved_ns = 0;
+    longest_read = most_leading = most_later = 0;
+    bytes_per_ns = 125 * 1048576.0 / 1e9;
+    struct block_set *wanted = block_set_create(BLOCKS);
+    block_set_add(wanted, 0, BLOCKS);
+    struct extents first = {0};
+    extents_append(&first, 5000, 1000);
+    struct plan *plan = plan_create(wanted);
+    CHECK_EQ(plan_put_leading(plan, &first), 0);
+    watched = plan;
+    struct warm_settings settings = {.engine = &fake.base,
+                                     .plan = plan,
+                                     .device_bytes = BLOCKS * (uint64_t)BLOCK_BYTES,
+                                     .alignment_bytes = 512,
+                                     .max_in_flight = DEPTH_AUTO_LIMIT,
+                                     .polite_latency_ms = 20,
+                                     .first_unlimited = true,
+                                     .now_ns = fake_now_ns,
+                                     .is_interrupted = is_over,
+                                     .observe = watch};
+    struct warm_result result = {.progress = {.blocks_total = BLOCKS, .first_total = 1000}};
+    CHECK_EQ(warm_run(&settings, &result), 0);
+    CHECK_EQ(result.progress.first_done, 1000);
+    /* 500 MiB at 125 MiB/s; with the limit of 20 ms they take a quarter longer. */
+    CHECK_BETWEEN(leading_ns, 4000 * MS, 4100 * MS);
+    CHECK_BETWEEN(most_leading, 100, DEPTH_AUTO_LIMIT);
+    CHECK_BETWEEN(most_later, 1, 64);
+    CHECK_EQ(longest_read, BLOCK_BYTES);
+    struct latency_summary probes = latency_summarise(&result.progress.probes);
+    CHECK_BETWEEN(probes.p90_ms, 0.5, 20);
+    CHECK_BETWEEN(result.progress.probes.count, 110, 165);
+    plan_destroy(plan);
+    extents_clear(&first);
+    block_set_destroy(wanted);
+}
+
 static void without_a_limit_nothing_is_probed(void) {
     struct warm_result result;
     double mib_s = run(125, 0, &result);
@@ -108,6 +165,7 @@ static void the_rule_cuts_fast_and_grows_slowly(void) {
 int main(void) {
     RUN(small_reads_stay_under_the_limit_and_the_rest_is_used);
     RUN(where_one_read_is_too_much_pauses_come_between);
+    RUN(what_was_asked_for_first_is_read_at_full_speed);
     RUN(without_a_limit_nothing_is_probed);
     RUN(the_rule_cuts_fast_and_grows_slowly);
     return CHECK_RESULT();

@@ -1,5 +1,8 @@
+#include "base/random.h"
 #include "check.h"
 #include "plan/plan.h"
+
+#include <string.h>
 
 static struct block_set *set_of(uint64_t capacity, uint64_t start, uint64_t count) {
     struct block_set *set = block_set_create(capacity);
@@ -69,9 +72,9 @@ static void gives_neighbours_together_but_for_what_is_first(void) {
     struct extents first = {0};
     extents_append(&first, 11, 2);
     struct plan *plan = plan_of(wanted, &first);
-    const uint64_t starts[] = {11, 12, 10, 13, 16, BLOCK_NONE};
-    const uint32_t counts[] = {1, 1, 1, 2, 1, 0};
-    for (size_t i = 0; i < 6; i++) {
+    const uint64_t starts[] = {11, 10, 13, 16, BLOCK_NONE};
+    const uint32_t counts[] = {2, 1, 2, 1, 0};
+    for (size_t i = 0; i < 5; i++) {
         uint32_t count = 99;
         CHECK_EQ(plan_next_run(plan, 2, &count), starts[i]);
         CHECK_EQ(count, counts[i]);
@@ -119,6 +122,88 @@ static void what_is_put_first_later_comes_next(void) {
     block_set_destroy(wanted);
 }
 
+static void counts_the_blocks_that_were_asked_for_first(void) {
+    struct block_set *wanted = set_of(5000, 10, 100);
+    struct extents asked = {0};
+    struct extents metadata = {0};
+    extents_append(&asked, 100, 50);
+    extents_append(&asked, 0, 12);
+    extents_append(&metadata, 11, 5);
+    CHECK_EQ(plan_count(&asked, wanted), 12);
+    struct plan *plan = plan_create(wanted);
+    CHECK_EQ(plan_put_leading(plan, &asked), 0);
+    CHECK_EQ(plan_put_first(plan, &metadata), 0);
+    uint32_t count = 0;
+    for (uint64_t left = 12; left > 0; left -= count) {
+        CHECK_EQ(plan_leading(plan), left);
+        CHECK_EQ(plan_next_run(plan, 3, &count), left > 2 ? 112 - left : 10);
+        CHECK_EQ(count, left > 2 ? (left == 3 ? 1 : 3) : 2);
+    }
+    CHECK_EQ(plan_leading(plan), 0);
+    CHECK_EQ(plan_next(plan), 12);
+    CHECK_EQ(plan_leading(plan), 0);
+    plan_destroy(plan);
+    extents_clear(&asked);
+    extents_clear(&metadata);
+    block_set_destroy(wanted);
+}
+
+/** What a list says block by block: the blocks in the order in which each is named first. */
+static size_t first_named(const struct extents *list, uint64_t capacity, uint64_t *order) {
+    size_t count = 0;
+    struct block_set *seen = block_set_create(capacity);
+    for (size_t i = 0; i < list->length; i++) {
+        for (uint64_t block = list->items[i].start; block < list->items[i].start + list->items[i].count;
+             block++) {
+            if (!block_set_contains(seen, block)) {
+                block_set_add(seen, block, 1);
+                order[count++] = block;
+            }
+        }
+    }
+    block_set_destroy(seen);
+    return count;
+}
+
+static void keeps_each_block_where_it_is_named_first(void) {
+    struct random random = {7};
+    for (unsigned trial = 0; trial < 300; trial++) {
+        struct extents list = {0};
+        uint64_t before[200];
+        uint64_t after[200];
+        unsigned runs = (unsigned)random_below(&random, 30);
+        for (unsigned i = 0; i < runs; i++) {
+            uint64_t start = random_below(&random, 190);
+            extents_append(&list, start, 1 + random_below(&random, trial % 9 == 0 ? 200 - start : 10));
+        }
+        size_t count = first_named(&list, 200, before);
+        CHECK_EQ(extents_keep_first(&list), 0);
+        uint64_t length = 0;
+        for (size_t i = 0; i < list.length; i++) {
+            length += list.items[i].count;
+        }
+        CHECK_EQ(length, count);
+        CHECK_EQ(first_named(&list, 200, after), count);
+        CHECK(memcmp(before, after, count * sizeof *before) == 0);
+        extents_clear(&list);
+    }
+}
+
+/** The whole device a quarter of a million times: each block is still looked at once. */
+static void many_lists_of_the_same_cost_no_more_than_one(void) {
+    const uint64_t blocks = UINT64_C(134217728);
+    struct extents list = {0};
+    for (uint64_t i = 0; i < 262144; i++) {
+        extents_append(&list, i % 2 == 0 ? 1 : 0, blocks - 1 - i);
+    }
+    CHECK_EQ(list.length, 262144);
+    CHECK_EQ(extents_keep_first(&list), 0);
+    CHECK_EQ(list.length, 2);
+    CHECK_EQ(list.items[0].count, blocks - 1);
+    CHECK_EQ(list.items[1].start, 0);
+    extents_clear(&list);
+}
+
 static void a_run_ends_before_a_block_that_was_given(void) {
     struct block_set *wanted = set_of(100, 10, 5);
     struct extents first = {0};
@@ -161,6 +246,9 @@ int main(void) {
     RUN(an_empty_plan_ends_at_once);
     RUN(gives_neighbours_together_but_for_what_is_first);
     RUN(what_is_put_first_later_comes_next);
+    RUN(counts_the_blocks_that_were_asked_for_first);
+    RUN(keeps_each_block_where_it_is_named_first);
+    RUN(many_lists_of_the_same_cost_no_more_than_one);
     RUN(a_run_ends_before_a_block_that_was_given);
     RUN(extents_join_sort_and_stay_apart);
     return CHECK_RESULT();
