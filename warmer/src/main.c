@@ -48,12 +48,15 @@
  *     map.c                the text of extents -> blocks (`--map`, `--first`)
  *     scope.c              removes from the map what no file system uses (`--scope used`)
  *     plan.c               which block is next
- *     metadata_finder.c    finds the file systems' own structures while the first reads are in flight
+ *     order_finder.c       finds what comes before the rest while the first reads are in flight (`--order`)
  *     cold_source.c        reads metadata from a cold device, many reads at a time
  *   filesystems/         what ext4, XFS and NTFS use of a device
  *     used_scan.c          partitions and file systems -> the set of blocks in use (used.c)
  *     metadata.c           partitions and file systems -> the blocks of their own structures
  *     partitions.c         the partition tables GPT and MBR
+ *     tree.c               files of ext4 and XFS: names, times and places
+ *     order/               what comes first by its files: walk.c finds the data directories of databases,
+ *                          postgres.c and innodb.c follow their lists, recent.c logs and files of the last day
  *     source.c             what all of these read from: a device, a file in a test, a fuzzer's input
  *     ext4/ ntfs/ xfs/     one file system each
  *   engines/             how reads reach the device

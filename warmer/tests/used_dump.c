@@ -5,14 +5,21 @@
  *
  * `first START COUNT` lines are what metadata_find says: where the file systems keep their own structures.
  *
- * used_dump IMAGE INPUT also writes an input for fuzz_used: the sectors that were read, unless they are zero.
+ * used_dump order IMAGE SOURCES: what order_find says, with all blocks wanted: `set SOURCE BLOCKS AGE WHAT`
+ * lines, then `order START COUNT` lines. SOURCES is the sum of the sources' numbers, or `N,BLOCKS` to list so
+ * many at most.
+ *
+ * used_dump [order] IMAGE … INPUT also writes an input for fuzz_used or fuzz_order: the sectors that were
+ * read, unless they are zero.
  */
 #include "filesystems/metadata.h"
+#include "filesystems/order/order.h"
 #include "filesystems/used.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -88,22 +95,17 @@ static int write_input(FILE *file, const struct source *source, const char *path
     return fclose(input) == 0 ? 0 : 2;
 }
 
-int main(int count, char **arguments) {
-    FILE *file = count == 2 || count == 3 ? fopen(arguments[1], "rb") : NULL;
-    if (file == NULL || fseeko(file, 0, SEEK_END) != 0) {
-        return 2;
-    }
-    struct source source = {.read = read_file, .context = file, .bytes = (uint64_t)ftello(file)};
+static int dump_used(FILE *file, const struct source *source, const char *input) {
     struct used used;
-    if (used_init(&used, source.bytes) != 0) {
+    if (used_init(&used, source->bytes) != 0) {
         return 2;
     }
-    puts(used_scan(&source, &used) ? "known" : "unknown");
+    puts(used_scan(source, &used) ? "known" : "unknown");
     struct metadata metadata;
-    metadata_find(&source, &metadata);
-    int failure = count == 3 ? write_input(file, &source, arguments[2]) : 0;
+    metadata_find(source, &metadata);
+    int failure = input == NULL ? 0 : write_input(file, source, input);
     printf("found %s\nnote %s\nfirst_found %s\n", used.found, used.note, metadata.found);
-    printf("missing %" PRIu64 "\n", count_missing(file, &source, used.blocks));
+    printf("missing %" PRIu64 "\n", count_missing(file, source, used.blocks));
     print_runs(used.blocks);
     for (size_t i = 0; i < used.metadata.length; i++) {
         printf("metadata %" PRIu64 " %" PRIu64 "\n", used.metadata.items[i].start,
@@ -115,6 +117,45 @@ int main(int count, char **arguments) {
     }
     extents_clear(&metadata.blocks);
     used_clear(&used);
+    return failure;
+}
+
+static int dump_order(FILE *file, const struct source *source, const char *sources, const char *input) {
+    uint64_t blocks = blocks_of_bytes(source->bytes);
+    char *rest = NULL;
+    unsigned wanted_sources = (unsigned)strtoul(sources, &rest, 10);
+    struct block_set *wanted = block_set_create(blocks);
+    if (wanted == NULL || block_set_add(wanted, 0, blocks) != 0) {
+        return 2;
+    }
+    struct order order = {0};
+    struct order_limits limits = {.wanted = wanted,
+                                  .most_blocks = *rest == ',' ? strtoull(rest + 1, NULL, 10) : blocks,
+                                  .most_bytes = UINT64_C(64) << 20};
+    order_find(source, wanted_sources, &limits, &order);
+    for (size_t i = 0; i < order.length; i++) {
+        const struct order_set *set = &order.sets[i];
+        printf("set %s %" PRIu64 " %" PRId64 " %s\n", order_source_name(set->source), set->blocks,
+               set->age_seconds == ORDER_AGELESS ? -1 : set->age_seconds, set->what);
+    }
+    for (size_t i = 0; i < order.blocks.length; i++) {
+        printf("order %" PRIu64 " %" PRIu64 "\n", order.blocks.items[i].start, order.blocks.items[i].count);
+    }
+    extents_clear(&order.blocks);
+    block_set_destroy(wanted);
+    return input == NULL ? 0 : write_input(file, source, input);
+}
+
+int main(int count, char **arguments) {
+    bool is_order = count >= 4 && strcmp(arguments[1], "order") == 0;
+    const char *path = count < 2 ? "" : arguments[is_order ? 2 : 1];
+    FILE *file = fopen(path, "rb");
+    if (file == NULL || fseeko(file, 0, SEEK_END) != 0) {
+        return 2;
+    }
+    struct source source = {.read = read_file, .context = file, .bytes = (uint64_t)ftello(file)};
+    int failure = is_order ? dump_order(file, &source, arguments[3], count == 5 ? arguments[4] : NULL)
+                           : dump_used(file, &source, count == 3 ? arguments[2] : NULL);
     fclose(file);
     return failure;
 }

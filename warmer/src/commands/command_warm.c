@@ -7,7 +7,7 @@
 #include "loop/state.h"
 #include "loop/warm_touch.h"
 #include "plan/map.h"
-#include "plan/metadata_finder.h"
+#include "plan/order_finder.h"
 #include "plan/plan.h"
 #include "plan/scope.h"
 #include "system/clock.h"
@@ -28,9 +28,12 @@ struct job {
     struct block_set *done; /**< Blocks of the map that earlier runs read. */
     struct extents first;
     struct scope_result scope;
-    struct metadata metadata;       /**< What --scope used has found. */
-    struct metadata_finder *finder; /**< Who looks for it otherwise; NULL: nobody. */
-    struct metadata_first metadata_first;
+    struct metadata metadata;     /**< What --scope used has found. */
+    struct order_finder *finder;  /**< Who looks for it otherwise, and for files; NULL: nobody. */
+    struct order_told told;       /**< What came first. */
+    const struct plan *told_plan; /**< Into which plan it was put, up to the next. */
+    enum order_stage told_stage;
+    uint64_t charged_bytes; /**< Bytes of the finder that were counted for the limit. */
     struct warm_touch touch;
     struct state *state;
     struct plan *plan;
@@ -181,32 +184,67 @@ static int read_blocks(struct job *job, struct warm_settings *settings) {
     return warm_touch_run(settings, &job->touch, &job->result);
 }
 
-/** What the file systems keep for themselves, once it is known. */
-static bool put_metadata(void *context, struct plan *plan, uint64_t *bytes) {
-    struct job *job = context;
-    struct metadata_first *first = &job->metadata_first;
-    if (job->finder == NULL) {
-        first->file_systems = job->metadata.found;
-        first->blocks = plan_count(&job->metadata.blocks, job->wanted);
-        (void)plan_put_first(plan, &job->metadata.blocks);
-        return true;
-    }
-    const struct metadata_found *found = metadata_finder_poll(job->finder);
-    if (found == NULL) {
-        return false;
-    }
-    /* Asked again for a second plan, these reads are not new. */
-    *bytes = first->file_systems == NULL ? found->counts.bytes : 0;
-    first->file_systems = found->metadata.found;
-    first->blocks = found->blocks;
+static void put_structures(struct job *job, struct plan *plan, const struct metadata *metadata,
+                           uint64_t blocks) {
+    job->told.file_systems = metadata->found;
+    job->told.structure_blocks = blocks;
     /* Without memory for it only the order is lost. */
-    (void)plan_put_first(plan, &found->metadata.blocks);
-    return true;
+    (void)plan_put_first(plan, &metadata->blocks);
+}
+
+/** Put what is known by now and was not put yet. */
+static void put_found(struct job *job, struct plan *plan, const struct order_found *found,
+                      enum order_stage stage) {
+    bool has_structures = (job->options->order & ORDER_STRUCTURES) != 0 && job->told_stage == ORDER_SEARCHING;
+    if (has_structures && job->options->scope == SCOPE_USED) {
+        put_structures(job, plan, &job->metadata, plan_count(&job->metadata.blocks, job->wanted));
+    } else if (has_structures) {
+        put_structures(job, plan, &found->metadata, found->blocks);
+    }
+    if (stage == ORDER_HAS_ALL) {
+        job->told.order = &found->order;
+        (void)plan_put_first(plan, &found->order.blocks);
+    }
+    job->told_stage = stage;
+}
+
+/** What comes before the rest, as far as it is known. */
+static enum warm_first put_order(void *context, struct plan *plan, uint64_t *bytes) {
+    struct job *job = context;
+    enum order_stage stage = ORDER_HAS_ALL;
+    static const struct order_found nothing;
+    const struct order_found *found = job->finder == NULL ? &nothing : order_finder_poll(job->finder, &stage);
+    if (job->told_plan != plan) {
+        job->told_plan = plan;
+        job->told_stage = ORDER_SEARCHING;
+    }
+    if (stage > job->told_stage) {
+        const struct cold_counts *counts =
+            stage == ORDER_HAS_ALL ? &found->counts : &found->counts_of_structures;
+        put_found(job, plan, found, stage);
+        *bytes = counts->bytes - job->charged_bytes;
+        job->charged_bytes = counts->bytes;
+    }
+    return stage == ORDER_HAS_ALL     ? WARM_FIRST_ALL
+           : stage == ORDER_SEARCHING ? WARM_FIRST_UNKNOWN
+                                      : WARM_FIRST_SOME;
 }
 
 static const char *find_gone(void *context, int error) {
     const struct job *job = context;
     return device_gone(job->device, error);
+}
+
+static void start_finder(struct job *job) {
+    struct order_task task = {.device = job->device,
+                              .wanted = job->wanted,
+                              .done = job->done,
+                              .leading = &job->first,
+                              .known = job->options->scope == SCOPE_USED ? &job->metadata : NULL,
+                              .sources = job->options->order};
+    if (task.sources != ORDER_NONE && block_set_count(job->wanted) > 0) {
+        job->finder = order_finder_start(&task);
+    }
 }
 
 static int run(struct job *job, struct diag *diag) {
@@ -223,7 +261,7 @@ static int run(struct job *job, struct diag *diag) {
         .first_unlimited = job->options->first_unlimited,
         .now_ns = clock_now_ns,
         .is_interrupted = interrupt_requested,
-        .put_first = put_metadata,
+        .put_first = put_order,
         .first_context = job,
         .find_gone = find_gone,
         .gone_context = job,
@@ -232,9 +270,7 @@ static int run(struct job *job, struct diag *diag) {
         .observe = observe,
         .observe_context = job,
     };
-    if (job->options->scope != SCOPE_USED && block_set_count(job->wanted) > 0) {
-        job->finder = metadata_finder_start(job->device, job->wanted, job->done);
-    }
+    start_finder(job);
     progress_init(&job->progress, job->options->progress);
     job->progress.put_more = put_more;
     job->progress.context = job;
@@ -246,7 +282,7 @@ static int run(struct job *job, struct diag *diag) {
 
 /** The finder's reads count even where what it found came too late. */
 static void end_finder(struct job *job) {
-    const struct metadata_found *found = job->finder == NULL ? NULL : metadata_finder_end(job->finder);
+    const struct order_found *found = job->finder == NULL ? NULL : order_finder_end(job->finder);
     if (found != NULL) {
         job->scope.counts.reads += found->counts.reads;
         job->scope.counts.bytes += found->counts.bytes;
@@ -262,7 +298,7 @@ static int tell(struct job *job) {
         .engine = job->engine,
         .engine_note = job->engine_note,
         .scope = &job->scope,
-        .metadata_first = &job->metadata_first,
+        .told = &job->told,
         .touch = &job->touch.result,
         .result = &job->result,
     };
@@ -270,7 +306,7 @@ static int tell(struct job *job) {
 }
 
 static void let_go(struct job *job) {
-    metadata_finder_close(job->finder);
+    order_finder_close(job->finder);
     engine_close(job->engine);
     plan_destroy(job->plan);
     state_close(job->state);

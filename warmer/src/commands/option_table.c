@@ -125,6 +125,30 @@ static bool store_scope(struct options *options, const char *value) {
     return false;
 }
 
+/** auto, none, or names with commas between, each once. */
+static bool store_order(struct options *options, const char *value) {
+    static const enum order_source sources[] = {ORDER_STRUCTURES, ORDER_LISTS, ORDER_LOGS, ORDER_RECENT};
+    options->order = ORDER_NONE;
+    if (strcmp(value, "auto") == 0 || strcmp(value, "none") == 0) {
+        options->order = value[0] == 'a' ? ORDER_AUTO : ORDER_NONE;
+        return true;
+    }
+    for (const char *at = value;; at++) {
+        size_t length = strcspn(at, ",");
+        unsigned before = options->order;
+        for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++) {
+            const char *name = order_source_name(sources[i]);
+            if (strlen(name) == length && memcmp(name, at, length) == 0) {
+                options->order |= sources[i];
+            }
+        }
+        at += length;
+        if (options->order == before || *at == '\0') {
+            return options->order != before;
+        }
+    }
+}
+
 static bool store_touch(struct options *options, const char *value) {
     (void)value;
     options->touch = true;
@@ -301,6 +325,7 @@ static const struct option option_table[] = {
     {"--progress", FOR_WARM | FOR_APPLY | FOR_OBSERVE, "bar, json or none", store_progress},
     {"--engine", FOR_WARM | FOR_APPLY, "auto or an engine that `warmer inspect` lists", store_engine},
     {"--scope", FOR_WARM, "written, used or whole", store_scope},
+    {"--order", FOR_WARM, "auto, none or some of structures,lists,logs,recent", store_order},
     {"--touch", FOR_WARM, NULL, store_touch},
     {"--samples", FOR_VERIFY, "1 to 10000000", store_samples},
     {"--max-p99-ms", FOR_VERIFY, "a number above 0", store_max_p99_ms},

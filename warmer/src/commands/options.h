@@ -4,6 +4,7 @@
 #include "base/diag.h"
 #include "commands/progress.h"
 #include "device/writes.h"
+#include "filesystems/order/order.h"
 #include "observe/source.h"
 #include "plan/scope.h"
 
@@ -50,6 +51,7 @@ struct options {
     size_t file_count;
     const char *engine;
     enum scope scope;
+    unsigned order;           /**< The sum of enum order_source. */
     bool touch;               /**< Read 4 KiB of each block if that is enough. */
     unsigned depth;           /**< 0: auto. */
     double max_mib_s;         /**< 0: no limit. */

@@ -87,15 +87,44 @@ static void put_means(struct json *json, const struct warm_report *report) {
     json_text(json, "deviceNote", device_note(report->device));
 }
 
-static void put_metadata_first(struct json *json, const struct metadata_first *first) {
-    if (first->file_systems == NULL || first->file_systems[0] == '\0') {
-        json_null(json, "metadataFirst");
-        return;
-    }
+static void put_metadata_first(struct json *json, const struct order_told *told) {
     json_open(json, "metadataFirst", '{');
-    json_text(json, "fileSystem", first->file_systems);
-    json_unsigned(json, "blocks", first->blocks);
+    json_text(json, "fileSystem", told->file_systems);
+    json_unsigned(json, "blocks", told->structure_blocks);
     json_close(json, '}');
+}
+
+static void put_set(struct json *json, const struct order_set *set) {
+    json_open(json, NULL, '{');
+    json_text(json, "source", order_source_name(set->source));
+    json_unsigned(json, "blocks", set->blocks);
+    json_text(json, "what", set->what);
+    if (set->age_seconds == ORDER_AGELESS) {
+        json_null(json, "ageSeconds");
+    } else {
+        json_unsigned(json, "ageSeconds", (uint64_t)set->age_seconds);
+    }
+    json_close(json, '}');
+}
+
+/** What came before the rest, set by set, in the order of reading. */
+static void put_order(struct json *json, const struct order_told *told) {
+    bool has_structures = told->file_systems != NULL && told->file_systems[0] != '\0';
+    if (has_structures) {
+        put_metadata_first(json, told);
+    } else {
+        json_null(json, "metadataFirst");
+    }
+    json_open(json, "order", '[');
+    if (has_structures) {
+        struct order_set set = {ORDER_STRUCTURES, told->file_systems, told->structure_blocks, 0,
+                                ORDER_AGELESS};
+        put_set(json, &set);
+    }
+    for (size_t i = 0; told->order != NULL && i < told->order->length; i++) {
+        put_set(json, &told->order->sets[i]);
+    }
+    json_close(json, ']');
 }
 
 static void put_result(const struct warm_report *report) {
@@ -116,7 +145,7 @@ static void put_result(const struct warm_report *report) {
     json_unsigned(&json, "probeReads", progress->probes.count);
     progress_put_latency(&json, "probeLatencyMs", &probes);
     scope_put(&json, report->scope);
-    put_metadata_first(&json, report->metadata_first);
+    put_order(&json, report->told);
     touch_put(&json, report->touch);
     json_close(&json, '}');
     json_end_line(&json);

@@ -6,14 +6,16 @@
 #include "device/device.h"
 #include "device/identity.h"
 #include "engines/engine.h"
+#include "filesystems/order/order.h"
 #include "loop/touch.h"
 #include "loop/warm.h"
 #include "plan/scope.h"
 
-/** The metadata that was read before the rest. */
-struct metadata_first {
-    const char *file_systems; /**< Its file systems; empty or NULL if none was understood in time. */
-    uint64_t blocks;          /**< How many of the blocks to read were metadata. */
+/** What was read before the rest, as far as it was known in time. */
+struct order_told {
+    const char *file_systems;  /**< Whose structures; empty or NULL if none was understood. */
+    uint64_t structure_blocks; /**< How many of the blocks to read were such. */
+    const struct order *order; /**< What was found by files; NULL: nothing. */
 };
 
 /** What is known when a warm-up has ended. */
@@ -24,7 +26,7 @@ struct warm_report {
     const struct engine *engine;
     const char *engine_note;
     const struct scope_result *scope;
-    const struct metadata_first *metadata_first;
+    const struct order_told *told;
     const struct touch_result *touch;
     const struct warm_result *result;
 };

@@ -129,7 +129,8 @@ static void start_new(struct run *run, uint64_t now_ns) {
 /**
  * Whether reads may start: the blocks that come first are known, or are not waited for. A warm device answers
  * in a millisecond or two. On a cold device an unlimited warm-up does not wait, because the blocks that come
- * first are then still read before nearly all the rest.
+ * first are then still read before nearly all the rest. With a limit it waits for all of them, because what
+ * is read to find them counts.
  */
 static bool knows_first(struct run *run, uint64_t now_ns) {
     const struct warm_settings *settings = run->settings;
@@ -137,13 +138,13 @@ static bool knows_first(struct run *run, uint64_t now_ns) {
     if (!run->awaits_first) {
         return true;
     }
-    if (settings->put_first(settings->first_context, settings->plan, &bytes)) {
-        run->awaits_first = false;
-        pace_charge(&run->pace, bytes, now_ns);
-        return true;
+    enum warm_first known = settings->put_first(settings->first_context, settings->plan, &bytes);
+    run->awaits_first = known != WARM_FIRST_ALL;
+    pace_charge(&run->pace, bytes, now_ns);
+    if (settings->max_mib_s > 0 || polite_is_on(&run->polite)) {
+        return !run->awaits_first;
     }
-    bool is_patient = settings->max_mib_s > 0 || polite_is_on(&run->polite);
-    return !is_patient && now_ns - run->began_ns >= FIRST_WAIT_NS;
+    return known != WARM_FIRST_UNKNOWN || now_ns - run->began_ns >= FIRST_WAIT_NS;
 }
 
 /** Start all that may start; how long to wait for a completion at most. */

@@ -49,11 +49,14 @@ typedef void warm_observe(void *context, const struct warm_progress *progress);
  */
 typedef const char *warm_find_gone(void *context, int error);
 
+/** How much is known of the blocks that come first: nothing yet, what comes first of them, or all. */
+enum warm_first { WARM_FIRST_UNKNOWN, WARM_FIRST_SOME, WARM_FIRST_ALL };
+
 /**
- * Puts into the plan the blocks that come first, and sets `bytes` to what was read to find them. Returns
- * false while they are not known; then it is called again.
+ * Puts into the plan the blocks that come first, as far as they are known, and sets `bytes` to what was read
+ * since the last call to find them. It is called again until all are known.
  */
-typedef bool warm_put_first(void *context, struct plan *plan, uint64_t *bytes);
+typedef enum warm_first warm_put_first(void *context, struct plan *plan, uint64_t *bytes);
 
 /** The arguments of a warm-up. The caller owns everything that they point to. */
 struct warm_settings {

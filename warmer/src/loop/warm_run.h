@@ -50,7 +50,7 @@ struct run {
     struct depth depth;
     struct pace pace;
     struct polite polite;
-    bool awaits_first;  /**< The blocks that come first are not known yet. */
+    bool awaits_first;  /**< Not all of the blocks that come first are known yet. */
     uint64_t probed_ns; /**< When the probe in flight was issued. */
 };
 

@@ -1,5 +1,5 @@
-#ifndef WARMER_SOURCE_H
-#define WARMER_SOURCE_H
+#ifndef WARMER_OBSERVE_SOURCE_H
+#define WARMER_OBSERVE_SOURCE_H
 
 #include "base/diag.h"
 #include "observe/disk.h"

@@ -134,5 +134,5 @@ warm_result() {
         "${16-}" "${14:-$direct}" "${15-$device_note}" "$latency"
     printf '"probeReads":0,"probeLatencyMs":{"p50":N,"p90":N,"p99":N,"max":N,"mean":N},'
     printf '"scope":"S","scopeNote":"","fileSystems":null,"metadataReads":N,"metadataBytesRead":N,'
-    printf '"metadataFirst":null,"touch":null}\n'
+    printf '"metadataFirst":null,"order":[],"touch":null}\n'
 }

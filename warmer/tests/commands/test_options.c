@@ -24,6 +24,7 @@ static void everything_has_a_default(void) {
     CHECK_TEXT(options.device, "/dev/sdf");
     CHECK_TEXT(options.engine, "auto");
     CHECK_EQ(options.depth, 0);
+    CHECK_EQ(options.order, ORDER_AUTO);
     CHECK(options.map_path == NULL && options.first_path == NULL && options.state_path == NULL);
     CHECK(options.max_mib_s <= 0 && !options.has_progress);
     CHECK_EQ(parse(WORDS("verify", "d"), &options, &diag), 0);
@@ -50,6 +51,12 @@ static void values_come_after_a_space_or_an_equals_sign(void) {
     CHECK(!options.first_unlimited);
     CHECK_EQ(parse(WORDS("warm", "d", "--first", "f", "--first-unlimited"), &options, &diag), 0);
     CHECK(options.first_unlimited);
+    CHECK_EQ(parse(WORDS("warm", "d", "--order", "recent,lists"), &options, &diag), 0);
+    CHECK_EQ(options.order, ORDER_LISTS | ORDER_RECENT);
+    CHECK_EQ(parse(WORDS("warm", "d", "--order=none"), &options, &diag), 0);
+    CHECK_EQ(options.order, ORDER_NONE);
+    CHECK_EQ(parse(WORDS("warm", "d", "--order=structures,lists,logs,recent"), &options, &diag), 0);
+    CHECK_EQ(options.order, ORDER_AUTO);
     CHECK_EQ(
         parse(WORDS("verify", "d", "--samples", "7", "--max-p99-ms", "0.5", "--seed=0"), &options, &diag), 0);
     CHECK_EQ(options.samples, 7);
@@ -177,6 +184,12 @@ static const struct refusal refusals[] = {
     {{"warm", "d", "--scope", "some"}, "--scope some: allowed is written, used or whole"},
     {{"warm", "d", "--scope=whole", "--map", "m"}, "--scope whole takes no --map: it reads every block"},
     {{"warm", "d", "--touch=4"}, "--touch takes no value"},
+    {{"warm", "d", "--order=lists,"},
+     "--order lists,: allowed is auto, none or some of structures,lists,logs,recent"},
+    {{"warm", "d", "--order=lists,lists"},
+     "--order lists,lists: allowed is auto, none or some of structures,lists,logs,recent"},
+    {{"warm", "d", "--order=list"},
+     "--order list: allowed is auto, none or some of structures,lists,logs,recent"},
     {{"verify", "d", "--first-unlimited"}, "--first-unlimited is not an option of `warmer verify`"},
     {{"extents"}, "which files? `warmer extents FILE...`"},
     {{"extents", "f", "--map", "m"}, "--map is not an option of `warmer extents`"},
@@ -209,17 +222,28 @@ static void wrong_use_is_refused_with_what_is_allowed(void) {
 }
 
 static void the_help_names_every_option(void) {
-    static const char *const names[] = {"--map",      "--first",
-                                        "--depth",    "--max-mib-s",
-                                        "--state",    "--polite-latency-ms",
-                                        "--progress", "--engine",
-                                        "--samples",  "--max-p99-ms",
-                                        "--seed",     "--scope",
-                                        "--touch",    "--patience-seconds",
-                                        "--since",    "--compare",
-                                        "--seconds",  "--most-blocks",
-                                        "--output",   "--source",
-                                        "--first-unlimited"};
+    static const char *const names[] = {"--map",
+                                        "--first",
+                                        "--depth",
+                                        "--max-mib-s",
+                                        "--state",
+                                        "--polite-latency-ms",
+                                        "--progress",
+                                        "--engine",
+                                        "--samples",
+                                        "--max-p99-ms",
+                                        "--seed",
+                                        "--scope",
+                                        "--touch",
+                                        "--patience-seconds",
+                                        "--since",
+                                        "--compare",
+                                        "--seconds",
+                                        "--most-blocks",
+                                        "--output",
+                                        "--source",
+                                        "--first-unlimited",
+                                        "--order"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CHECK(strstr(options_help(), names[i]) != NULL);
     }

@@ -158,18 +158,39 @@ static void a_short_larger_piece_is_continued_where_it_ended(void) {
 static uint64_t known_at_ns;
 static unsigned times_told;
 
-static bool put_first(void *context, struct plan *plan, uint64_t *bytes) {
+static enum warm_first put_first(void *context, struct plan *plan, uint64_t *bytes) {
     (void)context;
     struct extents list = {0};
     if (fake_now_ns() < known_at_ns) {
-        return false;
+        return WARM_FIRST_UNKNOWN;
     }
     extents_append(&list, 300, 10);
     CHECK_EQ(plan_put_first(plan, &list), 0);
     extents_clear(&list);
     *bytes = 10 * (uint64_t)BLOCK_BYTES;
     times_told++;
-    return true;
+    return WARM_FIRST_ALL;
+}
+
+/** Blocks 300 to 304 are known from the beginning, 400 to 404 later. */
+static enum warm_first put_in_two_parts(void *context, struct plan *plan, uint64_t *bytes) {
+    (void)context;
+    struct extents list = {0};
+    bool is_all = fake_now_ns() >= known_at_ns;
+    if (times_told > 0 && !is_all) {
+        return WARM_FIRST_SOME;
+    }
+    if (times_told == 0) {
+        extents_append(&list, 300, 5);
+    }
+    if (is_all) {
+        extents_append(&list, 400, 5);
+    }
+    CHECK_EQ(plan_put_first(plan, &list), 0);
+    extents_clear(&list);
+    *bytes = 5 * (uint64_t)BLOCK_BYTES;
+    times_told++;
+    return is_all ? WARM_FIRST_ALL : WARM_FIRST_SOME;
 }
 
 static struct trial make_first_trial(uint64_t at_ns) {
@@ -208,6 +229,32 @@ static void what_is_known_later_comes_next(void) {
     end_trial(&trial);
 }
 
+static void what_comes_first_may_be_known_in_two_parts(void) {
+    struct trial trial = make_first_trial(42 * MS);
+    trial.put_first = put_in_two_parts;
+    run_trial(&trial);
+    expect_complete(&trial);
+    CHECK_EQ(times_told, 2);
+    for (unsigned i = 0; i < 5; i++) {
+        CHECK_EQ(fake.order[i], (300 + i) * (uint64_t)BLOCK_BYTES);
+        /* Four of the rest at 5 ms each come between. */
+        CHECK_EQ(fake.order[9 + i], (400 + i) * (uint64_t)BLOCK_BYTES);
+    }
+    CHECK_EQ(fake.order[5], 0);
+    end_trial(&trial);
+    trial = make_first_trial(42 * MS);
+    trial.put_first = put_in_two_parts;
+    trial.max_mib_s = 50;
+    run_trial(&trial);
+    expect_complete(&trial);
+    /* With a limit it is waited for all of them, and what was read for both counts. */
+    CHECK_EQ(times_told, 2);
+    CHECK_EQ(fake.order[0], 300 * (uint64_t)BLOCK_BYTES);
+    CHECK_EQ(fake.order[5], 400 * (uint64_t)BLOCK_BYTES);
+    CHECK_BETWEEN(fake_now_ns(), 5050 * MS, 5200 * MS);
+    end_trial(&trial);
+}
+
 static void a_modest_warm_up_waits_for_it(void) {
     struct trial trial = make_first_trial(300 * MS);
     trial.max_mib_s = 50;
@@ -240,6 +287,7 @@ int main(void) {
     RUN(a_short_larger_piece_is_continued_where_it_ended);
     RUN(what_comes_first_is_waited_for_a_little);
     RUN(what_is_known_later_comes_next);
+    RUN(what_comes_first_may_be_known_in_two_parts);
     RUN(a_modest_warm_up_waits_for_it);
     return CHECK_RESULT();
 }

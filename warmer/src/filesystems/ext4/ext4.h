@@ -15,13 +15,15 @@
 struct ext4_journal_copy {
     uint64_t block;  /**< Where the block belongs, as a block of the file system. */
     uint64_t copy;   /**< Where the copy lies, as a block of the file system. */
+    uint32_t rank;   /**< How many copies come before it in the log. */
     bool is_escaped; /**< Its first four bytes were replaced, because they were the journal's magic number. */
 };
 
 /** All copies that the journal holds. */
 struct ext4_copies {
-    struct ext4_journal_copy *items; /**< Sorted by block. */
+    struct ext4_journal_copy *items; /**< Sorted by block, then by rank. */
     size_t length;
+    size_t finished; /**< Copies of a lower rank than this are of finished transactions. */
     size_t capacity;
 };
 
@@ -43,6 +45,7 @@ struct ext4 {
     uint32_t first_meta_group;
     uint32_t journal_inode;
     uint32_t backup_groups[2]; /**< Of sparse_super2. */
+    uint64_t most_log_blocks;  /**< How much of the log is gone over; 0: all of it. */
     bool has_meta_groups;
     bool has_checksums; /**< Group descriptors have checksums; only then their "uninit" flags are valid. */
     bool is_sparse, is_sparse2;

@@ -80,7 +80,10 @@ static void look_ahead(struct journal *journal) {
         return;
     }
     struct extents list = {0};
-    uint64_t stop = journal->at + AHEAD_BYTES / bytes;
+    uint64_t most = journal->fs->most_log_blocks;
+    uint64_t ahead = AHEAD_BYTES / bytes;
+    /* Where little may be read, little is announced. */
+    uint64_t stop = journal->at + (most > 0 && most / 4 < ahead ? most / 4 + 1 : ahead);
     stop = stop < journal->end ? stop : journal->end;
     for (uint64_t i = journal->at; i < stop; i++) {
         if (extents_append(&list, place(journal, i) * bytes, bytes) != 0) {
@@ -119,7 +122,9 @@ static int remember(struct journal *journal, uint64_t block, uint64_t copy, bool
         copies->items = items;
         copies->capacity = capacity;
     }
-    copies->items[copies->length++] = (struct ext4_journal_copy){block, copy, is_escaped};
+    copies->items[copies->length] = (struct ext4_journal_copy){
+        .block = block, .copy = copy, .rank = (uint32_t)copies->length, .is_escaped = is_escaped};
+    copies->length++;
     return 0;
 }
 
@@ -170,6 +175,7 @@ static int take_block(struct journal *journal) {
     case TYPE_DESCRIPTOR:
         return take_descriptor(journal);
     case TYPE_COMMIT:
+        journal->fs->copies.finished = journal->fs->copies.length;
         journal->sequence++;
         return 0;
     case TYPE_REVOKE:
@@ -204,7 +210,8 @@ static int open_log(struct journal *journal) {
 static int by_block(const void *left, const void *right) {
     const struct ext4_journal_copy *a = left;
     const struct ext4_journal_copy *b = right;
-    return (a->block > b->block) - (a->block < b->block);
+    int by_place = (a->block > b->block) - (a->block < b->block);
+    return by_place != 0 ? by_place : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
 int ext4_read_journal(struct ext4 *fs, struct diag *diag) {
@@ -213,7 +220,8 @@ int ext4_read_journal(struct ext4 *fs, struct diag *diag) {
     if (failure == 0) {
         failure = open_log(&journal);
     }
-    while (failure == 0 && journal.taken < journal.end) {
+    uint64_t most = fs->most_log_blocks > 0 ? fs->most_log_blocks : UINT64_MAX;
+    while (failure == 0 && journal.taken < journal.end && journal.taken < most) {
         failure = take_block(&journal);
     }
     if (fs->copies.length > 1) {
