@@ -15,6 +15,7 @@ from rewarm_cli.calibrate.command import calibrate
 from rewarm_cli.commands.doctor import doctor
 from rewarm_cli.commands.drills import drill
 from rewarm_cli.commands.fleets import fleet
+from rewarm_cli.commands.hot_sets import hot, observe
 from rewarm_cli.commands.launch import launch
 from rewarm_cli.commands.restores import approve, cancel, plan, report, restore
 from rewarm_cli.commands.rules import rule
@@ -52,7 +53,7 @@ def rewarm() -> None:
 
 for command in (
     doctor, plan, restore, warm, wait, status, list_restores, approve, cancel, report, launch, fleet, runbook,
-    drill, rule, volume, undo_log, bench, calibrate,
+    drill, rule, volume, observe, hot, undo_log, bench, calibrate,
 ):  # fmt: skip
     rewarm.add_command(command)
 

@@ -129,6 +129,13 @@ _BENCHMARK = (_in_path("benchmarkId", "As POST /benchmarks answers it."),)
 _CALIBRATION = (
     _in_path("calibrationId", "As `rewarm calibrate` names it.", pattern="^calibration-[0-9a-f]{16}$"),
 )
+_LINEAGE = (
+    _in_path(
+        "lineage",
+        "The volume or snapshot that the recordings are of.",
+        pattern="^(vol|snap)-([0-9a-f]{8}|[0-9a-f]{17})$",
+    ),
+)
 _VOLUME = (_in_path("volumeId", "The EBS volume.", pattern="^vol-([0-9a-f]{8}|[0-9a-f]{17})$"),)
 _KEY: JsonObject = {
     "name": "Idempotency-Key",
@@ -258,6 +265,19 @@ OPERATIONS = (
     Operation(
         method="delete", path="/undo-logs/{restoreId}", name="deleteUndoLog",
         says="Delete what undoes a rewind.", answer=DeletedUndoLog, parameters=_RESTORE, errors=(409,),
+    ),
+    Operation(
+        method="get", path="/hot-sets", name="listHotSets",
+        says="List what is recorded of reads.", answer=answers.HotSetList,
+    ),
+    Operation(
+        method="get", path="/hot-sets/{lineage}", name="getHotSet",
+        says="Show what is read first of a volume, and by which recordings.", answer=answers.HotSetAnswer,
+        parameters=_LINEAGE,
+    ),
+    Operation(
+        method="delete", path="/hot-sets/{lineage}", name="deleteHotSet",
+        says="Delete what is recorded of reads.", answer=answers.DeletedHotSet, parameters=_LINEAGE,
     ),
     Operation(
         method="post", path="/benchmarks", name="startBenchmark",

@@ -310,6 +310,50 @@ class VolumePerformance(Contract):
     change: JsonObject | None = Field(description="The latest change that was asked for here.")
 
 
+class HotSetLine(Contract):
+    """What is recorded of one volume's snapshots."""
+
+    lineage: Annotated[str, Field(description="The volume or snapshot that the recordings are of.")]
+    recordings: int
+    newest_at: Instant
+    bytes: Annotated[int, Field(description="That S3 stores.")]
+
+
+class HotSetList(Contract):
+    """GET /hot-sets."""
+
+    hot_sets: list[HotSetLine]
+
+
+class RecordingLine(Contract):
+    """One recording of reads; what nobody could read of it is null."""
+
+    restore_id: Annotated[str, Field(description="The restore or adoption that asked for it.")]
+    index: Annotated[int, Field(description="Of the volume in that restore.")]
+    began_at: Instant
+    volume_bytes: int | None
+    seconds: Annotated[int | None, Field(description="How long it took.")]
+    blocks: Annotated[int | None, Field(description="Of 512 KiB, that were read.")]
+    complete: Annotated[bool, Field(description="Whether it was recorded to the end.")]
+    left_out_because: str | None
+
+
+class HotSetAnswer(Contract):
+    """GET /hot-sets/{lineage}: the newest recordings, and what is read first by them."""
+
+    lineage: str
+    blocks: Annotated[int, Field(description="At most; a tenth of a snapshot's written blocks is read.")]
+    bytes: Annotated[int, Field(description="Of these blocks.")]
+    recordings: list[RecordingLine]
+
+
+class DeletedHotSet(Contract):
+    """DELETE /hot-sets/{lineage}: the next restore reads in its usual order."""
+
+    lineage: str
+    deleted_objects: int
+
+
 class Fault(Contract):
     """One thing that is wrong with a request."""
 

@@ -59,6 +59,7 @@ MAX_BLOCKS = 134_217_728
 """Of 512 KiB: 64 TiB, the largest volume (botocore: ec2 CreateVolume Size)."""
 MAX_FIRST_EXTENTS = 1_000
 """About 40 KiB of JSON: the request is in the payload of every state, which holds 256 KiB."""
+MOST_LEARN_MINUTES = 360
 MAX_COOLDOWN_MINUTES = 10_080
 """Seven days."""
 MAX_OBJECTIVE_MINUTES = 525_600
@@ -318,6 +319,12 @@ class FirstExtent(Contract):
     block_count: Annotated[StrictInt, Field(ge=1, le=MAX_BLOCKS)]
 
 
+class Learn(Contract):
+    """Recording what is read of the volume once it is attached, for later restores."""
+
+    minutes: Annotated[StrictInt, Field(ge=1, le=MOST_LEARN_MINUTES)] = 30
+
+
 class WarmUp(Contract):
     """What the warm-up agent reads, in which order, and how hard."""
 
@@ -331,6 +338,16 @@ class WarmUp(Contract):
         description="Extents to read before the others, in this order; blocks not in the scope are left out. "
         "For a restore of one volume. `warmer extents FILE...` on the source instance prints those of files, "
         "`start count` a line.",
+    )
+    hot: Literal["auto", "off"] = Field(
+        default="auto",
+        description="auto: after `first`, read what recordings of the same volume have, at full speed "
+        "whatever politeLatencyMs says. off: do not.",
+    )
+    learn: Learn | None = Field(
+        default=None,
+        description="Record for so many minutes which blocks are read: their numbers, their order and how "
+        "often. On Linux instances. The tag rewarm:learn=false of a volume or snapshot forbids it.",
     )
     max_mib_per_second: Annotated[StrictInt, Field(ge=1, le=10_000)] | None = None
     polite_latency_ms: Annotated[float, Field(ge=1, le=60_000, strict=True, allow_inf_nan=False)] | None = (

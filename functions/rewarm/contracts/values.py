@@ -133,6 +133,14 @@ class VolumeAssignment(Contract):
         default=None,
         description="Why nobody can list what the snapshot of an adopted volume has: all of it is read then.",
     )
+    lineage: str | None = Field(
+        default=None,
+        description="The name under which recordings of its reads are kept: the snapshot's source volume, or "
+        "the snapshot; of an adopted volume that is warm already its own.",
+    )
+    unlearned_because: str | None = Field(
+        default=None, description="Why nothing is recorded of it, where warmUp.learn asks for it."
+    )
     undo_index: int | None = Field(
         default=None,
         ge=0,
@@ -336,6 +344,14 @@ class Keeping(Contract):
     fast_restore_usd: Usd | None = None
 
 
+class HotPlan(Contract):
+    """What is read of a volume before all else, because applications have read it first."""
+
+    bytes: int
+    recordings: Annotated[int, Field(description="How many recordings of reads it is made of.")]
+    warm_seconds: Annotated[int, Field(description="When the last of it is read (P50), from the plan on.")]
+
+
 class VolumePlan(Contract):
     """What will be done for one volume, and what instead if that fails."""
 
@@ -352,6 +368,7 @@ class VolumePlan(Contract):
         "nobody needs.",
     )
     keeping: Keeping | None = None
+    hot: HotPlan | None = Field(default=None, description="Null where no recording helps.")
 
 
 class Schedule(Contract):
@@ -551,6 +568,7 @@ class DispatchWarmerResult(Contract):
     progress_key: str
     started_at: Instant
     read_ops_before: float
+    hot_blocks: Annotated[int, Field(ge=0, description="Of the hot set that the agent reads first.")] = 0
 
 
 class InitializationSignals(Contract):

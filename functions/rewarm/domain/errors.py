@@ -228,6 +228,10 @@ class BenchmarkNotFoundError(RestoreError):
     """No benchmark has this id."""
 
 
+class HotSetNotFoundError(RestoreError):
+    """Nothing is recorded under this name, or it is deleted."""
+
+
 class UndoLogNotFoundError(RestoreError):
     """A restore has no undo log, or it is deleted."""
 

@@ -74,6 +74,7 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.FleetNotFoundError: 404,
     errors.BenchmarkNotFoundError: 404,
     errors.UndoLogNotFoundError: 404,
+    errors.HotSetNotFoundError: 404,
     errors.DeviceInUseError: 409,
     errors.VolumeInUseError: 409,
     errors.TargetBusyError: 409,

@@ -1,4 +1,4 @@
-"""Routes of rules, fleets, volumes' performance, benchmarks and undo logs; handlers/api.py includes them.
+"""Routes of rules, fleets, performance, benchmarks, undo logs and hot sets; handlers/api.py includes them.
 
 As in api.py, a route imports its step, and makes its ports, when it is asked first.
 """
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rewarm.steps.adopt.rules import CheckRulePorts
     from rewarm.steps.fleet.routes import FleetPorts
     from rewarm.steps.performance.routes import StartPerformanceChangePorts
+    from rewarm.steps.request.hot_sets import HotSetPorts
     from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts
     from rewarm.steps.verify.start_benchmark import BenchmarkPorts
 
@@ -57,6 +58,13 @@ def _undo_logs() -> DeleteUndoLogPorts:
     from rewarm.steps.rewind.undo_logs import DeleteUndoLogPorts
 
     return filled(DeleteUndoLogPorts)
+
+
+@cache
+def _hot_sets() -> HotSetPorts:
+    from rewarm.steps.request.hot_sets import HotSetPorts
+
+    return filled(HotSetPorts)
 
 
 @cache
@@ -206,3 +214,24 @@ def _delete_undo_log(restore_id: str) -> JsonObject:
     settings.parts.need(Part.REWINDS)
     by = caller(router.current_event)
     return delete_undo_log(restore_id, by=by, now=now(), ports=_undo_logs())
+
+
+@router.get("/hot-sets")
+def _list_hot_sets() -> JsonObject:
+    from rewarm.steps.request.hot_sets import list_hot_sets
+
+    return list_hot_sets(_hot_sets())
+
+
+@router.get("/hot-sets/<lineage>")
+def _get_hot_set(lineage: str) -> JsonObject:
+    from rewarm.steps.request.hot_sets import get_hot_set
+
+    return get_hot_set(lineage, _hot_sets())
+
+
+@router.delete("/hot-sets/<lineage>")
+def _delete_hot_set(lineage: str) -> JsonObject:
+    from rewarm.steps.request.hot_sets import delete_hot_set
+
+    return delete_hot_set(lineage, _hot_sets())

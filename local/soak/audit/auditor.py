@@ -165,7 +165,7 @@ class Auditor:
         return [
             f"object {key}"
             for key in list(names)
-            if not key.startswith(("agents/", "deltas/", "rewound/", *known))
+            if not key.startswith(("agents/", "deltas/", "rewound/", "recordings/", *known))
         ]
 
     def _cold(self, ending: Ending) -> list[str]:

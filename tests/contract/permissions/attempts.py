@@ -34,7 +34,7 @@ OBJECTS = (
     "deltas/snap-1/pack", "deltas/r/0/part-000001", "deltas/r/0/failed-000000.json",
     "deltas/r/0/blocks-0.jsonl",
     "deltas/r/0/results-0/manifest.json", "undo/r/0/log.json", "undo/r/0/1/000001-000", "rewound/vol-1.json",
-    "benchmarks/b/output.json", "others/file", "file",
+    "recordings/vol-1/1-r-0", "benchmarks/b/output.json", "others/file", "file",
 )  # fmt: skip
 """An object of each kind that the bucket has, and two that nobody has asked for."""
 ITEMS = (

@@ -129,7 +129,7 @@ class TestPermissions:
         sources = (path.read_text(encoding="utf-8") for path in (repository.ROOT / "functions").rglob("*.py"))
         used = {tag for source in sources for tag in re.findall(r'"(rewarm:[a-z-]+)"', source)}
         named = {tag for tag in used if any(fnmatchcase(tag, pattern) for pattern in patterns)}
-        assert used - named == {"rewarm:drills", "rewarm:hooks", "rewarm:managed"}
+        assert used - named == {"rewarm:drills", "rewarm:hooks", "rewarm:learn", "rewarm:managed"}
 
     def test_every_permission_says_why(self) -> None:
         lines = [line.strip() for line in (ROOT / "template.yaml").read_text(encoding="utf-8").splitlines()]
@@ -453,6 +453,7 @@ class TestApi:
             "benchmark_id": "benchmarkId",
             "calibration_id": "calibrationId",
             "plan_id": "planId",
+            "lineage": "lineage",
             "name": "name",
         }
         answered = {

@@ -50,7 +50,11 @@ class TestAccepted:
         extents = [FIRST, {"startBlock": 0, "blockCount": 9}]
         asked = {"scope": "whole", "first": extents, "politeLatencyMs": 2.5, "maxMibPerSecond": 80}
         told = parse_restore_request({**TO_INSTANCE, "warmUp": asked}).to_json()["warmUp"]
-        assert told == {**asked, "depth": "auto"}
+        assert told == {**asked, "depth": "auto", "hot": "auto", "learn": None}
+
+    def test_reads_are_recorded_where_it_is_asked_for(self):
+        told = parse_restore_request({**TO_INSTANCE, "warmUp": {"learn": {}, "hot": "off"}}).to_json()
+        assert (told["warmUp"]["learn"], told["warmUp"]["hot"]) == ({"minutes": 30}, "off")
 
     def test_the_written_blocks_are_warmed_up_in_the_agents_own_order(self):
         told = parse_restore_request(TO_INSTANCE).to_json()["warmUp"]
@@ -71,7 +75,7 @@ class TestRefused:
         ("part", "field", "words"),
         [
             ({"colour": 1}, "colour", "unknown field; allowed are source, target, volume, objective"),
-            ({"warmUp": {"touch": True}}, "warmUp.touch", "unknown field; allowed are scope, first, maxMib"),
+            ({"warmUp": {"touch": True}}, "warmUp.touch", "unknown field; allowed are scope, first, hot"),
             ({"warmUp": {"scope": "all"}}, "warmUp.scope", "allowed is 'written', 'used' or 'whole'"),
             (
                 {"warmUp": {"politeLatencyMs": 0.5}},
@@ -79,6 +83,11 @@ class TestRefused:
                 "found 0.5; allowed is at least 1",
             ),
             ({"warmUp": {"politeLatencyMs": "5"}}, "warmUp.politeLatencyMs", "allowed is a number"),
+            (
+                {"warmUp": {"learn": {"minutes": 361}}},
+                "warmUp.learn.minutes",
+                "found 361; allowed is at most 360",
+            ),
             ({"warmUp": {"first": {}}}, "warmUp.first", "found {}; allowed is a list"),
             ({"warmUp": {"first": ["/var/lib"]}}, "warmUp.first.0", "allowed is a JSON object"),
             (

@@ -48,7 +48,7 @@ def test_the_whole_volume_politely_and_the_end_of_the_data_first(
     assert (poll["signals"]["agent"]["scope"], poll["bytesDone"]) == ("whole", 1_024**3)
     assert poll["reasons"][0].startswith("the agent has read every block")
     (warm,) = (one for one in commands_of(user, done) if one["action"] == ["warm"])
-    assert warm["arguments"] == ["--depth auto --scope whole --polite-latency-ms 2000"]
+    assert warm["arguments"] == ["--depth auto --scope whole --polite-latency-ms 2000 --first-unlimited"]
     assert warm["mapUrl"] == ["none"]
     key = f"restores/{done.restore_id}/0/first.map"
     assert key in warm["firstUrl"][0]

@@ -222,10 +222,10 @@ def _put_back(remains: Remains, ports: PutBackPorts | None, account: CleanUpAcco
 def _cancel_commands(
     remains: Remains, record: KnownVolume, ports: CleanUpPorts, account: CleanUpAccount
 ) -> None:
-    """Cancels the warm-up and the measurement; the record has both, even if the answers were lost."""
+    """Cancels what runs on the instance; the record has each command, even if the answers were lost."""
     noted = {
         (command.command_id, command.instance_id)
-        for command in (record.command.dispatch, record.measurement)
+        for command in (record.command.dispatch, record.measurement, record.recording)
         if command and command.command_id and command.instance_id
     }
     _cancel_unnoted(record.sending, ports, account)

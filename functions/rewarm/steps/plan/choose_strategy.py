@@ -21,6 +21,7 @@ from rewarm.steps.plan.rewind_cases import RewindFactsPorts
 from rewarm.steps.plan.rewinds import plan_rewinds
 from rewarm.steps.record.learned_times import known_application
 from rewarm.steps.record.payloads import is_small, read_volumes, write_plans
+from rewarm.steps.record.recordings import with_hot_sets
 from rewarm.steps.registration import state
 from rewarm.steps.select.turns import turn_notes, turn_of_volumes
 
@@ -87,12 +88,11 @@ def choose_strategy(
             ]
         cases = gather(event.request, volumes, ports, deadline_at=event.deadline_at, now=now)
         planned = plan_shares(cases, shares, book, rule, now=now)
-    plans = [
-        plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(planned.plans, turns, strict=True)
-    ]
+    known, hot = with_hot_sets(event.request, planned.plans, ports.artifacts)
+    plans = [plan.model_copy(update={"starts_at": turn}) for plan, turn in zip(known, turns, strict=True)]
     application = known_application(event.request.after, volumes[0], ports.history, now)
     after = after_notes(event.request, application)
-    notes = few_notes([*turn_notes(now, event.now), *after, *planned.summary.notes])
+    notes = few_notes([*turn_notes(now, event.now), *after, *hot, *planned.summary.notes])
     return ChooseStrategyResult(
         plans_key=write_plans(event.restore_id, plans, ports.artifacts),
         indexes=[plan.volume.index for plan in plans],

@@ -37,6 +37,7 @@ from rewarm.steps.plan.planning import Case, PlanningPorts, approval_rule, gathe
 from rewarm.steps.plan.rewind_cases import RewindFactsPorts
 from rewarm.steps.plan.rewinds import REWIND_PRICES, check_asked, rewinds_of
 from rewarm.steps.record.learned_times import known_application
+from rewarm.steps.record.recordings import with_hot_sets
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.hooks import check_document
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes, with_agent
@@ -80,7 +81,9 @@ def plan_restore(
     book = ports.prices.book(now=now)
     rewinds = rewinds_of(request, volumes, book, ports, now=now, has_time=has_time)
     application = known_application(request.after, volumes[0], ports.history, now)
-    notes = [*after_notes(request, application), *answer.summary.notes]
+    known, hot = with_hot_sets(request, answer.plans if has_time() else (), ports.artifacts)
+    answer = answer.model_copy(update={"plans": known or answer.plans})
+    notes = [*after_notes(request, application), *hot, *answer.summary.notes]
     summary = answer.summary.model_copy(update={"notes": notes})
     if request.target.mode == "rewind":
         check_asked(rewinds, request.target.instance_id)

@@ -3,20 +3,24 @@
 All that belongs to a restore lies below `restores/<restore id>/`, and what belongs to one of its volumes
 below the volume's index there. Packs of blocks and their manifests, which S3 deletes after a day, lie below
 `deltas/`. What a rewind has overwritten lies below `undo/`, where S3 deletes it as the stack's parameter
-UndoLogDays says. To undo the rewind, nothing else is needed. The keys of the agent's binaries are in
-adapters/artifacts.py.
+UndoLogDays says. To undo the rewind, nothing else is needed. Which blocks applications read lies below
+`recordings/`, by lineage. The keys of the agent's binaries are in adapters/artifacts.py.
 """
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from rewarm.domain.errors import RestoreError, TargetNotUsableError
 from rewarm.domain.model import DELTA_SECONDS, Instance
 from rewarm.ports.artifacts import Artifacts
 
 _UNDO_OBJECT = re.compile(r"undo/([^/]+)/(\d+)/.+")
+_RECORDING = re.compile(r"recordings/([^/]+)/(\d{10})-([^/]+)-(\d+)")
+_LATEST = 9_999_999_999
+"""Seconds since 1970. A recording's key has what is left until then, so that S3 lists the newest first."""
 _UNDO_PACK = re.compile(r"undo/[^/]+/\d+/(\d+)/\d{6,}-\d{3,}")
 ANSWER_SECONDS = 3_600
 """The longest life of a link, which ends with the credentials of the function that signed it (S3 user guide,
@@ -72,8 +76,30 @@ def block_map_key(restore_id: str, index: int) -> str:
 
 
 def first_map_key(restore_id: str, index: int) -> str:
-    """The blocks that the request wants to be read first."""
+    """The blocks to read first: those that the request names, and then the hot set."""
     return f"{_volume(restore_id, index)}/first.map"
+
+
+RECORDINGS = "recordings/"
+
+
+def recordings_prefix(lineage: str) -> str:
+    """Where the recordings of a lineage are (domain/volume/hot.py)."""
+    return f"recordings/{lineage}/"
+
+
+def recording_key(lineage: str, at: datetime, restore_id: str, index: int) -> str:
+    """Where the agent uploads what an application reads of a volume from then on."""
+    return f"{recordings_prefix(lineage)}{_LATEST - int(at.timestamp()):010d}-{restore_id}-{index}"
+
+
+def recording_of(key: str) -> tuple[str, datetime, str, int] | None:
+    """The lineage, the begin, the restore and the index of its volume that a recording is of, by its key."""
+    found = _RECORDING.fullmatch(key)
+    if found is None:
+        return None
+    began = datetime.fromtimestamp(_LATEST - int(found[2]), UTC)
+    return found[1], began, found[3], int(found[4])
 
 
 def progress_key(restore_id: str, index: int, *, warm_ups: int, restarts: int) -> str:

@@ -162,6 +162,15 @@ class MeasuringCommand(Item):
     instance_id: str | None = None
 
 
+class KnownRecording(Item):
+    """The command that records what is read of the volume, or why there is none."""
+
+    volume_id: str | None = None
+    command_id: str | None = None
+    instance_id: str | None = None
+    problem: str | None = None
+
+
 class PendingLook(Item):
     """A question to the instance about a volume, which it has not answered yet."""
 
@@ -278,6 +287,7 @@ class KnownVolume(Item):
     boost: BoostedVolume = Field(default_factory=BoostedVolume)
     initialization: Initialization | None = None
     measurement: MeasuringCommand = Field(default_factory=MeasuringCommand)
+    recording: KnownRecording = Field(default_factory=KnownRecording)
     replaced: KnownReplaced = Field(default_factory=KnownReplaced)
     rewind: Rewinding | None = None
     clean_up: CleanedUp | None = None
@@ -412,6 +422,14 @@ class VolumeNotes(Value):
         """The command that measures."""
         noted = {"commandId": command_id, "instanceId": instance_id, "volumeId": volume_id}
         self._set(measurement=noted, sending=None)
+
+    def note_recording(
+        self, volume_id: str, command_id: str = "", instance_id: str = "", problem: str = ""
+    ) -> None:
+        """The command that records what is read, or why there is none."""
+        noted = {"volumeId": volume_id, "commandId": command_id, "instanceId": instance_id}
+        sent = {"sending": None} if command_id else {}
+        self._set(recording={**noted, "problem": problem}, **sent)
 
     def note_initialization(
         self,

@@ -14,6 +14,7 @@ from rewarm.domain.errors import InvalidRequestError, RestoreError, TargetNotUsa
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume
 from rewarm.domain.snapshots import unusable
 from rewarm.domain.volume.adopting import MADE_EMPTY, agent_refusal, volume_in_use_refusal, warm_already
+from rewarm.domain.volume.hot import forbidden_by, lineage_of
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
@@ -54,12 +55,30 @@ def adopted_volumes(
     instance = _instance(volumes, ports)
     names = list(dict.fromkeys(volume.snapshot_id for volume in volumes if volume.snapshot_id))
     snapshots = {one.snapshot_id: one for one in ports.snapshots.restorable(names)} if names else {}
-    return [
-        _assignment(index, volume, instance, snapshots.get(volume.snapshot_id or ""), restore_id).model_copy(
-            update=_warm_or_unlisted(request, volume, snapshots, ports.volumes)
+    assigned = []
+    for index, volume in enumerate(volumes):
+        snapshot = snapshots.get(volume.snapshot_id or "")
+        made = _assignment(index, volume, instance, snapshot, restore_id)
+        warm = _warm_or_unlisted(request, volume, snapshots, ports.volumes)
+        assigned.append(
+            made.model_copy(update={**warm, **_lineage(volume, snapshot, is_warm="warm_because" in warm)})
         )
-        for index, volume in enumerate(volumes)
-    ]
+    return assigned
+
+
+def _lineage(volume: Volume, snapshot: Snapshot | None, *, is_warm: bool) -> dict[str, str | None]:
+    """Whose recordings are its: a warm volume's are its own, for snapshots of it.
+
+    A cold one is a start of what it was made of, which is started again.
+    """
+    forbidden = forbidden_by(volume.volume_id, volume.settings.tags)
+    if forbidden is None and snapshot is not None:
+        forbidden = forbidden_by(snapshot.snapshot_id, snapshot.tags)
+    name = volume.snapshot_id if snapshot is None else lineage_of(snapshot)
+    return {
+        "lineage": volume.volume_id if is_warm else name or volume.volume_id,
+        "unlearned_because": forbidden,
+    }
 
 
 def _named(existing: ExistingVolumes, ports: AdoptionPorts) -> list[Volume]:

@@ -20,6 +20,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
 from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.value import Value
+from rewarm.domain.volume.hot import forbidden_by, lineage_of
 from rewarm.domain.volume.replacing import (
     boots_from,
     check_replaceable,
@@ -126,6 +127,7 @@ def _assigned(
             "rewinds": None if rewound is None else rewound.volume_id,
             **_undone(choice),
             "copy_of": _copy_of(request, choice) if is_foreign else None,
+            "unlearned_because": _unlearned(choice.snapshot, source),
             **_asked(request, choice),
         }
         assignments.append(made.model_copy(update=update))
@@ -443,6 +445,12 @@ def _undone(choice: Chosen) -> dict[str, bool | int | None]:
     return {name: getattr(choice, name) for name in names}
 
 
+def _unlearned(snapshot: Snapshot, source: Volume | None) -> str | None:
+    """Which tag forbids recordings of the volume."""
+    own = forbidden_by(snapshot.snapshot_id, snapshot.tags)
+    return own if own or source is None else forbidden_by(source.volume_id, source.settings.tags)
+
+
 def _copy_of(request: RestoreRequest, choice: Chosen) -> CopiedSnapshot | None:
     """The snapshot of another Region that is copied to this one."""
     region, snapshot_id = request.source.region, choice.snapshot.snapshot_id
@@ -467,6 +475,7 @@ def _assignment(
         snapshot_encrypted=snapshot.encrypted,
         snapshot_kms_key_id=snapshot.kms_key_id,
         source_volume_id=snapshot.volume_id,
+        lineage=lineage_of(snapshot),
         snapshot_size_gib=snapshot.size_gib,
         data_bytes=data_bytes,
         data_bytes_from="fullSnapshotSize" if known is not None else "volumeSize",

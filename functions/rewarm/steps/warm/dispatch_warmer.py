@@ -1,5 +1,7 @@
 """State `Dispatch Warmer`: starts the warm-up agent on the instance once, and again after an interruption.
 
+`Dispatch Warmer To Observe` starts it once more, to record what is read meanwhile (observe.py).
+
 Run Command may report the end of a command while its instance is still restarting, so the instance is waited
 for. The instance keeps what the agent has read (the SSM document's `--state`). If no end is reported, the SSM
 agent itself runs the document again.
@@ -8,13 +10,14 @@ agent itself runs the document again.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Literal
 
 from pydantic import Field
 
 from rewarm.contracts.base import StepEvent
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import DispatchWarmerResult, VolumeAssignment
-from rewarm.domain.errors import AgentFailedError
+from rewarm.domain.errors import AgentFailedError, RestoreError
 from rewarm.domain.model import MIB, CommandStatus, Extent
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.reads import SAMPLES_BEFORE, p99_limit_ms, read_ops_level
@@ -24,11 +27,13 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.volumes import Metrics
 from rewarm.steps.record.bucket import first_map_key, progress_key
+from rewarm.steps.record.recordings import read_hot_set
 from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.record.volume import KnownCommand, VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.warm import agent_command
 from rewarm.steps.warm.agent_command import AgentCommand, bytes_to_read, is_reachable
+from rewarm.steps.warm.observe import observe
 
 LOOK_BACK = timedelta(minutes=10)
 SLOWEST_MIB_S = 5
@@ -48,6 +53,7 @@ class DispatchWarmerEvent(StepEvent):
     measured_before: bool = Field(
         default=False, description="The volume was measured while it was cold, so the agent does not do that."
     )
+    phase: Literal["warm", "observe"] = "warm"
 
 
 class DispatchWarmerPorts(agent_command.AgentPorts, kw_only=True):
@@ -56,7 +62,7 @@ class DispatchWarmerPorts(agent_command.AgentPorts, kw_only=True):
     metrics: Metrics
 
 
-@state("Dispatch Warmer")
+@state("Dispatch Warmer", "Dispatch Warmer To Observe")
 def dispatch_warmer(
     event: DispatchWarmerEvent,
     ports: DispatchWarmerPorts,
@@ -68,6 +74,13 @@ def dispatch_warmer(
     RestoreCancelledError.
     """
     stop_if_cancelled(ports.table, event.restore_id)
+    if event.phase == "observe":
+        target = agent_command.AgentTarget(event.volume, event.volume_id, event.restore_id, "0")
+        return observe(event.request, target, event.now, ports)
+    return _dispatch(event, ports)
+
+
+def _dispatch(event: DispatchWarmerEvent, ports: DispatchWarmerPorts) -> DispatchWarmerResult:
     record = VolumeNotes(ports.table, event.restore_id, event.volume.index)
     noted = record.read().command
     earlier = noted.result if noted.volume_id == event.volume_id else None
@@ -83,7 +96,8 @@ def dispatch_warmer(
         # The volume is warmed up again, and a command that hangs would still hold the device.
         ports.commands.cancel(earlier.command_id, earlier.instance_id)
     key = progress_key(event.restore_id, event.volume.index, warm_ups=event.warm_ups, restarts=restarts)
-    command = _command(event, ports.artifacts, key)
+    first_key, hot_blocks = _put_first(event, ports.artifacts)
+    command = _command(event, key, first_key)
     turn = f"{event.warm_ups}.{restarts}"
     target = agent_command.AgentTarget(event.volume, event.volume_id, event.restore_id, turn)
     command_id = agent_command.send(command, target, ports)
@@ -93,6 +107,7 @@ def dispatch_warmer(
         progress_key=command.progress_key or "",
         started_at=event.now,
         read_ops_before=earlier.read_ops_before if earlier else _level_before(event, ports.metrics),
+        hot_blocks=hot_blocks,
     )
     record.note_sent(result, volumeId=event.volume_id, warmUps=event.warm_ups, restarts=restarts)
     return result
@@ -103,8 +118,8 @@ def _level_before(event: DispatchWarmerEvent, metrics: Metrics) -> float:
     return read_ops_level(metrics.read_activity(event.volume_id, since=since, until=event.now))
 
 
-def warm_arguments(request: RestoreRequest, polite_ms: float | None) -> str:
-    """Flags of `warmer warm`; the document adds the files."""
+def warm_arguments(request: RestoreRequest, polite_ms: float | None, *, has_first: bool = False) -> str:
+    """Flags of `warmer warm`; the document adds the files. It is polite after what it reads first."""
     wanted = request.warm_up
     flags = [f"--depth {wanted.depth}"]
     if wanted.scope is not Scope.WRITTEN:
@@ -113,6 +128,7 @@ def warm_arguments(request: RestoreRequest, polite_ms: float | None) -> str:
         flags.append(f"--max-mib-s {wanted.max_mib_per_second}")
     if polite_ms is not None:
         flags.append(f"--polite-latency-ms {agent_command.plain_number(polite_ms)}")
+        flags += ["--first-unlimited"] if has_first else []
     return " ".join(flags)
 
 
@@ -130,26 +146,35 @@ def cold_arguments(event: DispatchWarmerEvent) -> str:
     return f"--samples {samples} --max-p99-ms {agent_command.plain_number(limit_ms)}"
 
 
-def _command(event: DispatchWarmerEvent, artifacts: Artifacts, progress_key: str) -> AgentCommand:
+def _command(event: DispatchWarmerEvent, progress_key: str, first_key: str | None) -> AgentCommand:
     return AgentCommand(
         "warm",
-        warm_arguments(event.request, _polite_ms(event)),
+        warm_arguments(event.request, _polite_ms(event), has_first=first_key is not None),
         _execution_seconds(event),
         progress_key,
-        first_key=_put_first(event, artifacts),
+        first_key=first_key,
         has_map=event.request.warm_up.scope is not Scope.WHOLE,
         cold_arguments=cold_arguments(event),
     )
 
 
-def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> str | None:
-    """Writes the extents to read first, in the request's order: `--first` accepts any, and repetitions."""
-    first = event.request.warm_up.first
-    if not first:
-        return None
+def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> tuple[str | None, int]:
+    """Writes what to read first: the request's extents, then the hot set, whose blocks it counts.
+
+    `--first` accepts any order, and repetitions. Without a key nothing is read first.
+    """
+    first = Runs(Extent(one.start_block, one.block_count) for one in event.request.warm_up.first)
+    hot = read_hot_set(event.request, event.volume, artifacts)
+    if not first and not hot.blocks:
+        return None, 0
     key = first_map_key(event.restore_id, event.volume.index)
-    artifacts.put_map(key, [Runs(Extent(extent.start_block, extent.block_count) for extent in first)])
-    return key
+    try:
+        artifacts.put_map(key, [first, Runs(hot.extents)])
+    except RestoreError:
+        if first:
+            raise
+        return None, 0
+    return key, len(hot.blocks)
 
 
 def _execution_seconds(event: DispatchWarmerEvent) -> int:

@@ -91,6 +91,8 @@ class AgentRun:
         self._cold_flags = dict(_FLAG.findall(self._given["cold_arguments"]))
         self._said = ""
         """The lines before the final one."""
+        self._first = 0
+        self._first_seconds: float | None = None
         self._end = end
         self._trouble = data_plane.trouble_of(self._given["action"])
 
@@ -102,6 +104,8 @@ class AgentRun:
             blocks = self._prepare()
             if self._given["action"] == "verify":
                 yield from self._verify(volume)
+            elif self._given["action"] == "observe":
+                yield from self._observe(volume)
             else:
                 yield from self._measure_cold(volume)
                 yield from self._lock(volume)
@@ -113,6 +117,8 @@ class AgentRun:
         finally:
             if volume is not None and volume.reader is self:
                 volume.reader = None
+            if volume is not None and volume.observer is self:
+                volume.observer = None
 
     def _is(self, kind: str) -> bool:
         return self._trouble is not None and self._trouble.kind == kind
@@ -145,6 +151,44 @@ class AgentRun:
             raise _Exit(AgentExit.NO_TRANSFER, "", "warmer: could not download the file of REWARM_MAP_URL")
         return sum(int(line.split()[1]) for line in text.decode().splitlines())
 
+    def _first_blocks(self, total: int) -> int:
+        """How many blocks are read before the others; without their list the agent reads all in its order."""
+        url = self._given["first_url"]
+        text = None if url == "none" else self._data_plane.store.get(url)
+        runs = [map(int, line.split()) for line in (text or b"").decode().splitlines()]
+        return min(total, len({block for start, count in runs for block in range(start, start + count)}))
+
+    def _observe(self, volume: Volume) -> Steps:
+        """Publishes what is read while it is read: here the volume's first blocks, one a minute and more."""
+        if volume.observer is not None:
+            raise _Exit(AgentExit.BUSY, "", "warmer: another warmer is observing")
+        volume.observer = self
+        wanted, began = float(self._flags["seconds"]), self._data_plane.scheduler.now
+        for step in range(1, STEPS + 1):
+            yield self._data_plane.scheduler.sleep(wanted / STEPS)
+            self._check_device(volume)
+            blocks = range(min(volume.written, 4 * step))
+            seconds = round(self._data_plane.scheduler.now - began)
+            self._meet({"bytesDone": 0}, step / STEPS)
+            if not self._is("no-progress"):
+                self._record(volume, blocks, seconds, is_complete=step == STEPS)
+        result = {"event": "result", "command": "observe", "verdict": "recorded", "blocks": len(blocks)}
+        raise _Exit(AgentExit.OK, json.dumps(result) + "\n", "")
+
+    def _record(self, volume: Volume, blocks: range, seconds: int, *, is_complete: bool) -> None:
+        head = {
+            "recording": 1,
+            "volumeId": volume.volume_id,
+            "bytes": volume.size_gib * 1_024 * MIB,
+            "blockBytes": BLOCK_BYTES,
+            "seconds": seconds,
+            "source": "histogram",
+            "dropped": 0,
+            "complete": is_complete,
+        }
+        lines = "".join(f"{block} 1 {block // 4}\n" for block in reversed(blocks))
+        self._data_plane.store.put(self._given["progress_url"], f"{json.dumps(head)}\n{lines}".encode())
+
     def _lock(self, volume: Volume) -> Steps:
         """A second agent goes after the first (another warmer is reading it)."""
         while volume.reader is not None:
@@ -154,6 +198,7 @@ class AgentRun:
     def _warm(self, volume: Volume, blocks: int | None) -> Steps:
         total = volume.size_gib * 1_024 * MIB // BLOCK_BYTES if blocks is None else blocks
         done, began = 0, self._data_plane.scheduler.now
+        self._first, self._first_seconds = self._first_blocks(total), None
         for step in range(1, STEPS + 1):
             reached = total * step // STEPS
             count, done = reached - done, reached
@@ -222,7 +267,17 @@ class AgentRun:
             "elapsedSeconds": round(seconds, 3),
             "etaSeconds": round(left / rate) if rate else 0,
             "errors": 0,
+            **self._firsts(done, seconds),
         }
+
+    def _firsts(self, done: int, seconds: float) -> Json:
+        """What the account says of the blocks that are read first."""
+        if not self._first:
+            return {}
+        if self._first_seconds is None and done >= self._first:
+            self._first_seconds = round(seconds * self._first / done, 3)
+        at = {} if self._first_seconds is None else {"firstSeconds": self._first_seconds}
+        return {"firstBlocksTotal": self._first, "firstBlocksDone": min(done, self._first), **at}
 
     def _publish(self, account: Json) -> None:
         if self._given["progress_url"] != "none":

@@ -61,6 +61,8 @@ class Volume:
     attached_to: dict[str, str] = field(default_factory=dict)
     reader: object | None = None
     """The agent's lock on the device."""
+    observer: object | None = None
+    """The agent that records what is read of it."""
     equals: str | None = None
     """The snapshot whose blocks were all written to it last."""
     writes: int = 0

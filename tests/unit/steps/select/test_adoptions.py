@@ -15,7 +15,18 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import GIB, Attachment, InitializationStatus, Volume, VolumeSettings
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
 from rewarm.steps.select.select_snapshot import SelectSnapshotEvent, SelectSnapshotPorts, select_snapshot
-from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, ZONE, World, instance, request
+from tests.support.builders import (
+    INSTANCE_ID,
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    SOURCE_VOLUME_ID,
+    ZONE,
+    World,
+    instance,
+    request,
+    snapshot,
+)
 from tests.support.wired import wired
 
 NAME = "vol-0aaaaaaaaaaaaaaaa"
@@ -184,3 +195,28 @@ def test_too_many_restores_on_its_instance_are_said_of_the_volumes():
     ports = wired(HoldingPorts, world, keeper=world.keeper(per_instance=1))
     with pytest.raises(TooManyRestoresError, match=r"^source\.existing: restore-1 runs on i-"):
         assign_and_hold(adopting(), restore_id=RESTORE_ID, now=NOW, ports=ports)
+
+
+def _tagged(world, name=NAME, **tags):
+    settings = world.volumes.volumes[name].settings
+    world.volumes.change(name, settings=dataclasses.replace(settings, tags=tags))
+
+
+class TestRecordings:
+    def test_those_of_a_cold_volume_belong_to_what_it_was_made_of(self):
+        assert adopt(in_use(World()))[0].lineage == SOURCE_VOLUME_ID
+        assert adopt(in_use(World(), snapshot_id=GONE))[0].lineage == GONE
+
+    def test_those_of_a_warm_volume_are_for_snapshots_of_itself(self):
+        world = in_use(World())
+        world.volumes.statuses[NAME] = InitializationStatus("completed", "default", 100, None)
+        assert adopt(world)[0].lineage == NAME
+        assert adopt(in_use(World(), snapshot_id=None))[0].lineage == NAME
+
+    def test_a_tag_of_the_volume_or_of_its_snapshot_forbids_them(self):
+        world = in_use(World())
+        assert adopt(world)[0].unlearned_because is None
+        world.snapshots.add(snapshot(tags={"rewarm:learn": "false"}))
+        assert adopt(world)[0].unlearned_because.startswith(SNAPSHOT_ID)
+        _tagged(world, **{"rewarm:learn": "false"})
+        assert adopt(world)[0].unlearned_because.startswith(NAME)

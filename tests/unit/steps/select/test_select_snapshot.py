@@ -109,6 +109,17 @@ class TestSource:
         assert volume.data_bytes == 40 * GIB
         assert volume.data_bytes_from == "fullSnapshotSize"
 
+    def test_recordings_are_those_of_its_source_volume_and_tags_forbid_them(self):
+        world = World()
+        (volume,) = select(world)
+        assert (volume.lineage, volume.unlearned_because) == (SOURCE_VOLUME_ID, None)
+        settings = VolumeSettings("gp3", 100, 3_000, 125, tags={"rewarm:learn": "false"})
+        source = Volume(SOURCE_VOLUME_ID, "in-use", ZONE, settings, None, None, (), NOW)
+        world.volumes.volumes[SOURCE_VOLUME_ID] = source
+        assert select(world)[0].unlearned_because.startswith(SOURCE_VOLUME_ID)
+        world.snapshots.add(snapshot(tags={"rewarm:learn": "false"}))
+        assert select(world)[0].unlearned_because.startswith(SNAPSHOT_ID)
+
     def test_the_newest_snapshot_of_a_volume_and_why_not_the_others(self):
         world = World()
         world.snapshots.add(snapshot(OTHER, state="pending", progress_percent=37, started_at=NOW))

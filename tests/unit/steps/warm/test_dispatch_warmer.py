@@ -8,6 +8,7 @@ from rewarm.domain.errors import (
     AgentUnreachableError,
     InstanceAwayError,
     RestoreCancelledError,
+    ServiceUnavailableError,
     TargetNotUsableError,
 )
 from rewarm.domain.model import Extent, ReadActivity
@@ -16,6 +17,7 @@ from tests.support.builders import (
     INSTANCE_ID,
     NOW,
     RESTORE_ID,
+    SOURCE_VOLUME_ID,
     VOLUME_ID,
     World,
     assignment,
@@ -23,10 +25,14 @@ from tests.support.builders import (
     instance,
     request,
 )
+from tests.support.fakes import FakeArtifacts
 from tests.support.wired import wired
+from tests.support.worlds.recordings import keep
 
 
-def dispatch(world, *, volume=None, volume_id=VOLUME_ID, warm_ups=0, measured_before=False, **changes):
+def dispatch(
+    world, *, volume=None, volume_id=VOLUME_ID, warm_ups=0, measured_before=False, phase="warm", **changes
+):
     event = DispatchWarmerEvent(
         restore_id=RESTORE_ID,
         now=NOW,
@@ -35,6 +41,7 @@ def dispatch(world, *, volume=None, volume_id=VOLUME_ID, warm_ups=0, measured_be
         volume_id=volume_id,
         warm_ups=warm_ups,
         measured_before=measured_before,
+        phase=phase,
     )
     return dispatch_warmer(
         event,
@@ -105,6 +112,36 @@ class TestDispatchWarmer:
         parameters = world.commands.sent[0][2]
         assert f"get/{key}?" in parameters["firstUrl"]
         assert parameters["arguments"] == "--depth auto"
+
+    def test_reads_the_hot_set_after_what_the_request_names(self):
+        world = World()
+        keep(world.artifacts, [900, 901, 12])
+        volume, extents = assignment(lineage=SOURCE_VOLUME_ID), [{"startBlock": 70, "blockCount": 2}]
+        result = dispatch(world, volume=volume, warmUp={"first": extents, "politeLatencyMs": 5})
+        found = world.artifacts.maps[f"restores/{RESTORE_ID}/0/first.map"]
+        assert found == [Extent(70, 2), Extent(900, 2), Extent(12, 1)]
+        assert result.hot_blocks == 3
+        arguments = world.commands.sent[0][2]["arguments"]
+        assert arguments == "--depth auto --polite-latency-ms 5 --first-unlimited"
+
+    def test_reads_no_hot_set_where_it_is_switched_off(self):
+        world = World()
+        keep(world.artifacts, [900])
+        result = dispatch(world, volume=assignment(lineage=SOURCE_VOLUME_ID), warmUp={"hot": "off"})
+        assert (world.artifacts.maps, result.hot_blocks) == ({}, 0)
+
+    def test_warms_up_without_an_order_where_the_bucket_takes_none(self):
+        class Full(FakeArtifacts):
+            def put_map(self, key, parts):
+                raise ServiceUnavailableError(f"no room for {key}")
+
+        world = World(artifacts=Full())
+        keep(world.artifacts, [900])
+        volume = assignment(lineage=SOURCE_VOLUME_ID)
+        assert dispatch(world, volume=volume).hot_blocks == 0
+        assert world.commands.sent[0][2]["firstUrl"] == "none"
+        with pytest.raises(ServiceUnavailableError):
+            dispatch(world, volume=volume, warm_ups=1, warmUp={"first": [{"startBlock": 7, "blockCount": 1}]})
 
     def test_nobody_knows_how_long_a_polite_agent_takes(self):
         world = World()

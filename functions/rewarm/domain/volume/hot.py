@@ -1,0 +1,155 @@
+"""Which blocks an application reads first: recordings of `warmer observe`, and the hot set made of them.
+
+A recording is data from a bucket: it is bounded, and believed only if each line of it has its form. A hot
+set decides only the order in which blocks are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from rewarm.domain.model import BLOCK_BYTES, MIB, Extent, Snapshot
+from rewarm.domain.units import size_text
+from rewarm.domain.value import Value
+
+MOST_BLOCKS = 131_072
+"""Lines of a recording, and blocks of a hot set: 64 GiB."""
+MOST_BYTES = 5 * MIB
+"""Of a recording: the most lines, each of the greatest length."""
+KEPT = 8
+"""The newest recordings of a lineage make its hot set."""
+RECENT = 4
+"""A block that none of the newest recordings has leaves the hot set."""
+LARGEST_SHARE = 0.1
+"""Of the written blocks: more is no order any more."""
+LEARN_TAG = "rewarm:learn"
+"""`false` on a volume or a snapshot: nothing is recorded of it."""
+_LONGEST_HEAD = 1_024
+_LINE = re.compile(r"(0|[1-9][0-9]{0,8}) [1-9][0-9]{0,19} (?:0|[1-9][0-9]{0,5})")
+
+
+class Recording(Value):
+    """The blocks of 512 KiB that were read of a device, in the order of their first reads."""
+
+    volume_bytes: int
+    seconds: int
+    is_complete: bool
+    """Whether the agent recorded to the end of its time."""
+    blocks: array[int]
+
+
+class HotSet(Value):
+    """Blocks to read first, in their order; `left_out` says which recordings were of no use, and why."""
+
+    blocks: tuple[int, ...] = ()
+    recordings: int = 0
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Of all its blocks."""
+        return len(self.blocks) * BLOCK_BYTES
+
+    @property
+    def extents(self) -> Iterator[Extent]:
+        """In its order; neighbours that follow each other are one."""
+        start, count = 0, 0
+        for block in self.blocks:
+            if count and block == start + count:
+                count += 1
+                continue
+            if count:
+                yield Extent(start, count)
+            start, count = block, 1
+        if count:
+            yield Extent(start, count)
+
+
+def read_recording(text: str | None) -> Recording:
+    """Reads what `warmer observe` wrote. Raises ValueError with the reason in words."""
+    if text is None:
+        raise ValueError(f"it is gone, or has more than {size_text(MOST_BYTES)}")
+    first, _, rest = text.partition("\n")
+    head = _head(first)
+    if head.get("recording") != 1 or head.get("blockBytes") != BLOCK_BYTES:
+        raise ValueError("it does not begin as a recording does")
+    volume_bytes, seconds = head.get("bytes"), head.get("seconds")
+    if type(volume_bytes) is not int or type(seconds) is not int or min(volume_bytes, seconds) < 0:
+        raise ValueError("it does not say of how large a device it is, or how long it took")
+    lines = rest.split("\n")
+    if lines.pop() or len(lines) > MOST_BLOCKS:
+        raise ValueError(f"its last line is cut short, or it has more than {MOST_BLOCKS:,} blocks")
+    return Recording(volume_bytes, seconds, head.get("complete") is True, _blocks(lines, volume_bytes))
+
+
+def _head(line: str) -> dict[str, object]:
+    """The first line as JSON; empty where it is none."""
+    try:
+        found = json.loads(line[:_LONGEST_HEAD])
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _blocks(lines: Sequence[str], volume_bytes: int) -> array[int]:
+    blocks = array("L")
+    for number, line in enumerate(lines, start=2):
+        found = _LINE.fullmatch(line)
+        if found is None:
+            raise ValueError(f"line {number} is not `block reads second`")
+        block = int(found[1])
+        if block * BLOCK_BYTES >= volume_bytes:
+            raise ValueError(f"line {number} is of a block beyond the end of the device")
+        blocks.append(block)
+    if len(set(blocks)) < len(blocks):
+        raise ValueError("it has a block twice")
+    return blocks
+
+
+def hot_set(texts: Iterable[tuple[str, str | None]], sizes: Sequence[int], written_blocks: int) -> HotSet:
+    """Makes the hot set of a volume from its lineage's recordings, by name, the newest first.
+
+    `sizes` are the bytes that a recorded device may have: the snapshot's, and the volume's if it is larger.
+    """
+    usable: list[Recording] = []
+    left_out: list[str] = []
+    for name, text in texts:
+        try:
+            found = read_recording(text)
+            if found.volume_bytes not in sizes:
+                raise ValueError(f"it is of a device of {size_text(found.volume_bytes)}")  # noqa: TRY301
+            usable.append(found)
+        except ValueError as error:
+            left_out.append(f"{name}: {error}")
+    most = min(MOST_BLOCKS, int(written_blocks * LARGEST_SHARE))
+    return HotSet(tuple(_by_weight(usable)[:most]), len(usable), tuple(left_out))
+
+
+def _by_weight(recordings: Sequence[Recording]) -> list[int]:
+    """The blocks of the newest recordings: those in most recordings first, then those that are read first."""
+    recent = set(chain.from_iterable(recording.blocks for recording in recordings[:RECENT]))
+    times, ranks = dict.fromkeys(recent, 0), dict.fromkeys(recent, 0.0)
+    for recording in recordings:
+        for rank, block in enumerate(recording.blocks):
+            if block in recent:
+                times[block] += 1
+                ranks[block] += rank / len(recording.blocks)
+    return sorted(recent, key=lambda block: (-times[block], ranks[block] / times[block], block))
+
+
+def lineage_of(snapshot: Snapshot) -> str:
+    """Under which name recordings of the snapshot's volumes are kept: its source volume, or its own id.
+
+    A copy shows an arbitrary volume (botocore: ec2 Snapshot). The snapshot of an image is the same each time.
+    """
+    return snapshot.snapshot_id if snapshot.is_copy or not snapshot.volume_id else snapshot.volume_id
+
+
+def forbidden_by(name: str, tags: Mapping[str, str]) -> str | None:
+    """Why nothing may be recorded, as a clause; None where it may."""
+    refused = tags.get(LEARN_TAG, "").strip().lower() == "false"
+    return f"{name} has the tag {LEARN_TAG} with the value false" if refused else None

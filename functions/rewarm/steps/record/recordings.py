@@ -1,0 +1,85 @@
+"""The hot set of a volume, from the recordings of its lineage in the bucket, and what a plan says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import HotPlan, VolumeAssignment, VolumePlan
+from rewarm.domain.errors import RestoreError
+from rewarm.domain.model import GIB
+from rewarm.domain.time.measured import Phase
+from rewarm.domain.units import ceil_seconds, duration_text, size_text
+from rewarm.domain.volume.hot import KEPT, MOST_BYTES, HotSet, hot_set
+from rewarm.ports.artifacts import Artifacts
+from rewarm.steps.record.bucket import recordings_prefix
+
+MOST_LOOKED_AT = 8
+"""Volumes of a plan whose recordings are read for it; those of the others are read when it is their turn."""
+
+
+def read_hot_set(request: RestoreRequest, volume: VolumeAssignment, artifacts: Artifacts) -> HotSet:
+    """Returns what the agent reads first, empty where nothing is known or it is switched off.
+
+    It raises nothing: without an order the volume is warmed up all the same.
+    """
+    if request.warm_up.hot == "off" or volume.lineage is None:
+        return HotSet()
+    try:
+        keys = sorted(artifacts.written(recordings_prefix(volume.lineage), most=KEPT))[:KEPT]
+        texts = ((key.rpartition("/")[2], artifacts.get_text(key, most_bytes=MOST_BYTES)) for key in keys)
+        sizes = [volume.snapshot_size_gib * GIB, volume.volume.size_gib * GIB]
+        return hot_set(texts, sizes, volume.written_blocks)
+    except RestoreError as error:
+        return HotSet(left_out=(f"recordings of {volume.lineage} cannot be read: {error}",))
+
+
+def with_hot_sets(
+    request: RestoreRequest, plans: Sequence[VolumePlan], artifacts: Artifacts
+) -> tuple[list[VolumePlan], list[str]]:
+    """Returns the plans, each with what is read first of its volume, and what their reader should know."""
+    found, notes = list(plans), list(_learning(request, plans))
+    for at, plan in enumerate(plans[:MOST_LOOKED_AT]):
+        if not plan.plan.strategy.reads_with_agent or plan.volume.warm_because is not None:
+            continue
+        hot = read_hot_set(request, plan.volume, artifacts)
+        notes += [f"A recording of {plan.volume.lineage} was left out: {reason}." for reason in hot.left_out]
+        if hot.blocks:
+            told = HotPlan(bytes=hot.bytes, recordings=hot.recordings, warm_seconds=_warm_seconds(plan, hot))
+            found[at] = plan.model_copy(update={"hot": told})
+            notes.append(_sentence(plan, told, several=len(plans) > 1))
+    return found, notes
+
+
+def _warm_seconds(plan: VolumePlan, hot: HotSet) -> int:
+    """Until the hot set is read, by what the agent reads in its time; at most until full speed."""
+    chosen, data_bytes = plan.plan, max(1, plan.volume.data_bytes)
+    reading, _ = chosen.phases.get(Phase.READ, (chosen.ready_p50_seconds - chosen.usable_seconds, 0))
+    earlier = takewhile(lambda part: part[0] is not Phase.READ, chosen.phases.items())
+    before = max(chosen.usable_seconds, sum(p50 for _, (p50, _) in earlier))
+    return min(ceil_seconds(before + reading * min(1.0, hot.bytes / data_bytes)), chosen.ready_p50_seconds)
+
+
+def _sentence(plan: VolumePlan, hot: HotPlan, *, several: bool) -> str:
+    whose = f" of {plan.volume.lineage}" if several else ""
+    seen = "1 recording" if hot.recordings == 1 else f"{hot.recordings} recordings"
+    of = f"{size_text(hot.bytes)} of {size_text(plan.volume.data_bytes)}"
+    return f"Hot set{whose}: {of}, warm after about {duration_text(hot.warm_seconds)} (by {seen})."
+
+
+def _learning(request: RestoreRequest, plans: Sequence[VolumePlan]) -> Iterator[str]:
+    learn = request.warm_up.learn
+    if learn is None:
+        return
+    for plan in plans:
+        volume, why = plan.volume, plan.volume.unlearned_because
+        name = volume.adopts or volume.snapshot_id
+        if volume.platform != "linux":
+            why = "the agent records on Linux instances only"
+        elif plan.plan.strategy.writes_with_agent:
+            why = "the agent writes its blocks, and loads none"
+        if why is not None:
+            yield f"What is read of {name} is not recorded: {why}."
+        else:
+            yield f"Which blocks of {name} are read is recorded for {learn.minutes} minutes."

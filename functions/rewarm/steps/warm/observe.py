@@ -1,0 +1,49 @@
+"""Recording what is read of a volume, for later restores: `warmer observe` beside the warm-up.
+
+No restore fails or waits for it. What becomes of it is in the volume's record.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+
+from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.values import DispatchWarmerResult
+from rewarm.domain.errors import RestoreError
+from rewarm.steps.record.bucket import recording_key
+from rewarm.steps.record.volume import VolumeNotes
+from rewarm.steps.warm.agent_command import AgentCommand, AgentPorts, AgentTarget, send
+
+ENDING_SECONDS = 600
+"""For the download of the agent, and its last upload."""
+
+
+def observe(
+    request: RestoreRequest, target: AgentTarget, now: datetime, ports: AgentPorts
+) -> DispatchWarmerResult:
+    """Sends the command, of which a later call finds the first one. Notes an error before it raises it."""
+    volume, learn = target.volume, request.warm_up.learn
+    seconds = 60 * learn.minutes if learn is not None else 0
+    key = recording_key(volume.lineage or target.volume_id, now, target.restore_id, volume.index)
+    command = AgentCommand(
+        "observe", f"--seconds {seconds}", seconds + ENDING_SECONDS, progress_key=key, has_map=False
+    )
+    notes = VolumeNotes(ports.table, target.restore_id, volume.index)
+    noted = notes.read().recording
+    command_id = noted.command_id if noted.volume_id == target.volume_id else None
+    try:
+        command_id = command_id or send(command, target, ports)
+    except RestoreError as error:
+        with suppress(RestoreError):
+            notes.note_recording(target.volume_id, problem=str(error))
+        raise
+    instance_id = volume.instance_id or ""
+    notes.note_recording(target.volume_id, command_id=command_id, instance_id=instance_id)
+    return DispatchWarmerResult(
+        command_id=command_id,
+        instance_id=instance_id,
+        progress_key=key,
+        started_at=now,
+        read_ops_before=0,
+    )
