@@ -493,6 +493,8 @@ def _progress(percent: float, figures: Json, now: datetime | None) -> str:
         parts.append(f"{words.size(figures['bytesDone'])} of {words.size(figures['bytesTotal'])}")
     if figures.get("mibPerSecond") is not None and percent < 100:
         parts.append(f"{figures['mibPerSecond']:.1f} MiB/s")
+    if figures.get("firstBlocksTotal") and percent < 100:
+        parts.append(f"hot set {100 * figures.get('firstBlocksDone', 0) / figures['firstBlocksTotal']:.0f} %")
     if figures.get("etaSeconds") is not None and percent < 100:
         parts.append(_remaining(figures, now or datetime.now(UTC)))
     return "  ".join(parts)

@@ -101,6 +101,8 @@ def test_the_picture_shows_states_that_exist(name):
         "Start Instance",
         "Start Instance Check",
         "Announce Available",
+        "Announce Hot",
+        "Dispatch Warmer To Observe",
         "Duplicate Ignored",
         "Dry Run Completed",
         "Choose Fallback",

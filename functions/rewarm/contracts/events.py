@@ -31,6 +31,7 @@ Announcement = Literal[
     "fallback",
     "attached",
     "available",
+    "hot",
     "ready",
     "application",
     "confirmed",

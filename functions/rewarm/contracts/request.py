@@ -409,6 +409,7 @@ class Notify(Contract):
 
     slack: StrictBool = True
     email: StrictBool = True
+    hot: StrictBool = Field(default=True, description="Also say when a volume's hot set is warm.")
 
 
 class Drill(Contract):

@@ -104,6 +104,9 @@ class PollInitializationResult(Contract):
     first_polled_at: Instant
     last_progress_at: Instant
     agent_finished_at: Instant | None = None
+    hot_seconds: Annotated[
+        float | None, Field(ge=0, description="How long the agent took for the hot set; null until then.")
+    ] = None
     points: Annotated[
         list[tuple[float, int]], Field(description="Seconds of loading and bytes that were there.")
     ] = Field(default_factory=list)

@@ -149,6 +149,7 @@ def _progress(account: Json, index: int, volume: Json) -> tuple[float | None, st
         return None, ""
     words = [text.percent(100 * done / total), f"{text.size(done)} of {text.size(total)}"]
     words += [text.rate(found.mib_per_second)] if found.mib_per_second else []
+    words += [f"hot set {text.percent(found.first_percent)}"] if found.first_percent is not None else []
     looked_at, now = text.parsed(polled.get("at")), text.parsed(account["at"])
     if left and (agent or polled.get("progressKey")):
         words.append(f"{text.estimate_text(left)} to go")

@@ -285,11 +285,19 @@ def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tup
     took = {name: meanwhile[name] for name in ("p50", "p99", "max") if name in meanwhile}
     words = [f"{name} {text.milliseconds(value)}" for name, value in took.items()]
     yield "Small reads during the warm-up", ", ".join(words)
+    yield "Hot set", _hot((planned or {}).get("hot") or {}, result.get("initialization") or {})
     yield "Warmed up again", "once" if volume.get("warmUps") == 1 else str(volume.get("warmUps") or "")
     yield "Known because", "; ".join((result.get("initialization") or {}).get("reasons") or [])
     confirmation = volume.get("confirmation") or {}
     opinion = f"{confirmation['opinion']}: {confirmation['reason']}" if confirmation else ""
     yield "VolumeReadOps afterwards", opinion
+
+
+def _hot(planned: Json, initialization: Json) -> str:
+    """What was to be read first, and when it was warm."""
+    took = initialization.get("hotSeconds")
+    when = "" if took is None else f", warm after {text.seconds_text(took)}"
+    return f"{text.size(planned['bytes'])} by {planned['recordings']} recordings{when}" if planned else ""
 
 
 def _settings(new: Json) -> str:

@@ -46,6 +46,7 @@ GOES_ON = {
     ("FleetStateMachine", "Announce Fleet End"), ("FleetStateMachine", "Announce Approval"),
     ("FleetStateMachine", "Check Approval"), ("FleetStateMachine", "Await Signal Of Approval"),
     ("RestoreVolumeStateMachine", "Copy Blocks"), ("RestoreVolumeStateMachine", "Dispatch Warmer To Observe"),
+    ("RestoreVolumeStateMachine", "Announce Hot"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
 }  # fmt: skip
 """A chat that does not answer, a measurement that is nice to have, and a page never stop a restore, nor does

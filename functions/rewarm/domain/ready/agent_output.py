@@ -174,11 +174,21 @@ class AgentFigures(Value):
     blocks_written: int | None
     blocks_resumed: int | None
     blocks_equal: int | None
+    first_blocks_total: int | None
+    first_blocks_done: int | None
+    first_seconds: float | None
     samples: int | None
     errors: int | None
     eta_seconds: int | None
     elapsed_seconds: float | None
     mib_per_second: float | None
+
+    @property
+    def first_percent(self) -> float | None:
+        """How much of what it reads first it has read; None where nothing comes first."""
+        if not self.first_blocks_total or self.first_blocks_done is None:
+            return None
+        return min(100.0, 100.0 * max(0, self.first_blocks_done) / self.first_blocks_total)
 
     @property
     def in_words(self) -> str:
@@ -201,6 +211,9 @@ def figures(account: Mapping[str, Any] | None) -> AgentFigures:
         blocks_written=whole_number(account, "blocksWritten"),
         blocks_resumed=whole_number(account, "blocksResumed"),
         blocks_equal=whole_number(account, "blocksEqual"),
+        first_blocks_total=whole_number(account, "firstBlocksTotal"),
+        first_blocks_done=whole_number(account, "firstBlocksDone"),
+        first_seconds=number(account, "firstSeconds"),
         samples=whole_number(account, "samples"),
         errors=whole_number(account, "errors"),
         eta_seconds=whole_number(account, "etaSeconds"),

@@ -1,8 +1,9 @@
-"""The words of `attached` and `available`: the volume can be used, and Rewarm no longer deletes it."""
+"""The words of `attached`, `available` and `hot`: the volume can be used, and Rewarm does not delete it."""
 
 from __future__ import annotations
 
-from rewarm.domain.units import clock_text, duration_text
+from rewarm.domain.units import clock_text, duration_text, size_text
+from rewarm.domain.value import Value
 from rewarm.domain.words.message import COPY_PACE, AnnouncedVolume, DetachedVolume, Message, Severity
 
 YOURS = "The volume is yours now: no failing restore deletes it."
@@ -49,6 +50,29 @@ def available(restore_id: str, volume_id: str, availability_zone: str, volume: A
         severity=Severity.INFO,
         fields=(("Availability Zone", availability_zone), ("Data as of", _data_as_of(volume))),
         next_steps=(f"Attach it to an instance in {availability_zone} if you need the data now.", YOURS),
+    )
+
+
+class HotFacts(Value):
+    """What is warm of which data, after how long, and the seconds until the rest is."""
+
+    bytes: int
+    data_bytes: int
+    seconds: float
+    left_seconds: int | None = None
+
+
+def hot(restore_id: str, volume_id: str, warm: HotFacts) -> Message:
+    """The message of a volume of which the blocks are warm that applications read first."""
+    rest = "" if warm.left_seconds is None else f", in about {duration_text(warm.left_seconds)}"
+    return Message(
+        event="hot",
+        restore_id=restore_id,
+        title=f"The hot set of {volume_id} is warm",
+        text=f"{size_text(warm.bytes)} of {volume_id} were warm after {duration_text(warm.seconds)}. "
+        f"Recordings show that applications read these blocks first. The others follow{rest}.",
+        severity=Severity.INFO,
+        fields=(("Hot set", size_text(warm.bytes)), ("Data", size_text(warm.data_bytes))),
     )
 
 

@@ -43,6 +43,7 @@ COMPOSERS = MappingProxyType(
         "fallback": "plan.announce_fallback",
         "attached": "usable.announce_attached",
         "available": "usable.announce_available",
+        "hot": "usable.announce_hot",
         "ready": "ready.announce_ready",
         "confirmed": "ready.announce_confirmation",
         "application": "application.announce_application",
@@ -57,7 +58,7 @@ COMPOSERS = MappingProxyType(
     }
 )
 """Event -> module and function; a cold start imports the module of its own event."""
-OF_ONE_VOLUME = usable.USABLE | {"fallback", "ready"}
+OF_ONE_VOLUME = usable.USABLE | {"fallback", "hot", "ready"}
 TRANSIENT = (ServiceUnavailableError, ThrottledError)
 """Errors after which `Announce Ready` is retried, so that the record gets its news in the end."""
 MUST_ARRIVE = frozenset({"ready", "failed"})
@@ -96,7 +97,7 @@ def _metrics(event: AnnounceEvent, result: AnnounceResult) -> Iterator[Metric]:
 
 @state(
     "Announce Plan", "Announce Approval", "Announce Fallback", "Announce Available", "Announce Attached",
-    "Announce Ready", "Announce Application", "Announce Confirmation", "Announce Drill",
+    "Announce Hot", "Announce Ready", "Announce Application", "Announce Confirmation", "Announce Drill",
     "Announce Unreported", "Announce Failure", "Announce Fleet Plan", "Announce Fleet End", "Announce Change",
     metrics=_metrics,
 )  # fmt: skip

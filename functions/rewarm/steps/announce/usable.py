@@ -1,4 +1,4 @@
-"""States `Announce Attached` and `Announce Available`: the volume can be used. And what others say of it.
+"""States `Announce Attached`, `Announce Available` and `Announce Hot`: the volume can be used, and well.
 
 Several messages say where a volume goes, by which plan, and which volume it replaces.
 """
@@ -13,12 +13,13 @@ from rewarm.contracts.base import Contract, JsonObject
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import RestoreCancelledError
+from rewarm.domain.model import BLOCK_BYTES
 from rewarm.domain.units import iso
 from rewarm.domain.words import usable as words
 from rewarm.domain.words.message import AnnouncedVolume, DetachedVolume, Message, StartedInstance
 from rewarm.domain.words.schedule import how_text
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.restore import ENDED, Change, KnownRestore, RestoreNotes, Status
+from rewarm.steps.record.restore import ENDED, Change, KnownRestore, RestoreNotes, Status, nothing
 
 USABLE = frozenset({"attached", "available"})
 
@@ -80,6 +81,14 @@ class AttachedDetails(AvailableDetails):
     online_problem: str | None = None
 
 
+class HotDetails(AvailableDetails):
+    """Details of `hot`: what applications read first is read."""
+
+    blocks: int
+    seconds: float
+    eta_seconds: int | None = None
+
+
 def note_usable(event: AnnounceEvent, table: RestoreTable) -> None:
     """Marks the volume before the message is sent. From then on nothing deletes it.
 
@@ -127,3 +136,11 @@ def announce_available(event: AnnounceEvent, _record: KnownRestore) -> tuple[Mes
     zone, planned = details.volume.availability_zone, planned_volume(details.volume, details.plan)
     message = words.available(event.restore_id, details.volume_id, zone, planned)
     return message, lambda restore: restore.advance(Status.INITIALIZING)
+
+
+def announce_hot(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
+    """The message of a volume whose hot set is warm."""
+    details = HotDetails.model_validate(event.details)
+    size, data = details.blocks * BLOCK_BYTES, details.volume.data_bytes
+    warm = words.HotFacts(size, data, details.seconds, details.eta_seconds)
+    return words.hot(event.restore_id, details.volume_id, warm), nothing

@@ -455,6 +455,7 @@ class VolumeNotes(Value):
                 "bytesTotal": polled.bytes_total,
                 "etaSeconds": polled.eta_seconds,
                 "reasons": polled.reasons,
+                "hotSeconds": polled.hot_seconds,
                 "progressKey": progress_key,
                 "at": iso(now),
             }

@@ -54,6 +54,8 @@ INVOCATION_PATIENCE = timedelta(minutes=10)
 RATE_STALL_STEPS = 20
 """AWS keeps a provisioned rate within a tenth, so a per cent that takes twenty times as long never comes."""
 BACKGROUND_STALL_FACTOR = 3
+HOT_WAIT_SECONDS, HOT_WAIT_FRACTION = 10, 1 / 20
+"""The longest wait while the agent reads the hot set, and the same where that has taken long."""
 LATE_WAIT_FRACTION = 0.05
 """After the estimate, waits grow with the time already spent, so that days fit the event history."""
 
@@ -316,16 +318,18 @@ def _result(
     completed = status is not None and status.state == "completed"
     moved = previous is None or verdict.bytes_done > previous.bytes_done or verdict.ready or read
     moved = moved or (completed and not _was_completed(previous))
+    hot_seconds, reading = _hot(event, account)
     finished_now = seen.agent_finished_at is not None and (previous is None or not previous.agent_finished_at)
     return PollInitializationResult(
         ready=verdict.ready,
-        wait_seconds=verdict.wait_seconds,
+        wait_seconds=min(verdict.wait_seconds, _hot_wait_seconds(seen) if reading else verdict.wait_seconds),
         progress_percent=round(verdict.progress_percent, 1),
         bytes_done=verdict.bytes_done,
         bytes_total=seen.agent.bytes_total if seen.agent else seen.bytes_total,
         mib_per_second=verdict.mib_per_second,
         eta_seconds=verdict.eta_seconds,
-        reasons=list(verdict.reasons),
+        reasons=[*verdict.reasons, *_hot_reasons(hot_seconds, reading)],
+        hot_seconds=hot_seconds,
         signals=InitializationSignals(
             agent=account,
             read_ops_per_minute=_latest_read_ops(seen.read_activity),
@@ -342,6 +346,30 @@ def _result(
         agent_finished_at=seen.agent_finished_at,
         points=_points(event, verdict, account),
     )
+
+
+def _hot(event: PollInitializationEvent, account: JsonObject | None) -> tuple[float | None, float | None]:
+    """How long the hot set took; before that, how many per cent of it the agent has read."""
+    known = event.previous.hot_seconds if event.previous else None
+    read = agent_output.figures(account)
+    if known is not None or event.dispatch is None or not event.dispatch.hot_blocks:
+        return known, None
+    percent = read.first_percent
+    if percent is None or percent < 100:
+        return None, percent
+    seconds = read.elapsed_seconds if read.first_seconds is None else read.first_seconds
+    return max(0.0, seconds or 0.0), None
+
+
+def _hot_reasons(seconds: float | None, percent: float | None) -> list[str]:
+    if seconds is not None:
+        return [f"the hot set was warm after {duration_text(seconds)}"]
+    return [] if percent is None else [f"the agent has read {percent:.0f} % of the hot set"]
+
+
+def _hot_wait_seconds(seen: Observation) -> int:
+    """Soon, so that its message is; seldom enough for the history where it takes long."""
+    return max(HOT_WAIT_SECONDS, round(seen.seconds_spent * HOT_WAIT_FRACTION))
 
 
 def _points(event: PollInitializationEvent, verdict: Readiness, account: JsonObject | None) -> list[Point]:

@@ -145,7 +145,7 @@ class TestPlan:
     def test_passes_on_who_is_to_be_told(self):
         world = World()
         say(world, "plan", plan_details(), request(notify={"slack": False}))
-        assert world.messages.sent[0]["notify"] == {"slack": False, "email": True}
+        assert world.messages.sent[0]["notify"] == {"slack": False, "email": True, "hot": True}
 
     def test_a_retried_state_writes_the_news_once(self):
         world = World()

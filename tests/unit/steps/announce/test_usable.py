@@ -1,4 +1,4 @@
-"""States Announce Attached and Announce Available."""
+"""States Announce Attached, Announce Available and Announce Hot."""
 
 from __future__ import annotations
 
@@ -129,3 +129,22 @@ class TestAvailable:
         world = World()
         say(world, "available", self.details(Strategy.FAST_SNAPSHOT_RESTORE))
         assert "nothing can be measured without an instance" in world.messages.sent[0]["text"]
+
+
+class TestHot:
+    def test_says_what_is_warm_and_when_the_rest_is(self):
+        world = World()
+        details = {"volume": assignment().to_json(), "plan": plan().to_json(), "volumeId": VOLUME_ID}
+        warm = {"blocks": 6_348, "seconds": 24.6, "etaSeconds": 3_000}
+        say(world, "hot", {**details, **warm})
+        (message,) = world.messages.sent
+        assert message["title"] == f"The hot set of {VOLUME_ID} is warm"
+        assert message["text"].startswith(f"3.1 GiB of {VOLUME_ID} were warm after 25 s. ")
+        assert message["text"].endswith("The others follow, in about 50 min.")
+        assert "status" not in world.table.records[RESTORE_ID], "it changes nothing"
+
+    def test_says_nothing_of_the_rest_where_nobody_knows(self):
+        world = World()
+        details = {"volume": assignment().to_json(), "plan": plan().to_json(), "volumeId": VOLUME_ID}
+        say(world, "hot", {**details, "blocks": 2, "seconds": 0.4, "etaSeconds": None})
+        assert world.messages.sent[0]["text"].endswith("The others follow.")

@@ -60,6 +60,7 @@ def poll(
     previous=None,
     the_plan=None,
     scope="written",
+    sent=None,
     **changes,
 ):
     event = PollInitializationEvent(
@@ -70,7 +71,7 @@ def poll(
         volume_id=VOLUME_ID,
         plan=the_plan or plan(strategy),
         started_at=NOW,
-        dispatch=dispatch() if strategy.reads_with_agent else None,
+        dispatch=sent or (dispatch() if strategy.reads_with_agent else None),
         previous=previous,
     )
     return poll_initialization(
@@ -93,6 +94,36 @@ class TestWarmUpAgent:
         assert (result.ready, result.progress_percent, result.bytes_done) == (False, 25.0, 10 * GIB)
         assert (result.mib_per_second, result.eta_seconds, result.wait_seconds) == (124.0, 248, 60)
         assert result.signals.agent == world.artifacts.objects[PROGRESS_KEY]
+
+    def test_follows_the_hot_set_and_looks_again_soon(self, world):
+        world.commands.statuses["command-1"] = RUNNING
+        progress = {"event": "progress", "bytesDone": 1 * GIB, "bytesTotal": 40 * GIB, "etaSeconds": 5_000}
+        store = world.artifacts.objects
+        store[PROGRESS_KEY] = {**progress, "firstBlocksTotal": 8_000, "firstBlocksDone": 2_000}
+        first = poll(world, sent=dispatch(hot_blocks=8_192))
+        assert (first.hot_seconds, first.wait_seconds) == (None, 10)
+        assert first.reasons[-1] == "the agent has read 25 % of the hot set"
+        assert poll(world, minute=60, sent=dispatch(hot_blocks=8_192)).wait_seconds == 83, "the agent's own"
+        store[PROGRESS_KEY] |= {"firstBlocksDone": 8_000, "elapsedSeconds": 31.5}
+        second = poll(world, minute=1, previous=first, sent=dispatch(hot_blocks=8_192))
+        assert (second.hot_seconds, second.wait_seconds) == (31.5, 83)
+        store[PROGRESS_KEY] |= {"elapsedSeconds": 90.0}
+        third = poll(world, minute=2, previous=second, sent=dispatch(hot_blocks=8_192))
+        assert (third.hot_seconds, third.reasons[-1]) == (31.5, "the hot set was warm after 32 s")
+
+    def test_the_agents_result_says_when_the_hot_set_was_warm(self, world):
+        told = warm_result(firstBlocksTotal=100, firstBlocksDone=100, firstSeconds=4.25)
+        world.commands.statuses["command-1"] = CommandStatus("Success", "Success", 0, json.dumps(told), "")
+        assert poll(world, minute=9, sent=dispatch(hot_blocks=128)).hot_seconds == 4.25
+
+    def test_says_nothing_of_a_hot_set_where_there_is_none(self, world):
+        world.commands.statuses["command-1"] = RUNNING
+        told = {"event": "progress", "bytesDone": 0, "firstBlocksTotal": 100, "firstBlocksDone": 100}
+        world.artifacts.objects[PROGRESS_KEY] = told
+        assert poll(world).hot_seconds is None, "the request's own extents"
+        told |= {"firstBlocksTotal": 0, "firstBlocksDone": 0}
+        result = poll(world, sent=dispatch(hot_blocks=9))
+        assert (result.hot_seconds, len(result.reasons)) == (None, 1), "none of them is in the scope"
 
     def test_waits_where_nothing_is_known_yet(self, world):
         result = poll(world)
