@@ -116,6 +116,9 @@ def answering(stack, monkeypatch, tmp_path):
         ("POST", "/volumes/vol-0123456789abcdef0/performance"): (202, {**change, "target": settings}),
         ("GET", "/volumes/vol-0123456789abcdef0/performance"): (200, facts),
         ("POST", "/restores/restore-1/approve"): (202, {"approval": {"by": "alice"}}),
+        ("GET", "/hot-sets"): (200, {"hotSets": []}),
+        ("GET", f"/hot-sets/{VOLUME}"): (200, {"lineage": VOLUME, "bytes": 0, "recordings": []}),
+        ("DELETE", f"/hot-sets/{VOLUME}"): (200, {"lineage": VOLUME, "deletedObjects": 3}),
         ("POST", "/benchmarks"): (202, {"benchmarkId": "b"}),
         ("GET", "/benchmarks/b"): (200, {"status": "completed", "runs": [run], "copied": None}),
     }

@@ -53,6 +53,11 @@ def test_an_id_is_marked_and_can_be_copied_as_it_is():
     ("volume", "words", "percent"),
     [
         ({"agent": READ}, "75 %, 768 MiB of 1 GiB, 118.2 MiB/s, 3 s to go", "75.0"),
+        (
+            {"agent": {**READ, "firstBlocksTotal": 8, "firstBlocksDone": 2}},
+            "118.2 MiB/s, hot set 25 %, 3 s to go",
+            "75.0",
+        ),
         ({"initialization": {**READ, "progressKey": "key"}}, "118.2 MiB/s, 3 s to go", "75.0"),
         ({"initialization": POLLED}, "loaded in about 6 s; AWS reports it up to 5 minutes later", "0.0"),
         ({"initialization": LATE}, "loaded by now, as planned; AWS reports it up to 5 minutes later", "0.0"),
