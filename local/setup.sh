@@ -9,7 +9,7 @@ set -eu
 #        local/setup.sh release   for `make release`: SAM's translator and the bill of materials, no root needed
 #        local/setup.sh soak      for `make soak`: the Python packages of the embedded AWS too, no root needed
 #        local/setup.sh run       for `make run` and `make scale`: what mounts and compiles, too
-#        local/setup.sh bench     for `make bench` and `make measurements`: fio and time, too
+#        local/setup.sh bench     for `make bench` and `make measurements`: fio, time and databases, too
 #        local/setup.sh test      everything: linters, SAM, a browser, other systems' binaries, file systems
 #        local/setup.sh long      for `make test-long`, once `test` is done: generators of API clients, and PostgreSQL
 
@@ -47,7 +47,8 @@ case $PURPOSE in
         ;;
 esac
 case $PURPOSE in
-    bench | test) NEEDED="$NEEDED fio:fio /usr/bin/time:time" ;;
+    bench) NEEDED="$NEEDED fio:fio /usr/bin/time:time sysbench:sysbench /usr/sbin/mariadbd:mariadb-server-core" ;;
+    test) NEEDED="$NEEDED fio:fio /usr/bin/time:time" ;;
 esac
 # What the agent's tests trace it with, and make file systems and partitions with; what looks at the page of a restore
 # as its readers do. On x86-64 only, where Debian has both: what runs the agent's binaries of other systems, and a
@@ -245,6 +246,7 @@ case $PURPOSE in
         npm_install tests/lint/asl "the ASL linter"
         unpack_kernel
         ;;
+    bench) unpack_postgresql ;;
 esac
 build warmer "the warm-up agent"
 build local/aws/first_touch "the first-touch file system"

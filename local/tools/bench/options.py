@@ -35,6 +35,7 @@ class Options:
     """How often."""
     apply: bool
     observe: bool
+    hot: bool
     imports: bool
     plans: bool
 
@@ -59,6 +60,7 @@ def parse(arguments: list[str] | None = None) -> Options:
         check_kill=given.check_kill,
         apply=given.apply,
         observe=given.observe,
+        hot=given.hot,
         imports=given.imports,
         plans=given.plans,
     )
@@ -101,6 +103,7 @@ def _add_checks(parser: Parser) -> None:
     add("--check-kill", type=_whole, metavar="KILLS", help="kill the agent so often and let it go on")
     add("--apply", action="store_true", help="`warmer apply` beside dd, which writes the same blocks")
     add("--observe", action="store_true", help="what `warmer observe` costs an application and a core")
+    add("--hot", action="store_true", help="how soon applications are fast, by what the agent reads first")
     add("--imports", action="store_true", help="how fast the handlers are imported, and `rewarm` answers")
     add("--plans", action="store_true", help="how long a joint plan of 10,000 volumes takes")
     group.add_argument(

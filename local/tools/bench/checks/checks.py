@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from local.tools.bench.checks.applying import SPECS, apply_spec, check_apply
+from local.tools.bench.checks.hot import check_hot
 from local.tools.bench.checks.kills import check_kills, kill_line, kill_volume
 from local.tools.bench.checks.observing import check_observing
 from local.tools.bench.checks.politeness import check_politeness
@@ -21,8 +22,15 @@ Tell = Callable[[str], None]
 
 def is_check(options: Options) -> bool:
     """Whether one of them is asked for."""
-    named = options.check_politeness or options.apply or options.observe
-    return named or bool(options.check_rate_limit or options.check_kill)
+    asked = (
+        options.check_politeness,
+        options.apply,
+        options.hot,
+        options.observe,
+        options.check_rate_limit,
+        options.check_kill,
+    )
+    return any(asked)
 
 
 def tools_of_check(options: Options) -> list[str]:
@@ -45,6 +53,8 @@ def run_check(session: Session, options: Options, tell: Tell) -> dict[str, Any]:
         return {"apply": _apply(session, options, tell)}
     if options.observe:
         return {"observe": _observe(session, options, tell)}
+    if options.hot:
+        return {"hot": check_hot(session, options.rounds, tell)}
     return {"kills": _kills(session, options, options.check_kill or 0, tell)}
 
 
