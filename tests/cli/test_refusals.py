@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -70,6 +71,16 @@ def test_bytes_that_are_no_text_are_refused(capsys):
     assert "found '\\udcff', which is no UTF-8" in capsys.readouterr().err
 
 
+@pytest.fixture
+def own_depth():
+    """Python's own limit of recursion: jsonata, which a worker of these tests imports, raises it tenfold."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.usefixtures("own_depth")
 @pytest.mark.parametrize("value", ["[" * 5_000, "!!int x", "0b_", "!!set {a}", ".nan", "&a [*a]", "{[1]: 2}"])
 def test_a_value_that_json_has_not_is_refused(rewarm, stack, value):
     shown = rewarm("plan", *TO, "--set", f"warmUp={value}")
