@@ -103,7 +103,7 @@ def typed(rewarm, stack, monkeypatch, tmp_path):
     return called
 
 
-@settings(cases(300, 5_000), suppress_health_check=[*HealthCheck])
+@settings(cases(100, 5_000), suppress_health_check=[*HealthCheck])
 @given(words=lines(), refusal=st.none() | st.sampled_from(REFUSALS), has_address=st.integers(0, 9).map(bool))
 def test_a_command_ends_well_or_says_why(typed, words, refusal, has_address):
     ended = typed(words, refusal, has_address=has_address)
