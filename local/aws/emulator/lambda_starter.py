@@ -1,7 +1,7 @@
 """Starts Lambda's Python processes as copies of one process that has loaded what they have in common.
 
 A cold start takes a second of processor time. Most of it goes into packages such as boto3 and pydantic, and
-into our contracts, whose models pydantic builds. There are sixty functions, each of which starts cold on each
+into our modules, whose models pydantic builds. There are sixty functions, each of which starts cold on each
 embedded AWS. What reads the environment is still loaded by each process itself.
 
 This file is also the program of the process that is copied.
@@ -20,15 +20,21 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO, TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    import pydantic
 
 PACKAGES = ("boto3", "pydantic", "pydantic.json_schema", "aws_xray_sdk.core", "aws_lambda_powertools")
-PURE = ("rewarm/contracts", "rewarm/domain")
-"""Folders of a function's code whose modules read no environment and take no clock, as adapters do."""
+PURE = tuple(f"rewarm/{name}" for name in ("contracts", "domain", "ports", "adapters", "steps"))
+"""Folders of a function's code whose modules read no environment while they are loaded."""
+COMMON = ("rewarm.contracts.request", "rewarm.steps.record")
+"""Whose models many functions use; pydantic builds them when they are first used, again in each process."""
 LARGEST_BYTES = 128 * 1024
 """Of an environment with its command; Linux's own limit for one variable."""
 
@@ -146,7 +152,9 @@ def serve(channel: socket.socket, code: Path) -> None:
     """Copy this process for each message, until the other end is closed; `code` is the functions' folder."""
     for package in PACKAGES:
         importlib.import_module(package)
+    time.time = _now
     _load_pure(code)
+    time.time = _REAL_TIME
     gc.freeze()  # so that copies share the memory
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for copies
     while True:
@@ -162,14 +170,33 @@ def serve(channel: socket.socket, code: Path) -> None:
         channel.send(str(pid).encode())
 
 
+_REAL_TIME = time.time
+
+
+def _now() -> float:
+    """What modules keep of `time.time`: that of their copy, whose script replaces it with lab time."""
+    return (_REAL_TIME if time.time is _now else time.time)()
+
+
 def _load_pure(code: Path) -> None:
-    """Load modules of `code` that are alike in each function."""
+    """Load modules of `code` that are alike in each function, and build their models."""
     sys.path.insert(0, str(code))
     for folder in PURE:
         for module in sorted((code / folder).rglob("[!_]*.py")):
             with suppress(Exception):  # a function that needs it fails by itself, and says why
                 importlib.import_module(".".join(module.relative_to(code).with_suffix("").parts))
     sys.path.remove(str(code))
+    from pydantic import BaseModel
+
+    for model in _models(BaseModel):
+        if model.__module__.startswith(COMMON):
+            model.model_rebuild(raise_errors=False)
+
+
+def _models(parent: type[pydantic.BaseModel]) -> Iterator[type[pydantic.BaseModel]]:
+    for model in parent.__subclasses__():
+        yield model
+        yield from _models(model)
 
 
 def _become(wanted: dict[str, object], files: Sequence[int]) -> NoReturn:

@@ -71,7 +71,7 @@ def test_what_functions_have_in_common_is_loaded_of_their_own_code(
     starter: LambdaStarter, script: Path, tmp_path: Path
 ) -> None:
     for name in ("first", "second"):
-        for folder in ("rewarm/contracts", "rewarm/steps"):
+        for folder in ("rewarm/contracts", "rewarm/handlers"):
             (tmp_path / name / folder).mkdir(parents=True)
             (tmp_path / name / folder / f"{name}.py").touch()
         (tmp_path / name / "rewarm" / "contracts" / "broken.py").write_text("raise ValueError\n")
@@ -84,6 +84,28 @@ def test_what_functions_have_in_common_is_loaded_of_their_own_code(
             "rewarm.contracts", f"rewarm.contracts.{name}"
         ]  # fmt: skip
         process.kill()
+
+
+def test_what_is_loaded_in_common_takes_the_clock_of_the_process_that_it_is_in(
+    starter: LambdaStarter, tmp_path: Path
+) -> None:
+    adapters = tmp_path / "rewarm" / "adapters"
+    adapters.mkdir(parents=True)
+    (adapters / "timed.py").write_text("import time\nKEPT, AT = time.time, time.time()\n")
+    script = tmp_path / "moved.py"
+    script.write_text(
+        f"""import sys, time
+sys.path.insert(0, {str(tmp_path)!r})
+assert "rewarm.adapters.timed" in sys.modules
+from rewarm.adapters.timed import AT, KEPT
+before, own = time.time, time.time()
+time.time = lambda: before() + 1_000_000
+print(AT <= own, KEPT() - own >= 1_000_000, flush=True)
+"""
+    )
+    process = starter.start([sys.executable, str(script)], str(tmp_path), {"PATH": os.environ["PATH"]})
+    assert (process.stdout.readline(), process.stderr.read()) == ("True True\n", "")
+    assert process.wait(PATIENCE_SECONDS) == 0
 
 
 def test_one_that_does_not_end_is_waited_for_no_longer(starter: LambdaStarter, script: Path) -> None:
