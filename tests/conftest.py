@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import tempfile
@@ -20,6 +21,8 @@ LENGTHS = ("network", "stack", "long", "short")
 
 amount.load_profile()
 models.read_once()
+# Modules and tests make millions of objects, of which none can be collected: Python need not search them.
+gc.disable()
 
 
 def pytest_sessionstart() -> None:
@@ -46,6 +49,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for worker in range(workers):
         for alike in by_length.values():
             items += alike[worker * len(alike) // workers : (worker + 1) * len(alike) // workers]
+
+
+def pytest_collection_finish() -> None:
+    """Garbage is collected again, without what stays until the end."""
+    gc.freeze()
+    gc.enable()
 
 
 def _length(item: pytest.Item) -> str:
