@@ -137,6 +137,7 @@ def compare_files(
 
 
 # A file instead of a block device (no loop devices here) cannot be mounted; debugfs reads ext4 by itself.
+# openssl uses the processor's instructions for SHA-256 and takes a fifth of the time of sha256sum.
 _SUMS = """
 set -e
 point=$(mktemp -d)
@@ -147,7 +148,7 @@ else
     trap 'rm -rf "$point"' EXIT
     debugfs -R "rdump / $point" "$DEVICE" 2>&1 | grep -v '^debugfs ' >&2 || true
 fi
-(cd "$point" && find . -path ./lost+found -prune -o -type f -exec sha256sum {} +)
+(cd "$point" && find . -path ./lost+found -prune -o -type f -exec openssl dgst -sha256 -r {} +)
 """
 
 

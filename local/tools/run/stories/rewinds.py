@@ -247,7 +247,7 @@ class RewindStory(Story):
 
     def _contents(self, scene: Scene) -> str:
         """The SHA-256 of the whole device."""
-        return self._run(scene, 'sha256sum < "$DEVICE"', {}).split()[0]
+        return self._run(scene, 'openssl dgst -sha256 -r < "$DEVICE"', {}).split()[0]
 
     def _run(
         self, scene: Scene, script: str, environment: dict[str, str], volume_id: str = SOURCE_VOLUME
