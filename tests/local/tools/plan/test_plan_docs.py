@@ -46,7 +46,9 @@ def test_every_prior_says_where_it_comes_from():
     assert set(tables.PRIORS_FROM) == names
 
 
-def test_writes_where_it_is_told(tmp_path, made):
+def test_writes_where_it_is_told(tmp_path, made, monkeypatch):
+    drawn = {name: content for name, content in made.items() if name.endswith(".svg")}
+    monkeypatch.setattr(docs, "pictures", lambda: drawn)
     (tmp_path / docs.PAGE).write_text("<!-- table several -->\nold\n<!-- end -->\n")
     (tmp_path / docs.TRANSCRIPT_PAGE).write_text("<!-- table plan -->\nold\n<!-- end -->\n")
     (tmp_path / docs.REWIND_PAGE).write_text("<!-- table rewind-sizes -->\nold\n<!-- end -->\n")
