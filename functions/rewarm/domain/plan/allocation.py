@@ -25,7 +25,7 @@ from rewarm.domain.plan.estimates import Estimate, PlanObjective, SearchTime
 from rewarm.domain.plan.estimators import MIN_RATE_MIB_S, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
 from rewarm.domain.plan.joint import MANY, MOST_SEARCHED, cheapest, sharing
-from rewarm.domain.plan.mixes import Mix, SharedQuotas, VolumeOptions, options_of
+from rewarm.domain.plan.mixes import KindOptions, Mix, SharedQuotas, VolumeOptions, options_of
 from rewarm.domain.plan.warm_up import boosts_of
 from rewarm.domain.value import Value
 
@@ -52,10 +52,11 @@ class _Allocation:
     """The volumes of a restore with their options."""
 
     def __init__(self, volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> None:
+        options = options_of(volumes, objective, book)
         # Sorted, so the choice does not depend on the order in the request.
-        self._order = sorted(range(len(volumes)), key=lambda place: repr(volumes[place]))
-        self._options = options_of([volumes[place] for place in self._order], objective, book)
-        self._fastest = [options.fastest() for options in self._options]
+        self._order = sorted(range(len(volumes)), key=lambda place: options[place].name)
+        self._options = [options[place] for place in self._order]
+        self._fastest = [volume.kind.fastest for volume in self._options]
         self._quotas = SharedQuotas.of(volumes)
         self._deadline = math.inf if objective.deadline_seconds is None else objective.deadline_seconds
         self._budget = objective.budget_usd
@@ -71,7 +72,7 @@ class _Allocation:
             found = self.at(self._deadline)
         if self._affordable(found):
             return found
-        priorities = [options.facts.priority for options in self._options]
+        priorities = [volume.facts.priority for volume in self._options]
         earliest = _Earliest(self._probed, self._affordable, priorities, self._deadline, self._patience)
         limits, mix = earliest.limits(), earliest.mix
         if limits is None or mix is None:
@@ -110,7 +111,10 @@ class _Allocation:
         for group in sharing(self._options):
             options = [self._options[place] for place in group]
             fastest = [self._fastest[place] for place in group]
-            if all(map(VolumeOptions.has_apart, options, (max(self._deadline, own) for own in fastest))):
+            if all(
+                volume.kind.has_apart(max(self._deadline, own))
+                for volume, own in zip(options, fastest, strict=True)
+            ):
                 continue
 
             def within(
@@ -196,7 +200,7 @@ def turning_times(volumes: Sequence[VolumeFacts], objective: PlanObjective, book
     """P90s that volumes can have, alone and where all take the same strategy, ascending."""
     times: set[float] = set()
     for facts in {repr(facts): facts for facts in (*volumes, *beside_each_other(volumes))}.values():
-        times.update(VolumeOptions(facts, objective, book).times())
+        times.update(KindOptions(facts, objective, book).times())
         if objective.allows(Strategy.PROVISIONED_RATE):
             rates = range(MIN_RATE_MIB_S, most_rate(facts) + 1)
             times.update(map(rate_p90(facts), rates))

@@ -51,11 +51,12 @@ NEXT_TO_NOTHING = Decimal("0.00001")
 
 def sharing(options: Sequence[VolumeOptions]) -> list[list[int]]:
     """Places of volumes that could share an instance or a snapshot, directly or through others."""
-    return _groups(options, [volume.solo(math.inf) for volume in options])
+    return _groups(options, [volume.kind.solo(math.inf) for volume in options])
 
 
 def _groups(
-    options: Sequence[VolumeOptions], estimates: Sequence[Mapping[SharedResource, Estimate]]
+    options: Sequence[VolumeOptions | PricedVolume],
+    estimates: Sequence[Mapping[SharedResource, Estimate]],
 ) -> list[list[int]]:
     """By the resources that each volume could take."""
     parent = list(range(len(options)))
@@ -72,7 +73,7 @@ def _groups(
         if BUSY & able.keys() and volume.facts.reads_through is not None:
             shared.append(volume.facts.reads_through)
         if SharedResource.FAST in able:
-            shared.append(volume.facts.place)
+            shared.append(volume.place)
         if SharedResource.WRITE in able:
             shared.append(("blocks", volume.facts.snapshot_id))
         for key in shared:
@@ -108,7 +109,7 @@ def cheapest(
         mix = mixes.mix(alone, ZERO) if len(alone) == len(volumes) else None
         if mix is not None:
             return mix
-    groups = _groups([volume.options for volume in volumes], [volume.solo for volume in volumes])
+    groups = _groups(volumes, [volume.solo for volume in volumes])
     search = _Search(mixes, groups, patience, is_thorough=is_thorough)
     choices: Choices = {}
     least = ZERO
@@ -231,11 +232,11 @@ class _Search:
         volumes = self._mixes.volumes
         places: dict[tuple[str, str], list[int]] = {}
         for index in choices:
-            if volumes[index].facts.fast_restore_runs and SharedResource.FAST in volumes[index].solo:
-                places.setdefault(volumes[index].facts.place, []).append(index)
+            if volumes[index].options.fast_restore_runs and SharedResource.FAST in volumes[index].solo:
+                places.setdefault(volumes[index].place, []).append(index)
         if not places:
             return choices
-        seconds = {index: estimate.times.ready_p90 for index, estimate in self._mixes.apart(choices).items()}
+        seconds = self._mixes.ready_apart(choices)
         found = dict(choices)
         for members in places.values():
             members.sort(
@@ -321,7 +322,7 @@ class _Exhaustive:
         if place:
             before = self._order[place - 1]
             other = self._mixes.volumes[before]
-            if other.options is volume.options and other.limit == volume.limit:
+            if other.facts is volume.facts and other.limit == volume.limit:
                 found = [resource for resource in found if resource >= choices[before]]
         return found
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
 from decimal import Decimal
 from enum import IntEnum
+from functools import cached_property
+from typing import NamedTuple
 
 from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan import cost
@@ -15,7 +17,7 @@ from rewarm.domain.plan.batches import RateJob, Turn, expected_starts, never_fit
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS, Estimate, EstimateLimits, PlanObjective
 from rewarm.domain.plan.estimators import ESTIMATORS, MIN_RATE_MIB_S, at_rate, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts
-from rewarm.domain.plan.warm_up import Boosts, at_boost, boosts_of
+from rewarm.domain.plan.warm_up import Boosts, at_boost, boosts_of, promised_p90_beside
 from rewarm.domain.time.timings import Quantiles
 from rewarm.domain.value import Value
 
@@ -63,33 +65,62 @@ def rank(estimate: Estimate) -> tuple[Decimal, float, float, int]:
     return (estimate.decidable_usd, times.ready_p90, times.ready_p50, ORDER[estimate.strategy])
 
 
-class VolumeOptions:
-    """The estimates of one volume, computed once; volumes that are alike share them."""
+_NAMES = frozenset({"snapshot_id", "availability_zone", "instance_id", "card", "priority"})
+"""Fields that change no estimate."""
+
+
+def _alone(facts: VolumeFacts) -> VolumeFacts:
+    """As if the volume were its restore's only one."""
+    beside = (facts.read_beside, facts.write_beside)
+    counts = (facts.writers_of_snapshot, facts.volumes_of_snapshot, facts.volumes_of_restore)
+    if (*beside, *counts, facts.snapshots_of_restore) == ((), (), 1, 1, 1, 1):
+        return facts
+    return replace(
+        facts,
+        read_beside=(),
+        write_beside=(),
+        writers_of_snapshot=1,
+        volumes_of_snapshot=1,
+        snapshots_of_restore=1,
+        volumes_of_restore=1,
+    )
+
+
+class Ready(NamedTuple):
+    """What most searches need of an estimate."""
+
+    usd: Decimal
+    p90: float
+
+
+class KindOptions:
+    """The estimates of volumes that differ in nothing but names, each computed once."""
 
     def __init__(self, facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> None:
-        self.facts = replace(
-            facts,
-            read_beside=(),
-            write_beside=(),
-            writers_of_snapshot=1,
-            volumes_of_snapshot=1,
-            snapshots_of_restore=1,
-            volumes_of_restore=1,
-        )
+        self.facts = _alone(facts)
+        """Of one of them."""
         self.book = book
+        self.loads = {
+            SharedResource.AGENT: self.facts.read_bytes,
+            SharedResource.WRITE: self.facts.write_bytes,
+        }
+        """Bytes that go through the instance."""
+        self.fast_restore_runs = facts.fast_restore_runs
         self._allowed = [name for name in ESTIMATORS if objective.allows(name)]
-        self._most_mib_s: float | None = None
         self._budget_usd = objective.budget_usd if objective.fixed is Strategy.VOLUME_CLONE else None
         self._unboosted: dict[tuple[int, ...], Estimate | None] = {}
+        self._unboosted_p90: dict[tuple[int, ...], float] = {}
         self._agents: dict[tuple[int, ...], Estimate | None] = {}
         self._agents_within = -1.0
         self._fast: dict[int, Estimate | None] = {}
         self._written: dict[tuple[int, ...], Estimate | None] = {}
-        self._seconds_by_rate: tuple[float, ...] = ()
+        self._shared_usd: dict[tuple[int, int], Decimal] = {}
         self._rates = range(MIN_RATE_MIB_S, most_rate(self.facts) + 1)
         self._rate_p90 = rate_p90(self.facts)
         self._rated: dict[int, Estimate | None] = {}
-        self._boosts: Boosts | str | None = None
+        self._at_rate: dict[int, Estimate] = {}
+        self._solo: dict[float, dict[SharedResource, Estimate]] = {}
+        self._cheapest: dict[float, SharedResource] = {}
         self._boosted: dict[int, Estimate] = {}
         found = (self._estimate(name, self.facts, 0.0) for name in self._allowed if name not in NOT_BY_ITSELF)
         self._by_itself = sorted((estimate for estimate in found if estimate is not None), key=rank)
@@ -102,12 +133,33 @@ class VolumeOptions:
             self._agents[beside] = self._agent(beside, seconds)
         return self._agents[beside]
 
-    def _agent(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
+    def agent_ready(self, beside: tuple[int, ...], seconds: float) -> Ready | None:
+        """The same in short, which needs no estimate where there is no boost."""
+        unboosted = self._read(())
+        if unboosted is not None and self._read_p90(beside) <= seconds:
+            return Ready(unboosted.decidable_usd, self._read_p90(beside))
+        estimate = self.agent(beside, seconds)
+        return None if estimate is None else Ready(estimate.decidable_usd, estimate.times.ready_p90)
+
+    def _read(self, beside: tuple[int, ...]) -> Estimate | None:
         if beside not in self._unboosted:
             self._unboosted[beside] = self._reading(Strategy.WARM_UP_AGENT, beside, 0.0)
-        estimate = self._unboosted[beside]
-        if estimate is not None and estimate.times.ready_p90 <= seconds:
-            return estimate
+        return self._unboosted[beside]
+
+    def _read_p90(self, beside: tuple[int, ...]) -> float:
+        """Infinite where a restore has no time for it."""
+        if beside not in self._unboosted_p90:
+            ready_p90 = self._p90_beside(beside)
+            self._unboosted_p90[beside] = ready_p90 if ready_p90 <= LONGEST_RESTORE_SECONDS else math.inf
+        return self._unboosted_p90[beside]
+
+    @cached_property
+    def _p90_beside(self) -> Callable[[tuple[int, ...]], float]:
+        return promised_p90_beside(self.facts)
+
+    def _agent(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
+        if self._read(()) is not None and self._read_p90(beside) <= seconds:
+            return self._read(beside)
         if not beside:
             return self._boosted_alone(seconds)
         estimate = self._reading(Strategy.BOOSTED_WARM_UP, beside, seconds)
@@ -115,34 +167,36 @@ class VolumeOptions:
 
     def _boosted_alone(self, seconds: float) -> Estimate | None:
         """With the lowest boost in time, of which each is computed once."""
-        if self._boosts is None:
-            is_allowed = Strategy.BOOSTED_WARM_UP in self._allowed
-            self._boosts = boosts_of(self.facts, self.book) if is_allowed else "not allowed"
-        if isinstance(self._boosts, str):
+        boosts = self._boosts
+        if boosts is None:
             return None
-        steps, ready = self._boosts.steps_mib_s, self._boosts.ready_p90
+        steps, ready = boosts.steps_mib_s, boosts.ready_p90
         longest = min(seconds, LONGEST_RESTORE_SECONDS)
         least = bisect_left(steps, -longest, key=lambda mib_s: -ready(mib_s))
         if least == len(steps):
             return None
         if least not in self._boosted:
-            self._boosted[least] = at_boost(self._boosts, self.book, steps[least])
+            self._boosted[least] = at_boost(boosts, self.book, steps[least])
         return self._boosted[least]
+
+    @cached_property
+    def _boosts(self) -> Boosts | None:
+        if Strategy.BOOSTED_WARM_UP not in self._allowed:
+            return None
+        boosts = boosts_of(self.facts, self.book)
+        return None if isinstance(boosts, str) else boosts
 
     def _reading(self, name: Strategy, beside: tuple[int, ...], seconds: float) -> Estimate | None:
         return self._allowed_estimate(
             name, replace(self.facts, read_beside=beside, write_beside=beside), seconds
         )
 
+    @cached_property
     def most_mib_s(self) -> float:
         """The throughput of the volume with the highest boost that it may have."""
-        if self._most_mib_s is None:
-            speed = self.facts.speed
-            self._most_mib_s = min(speed.sustained_mib_s, speed.burst_mib_s)
-            boosts = boosts_of(self.facts, self.book)
-            if Strategy.BOOSTED_WARM_UP in self._allowed and not isinstance(boosts, str):
-                self._most_mib_s = float(boosts.steps_mib_s[-1])
-        return self._most_mib_s
+        speed = self.facts.speed
+        own = min(speed.sustained_mib_s, speed.burst_mib_s)
+        return own if self._boosts is None else float(self._boosts.steps_mib_s[-1])
 
     def written(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
         """By the agent, beside these bytes of others, as if it paid the blocks alone; None if too late."""
@@ -150,6 +204,23 @@ class VolumeOptions:
             self._written[beside] = self._reading(Strategy.DIRECT_WRITE, beside, seconds)
         estimate = self._written[beside]
         return estimate if estimate is not None and estimate.times.ready_p90 <= seconds else None
+
+    def written_ready(
+        self, beside: tuple[int, ...], seconds: float, sharers: int, position: int
+    ) -> Ready | None:
+        """The same in short, for one of several volumes that share the blocks."""
+        estimate = self.written(beside, seconds)
+        if estimate is None:
+            return None
+        if (sharers, position) not in self._shared_usd:
+            self._shared_usd[sharers, position] = self.sharing(estimate, sharers, position).decidable_usd
+        return Ready(self._shared_usd[sharers, position], estimate.times.ready_p90)
+
+    def sharing(self, estimate: Estimate, sharers: int, position: int) -> Estimate:
+        """The estimate of one of several written volumes; their parts add up to the price."""
+        lines = cost.blocks(self.facts.written_blocks, self.book)
+        sunk = (part for part in estimate.parts if part.sunk)
+        return replace(estimate, parts=(*sunk, *(cost.shared(line, sharers, position) for line in lines)))
 
     def fast(self, members: int) -> Estimate | None:
         """By fast snapshot restore for this number of volumes of the snapshot, with the price of all."""
@@ -179,14 +250,33 @@ class VolumeOptions:
             self._rated[least] = self._allowed_estimate(Strategy.PROVISIONED_RATE, self.facts, at_least)
         return self._rated[least]
 
+    def at_rate(self, rate_mib_s: int) -> Estimate:
+        """One of 100 to 300 MiB/s, begun at once."""
+        if rate_mib_s not in self._at_rate:
+            self._at_rate[rate_mib_s] = at_rate(self.facts, self.book, rate_mib_s)
+        return self._at_rate[rate_mib_s]
+
+    @cached_property
     def seconds_by_rate(self) -> tuple[float, ...]:
         """P90 with each rate."""
-        if not self._seconds_by_rate:
-            self._seconds_by_rate = seconds_by_rate(self.facts)
-        return self._seconds_by_rate
+        return seconds_by_rate(self.facts)
 
     def solo(self, seconds: float) -> dict[SharedResource, Estimate]:
         """By each resource, as if there were no other volume."""
+        if seconds not in self._solo:
+            self._solo[seconds] = self._solo_within(seconds)
+        return self._solo[seconds]
+
+    def cheapest(self, seconds: float) -> SharedResource:
+        """As if there were no other volume."""
+        if seconds not in self._cheapest:
+            solo = self.solo(seconds)
+            self._cheapest[seconds] = min(
+                solo, key=lambda name: (solo[name].decidable_usd, solo[name].times.ready_p90, name)
+            )
+        return self._cheapest[seconds]
+
+    def _solo_within(self, seconds: float) -> dict[SharedResource, Estimate]:
         found = {
             SharedResource.AGENT: self.agent((), seconds),
             SharedResource.FAST: self.fast(1),
@@ -200,6 +290,7 @@ class VolumeOptions:
             if estimate is not None and estimate.times.ready_p90 <= seconds
         }
 
+    @cached_property
     def fastest(self) -> float:
         """The earliest P90 in seconds, as if it were alone; infinite where nothing is possible."""
         found = [
@@ -226,14 +317,34 @@ class VolumeOptions:
         return outcome if isinstance(outcome, Estimate) else None
 
 
+class VolumeOptions(NamedTuple):
+    """One volume of a restore. Volumes that are alike share the object."""
+
+    facts: VolumeFacts
+    """As if it were alone."""
+    kind: KindOptions
+    place: tuple[str, str]
+    """Of the facts."""
+    name: str
+    """Alike only for alike volumes, to sort them."""
+
+
 def options_of(
     volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook
 ) -> list[VolumeOptions]:
-    """One for each volume; volumes that are alike share it."""
-    keys = [repr(facts) for facts in volumes]
-    alike = dict(zip(keys, volumes, strict=True))
-    known = {key: VolumeOptions(facts, objective, book) for key, facts in alike.items()}
-    return [known[key] for key in keys]
+    """One for each volume, in the same order."""
+    names = [repr(facts) for facts in volumes]
+    known: dict[str, VolumeOptions] = {}
+    kinds: dict[str, KindOptions] = {}
+    for name, facts in dict(zip(names, volumes, strict=True)).items():
+        alone = _alone(facts)
+        # Timings are many figures, and one object for all volumes that they are the same for.
+        likeness = {**vars(alone), "timings": id(alone.timings), **dict.fromkeys(_NAMES)}
+        key = repr(tuple(likeness.values()))
+        if key not in kinds:
+            kinds[key] = KindOptions(alone, objective, book)
+        known[name] = VolumeOptions(alone, kinds[key], alone.place, name)
+    return [known[name] for name in names]
 
 
 class SharedQuotas(Value):
@@ -272,23 +383,19 @@ class Mix(Value):
 class PricedVolume:
     """One volume in a search."""
 
-    options: VolumeOptions
+    volume: InitVar[VolumeOptions]
     limit: float
     shares_blocks: bool
     """Another volume is of the same snapshot."""
     facts: VolumeFacts = field(init=False)
-    """As if it were alone."""
+    """As if it were alone. Volumes that are alike share the object."""
+    options: KindOptions = field(init=False)
+    place: tuple[str, str] = field(init=False)
     solo: dict[SharedResource, Estimate] = field(init=False)
-    loads: dict[SharedResource, int] = field(init=False)
-    """Bytes that go through the instance."""
 
-    def __post_init__(self) -> None:
-        self.facts = self.options.facts
+    def __post_init__(self, volume: VolumeOptions) -> None:
+        self.facts, self.options, self.place, _ = volume
         self.solo = self.options.solo(self.limit)
-        self.loads = {
-            SharedResource.AGENT: self.facts.read_bytes,
-            SharedResource.WRITE: self.facts.write_bytes,
-        }
 
     @property
     def least_usd(self) -> Decimal:
@@ -300,8 +407,7 @@ class PricedVolume:
     @property
     def cheapest(self) -> SharedResource:
         """As if it were alone."""
-        solo = self.solo
-        return min(solo, key=lambda name: (solo[name].decidable_usd, solo[name].times.ready_p90, name))
+        return self.options.cheapest(self.limit)
 
     @property
     def apart(self) -> SharedResource | None:
@@ -350,31 +456,41 @@ class Mixes:
 
     def apart_usd(self, choices: Choices) -> Decimal | None:
         """As if no quota of the Region were short."""
-        parts = [
-            *(None if working is None else _sum(working.values()) for working in self._working(choices)),
-            *(self.members_usd(members) for members in self._members(choices).values()),
-        ]
-        if any(part is None for part in parts):
-            return None
-        own = (self.volumes[index].solo[resource] for index, resource in choices.items() if resource in APART)
-        return sum((part for part in parts if part is not None), _sum(own))
+        total = _sum(
+            self.volumes[index].solo[resource] for index, resource in choices.items() if resource in APART
+        )
+        for members in self._members(choices).values():
+            usd = self.members_usd(members)
+            if usd is None:
+                return None
+            total += usd
+        writers = self._writers(choices)
+        for busy in self.readers(choices).values():
+            working = self._in_short({index: choices[index] for index in busy}, writers)
+            if working is None:
+                return None
+            total += sum((ready.usd for ready in working.values()), ZERO)
+        return total
 
     def apart_key(self, choices: Choices) -> tuple[Decimal, float, float] | None:
         """Price, then P90 of the last volume, then of all; quotas of the Region aside."""
-        found = self.apart(choices)
-        return _key(found.values()) if len(found) == len(choices) else None
+        usd, ready = self.apart_usd(choices), self.ready_apart(choices).values()
+        return None if usd is None else (usd, max(ready), math.fsum(ready))
 
-    def apart(self, choices: Choices) -> dict[int, Estimate]:
-        """Of the volumes that are in time, quotas of the Region aside."""
-        found: dict[int, Estimate] = {
-            index: self.volumes[index].solo[resource]
+    def ready_apart(self, choices: Choices) -> dict[int, float]:
+        """P90 of the volumes that are in time, quotas of the Region aside."""
+        found = {
+            index: self.volumes[index].solo[resource].times.ready_p90
             for index, resource in choices.items()
             if resource in APART
         }
-        for working in self._working(choices):
-            found.update(working or {})
+        writers = self._writers(choices)
+        for busy in self.readers(choices).values():
+            working = self._in_short({index: choices[index] for index in busy}, writers) or {}
+            found.update((index, ready.p90) for index, ready in working.items())
         for members in self._members(choices).values():
-            found.update(self._fast(members) or {})
+            fast = self._fast(members) or {}
+            found.update((index, estimate.times.ready_p90) for index, estimate in fast.items())
         return found
 
     def whole_key(self, choices: Choices) -> tuple[Decimal, float, float] | None:
@@ -387,10 +503,7 @@ class Mixes:
         volumes = self.volumes
         key = tuple(sorted((id(volumes[index].options), volumes[index].limit, busy[index]) for index in busy))
         if key not in self._known_in_time:
-            writers: dict[str, list[int]] = {}
-            for index in busy:
-                writers.setdefault(volumes[index].facts.snapshot_id, []).append(index)
-            self._known_in_time[key] = self._on_instance(busy, writers) is not None
+            self._known_in_time[key] = self._in_short(busy, self._writers(busy)) is not None
         return self._known_in_time[key]
 
     def members_usd(self, members: Sequence[int]) -> Decimal | None:
@@ -402,7 +515,7 @@ class Mixes:
                 return None
             slowest = max(slowest, estimate.times.ready_p90)
         first = self.volumes[members[0]]
-        if first.facts.fast_restore_runs:
+        if first.options.fast_restore_runs:
             return ZERO
         return cost.fast_snapshot_restore(first.options.book, slowest).usd
 
@@ -418,26 +531,51 @@ class Mixes:
         estimate = volume.options.fast(count)
         if estimate is None:
             return None
-        if volume.facts.fast_restore_runs:
+        if volume.options.fast_restore_runs:
             return ZERO
         return cost.fast_snapshot_restore(volume.options.book, estimate.times.ready_p90).usd
 
     def _working(self, choices: Choices) -> Iterator[dict[int, Estimate] | None]:
         """What the agents do, by instance; None where a volume is late."""
-        writers: dict[str, list[int]] = {}
-        for index in sorted(index for index, resource in choices.items() if resource is SharedResource.WRITE):
-            writers.setdefault(self.volumes[index].facts.snapshot_id, []).append(index)
+        writers = self._writers(choices)
         for busy in self.readers(choices).values():
             yield self._on_instance({index: choices[index] for index in busy}, writers)
 
+    def _writers(self, choices: Choices) -> dict[str, list[int]]:
+        """By snapshot, the volumes that are written, ascending."""
+        found: dict[str, list[int]] = {}
+        for index in sorted(index for index, resource in choices.items() if resource is SharedResource.WRITE):
+            found.setdefault(self.volumes[index].facts.snapshot_id, []).append(index)
+        return found
+
+    def _beside(self, busy: Choices) -> Iterator[tuple[int, SharedResource, tuple[int, ...]]]:
+        """Each volume of one instance, with the bytes of the others, ascending."""
+        loads = {index: self.volumes[index].options.loads[resource] for index, resource in busy.items()}
+        sizes = sorted(loads.values())
+        for index, resource in busy.items():
+            place = bisect_left(sizes, loads[index])
+            yield index, resource, (*sizes[:place], *sizes[place + 1 :])
+
+    def _in_short(self, busy: Choices, writers: Mapping[str, Sequence[int]]) -> dict[int, Ready] | None:
+        """As `_on_instance`, without the estimates."""
+        found = {}
+        for index, resource, beside in self._beside(busy):
+            volume = self.volumes[index]
+            if resource is SharedResource.WRITE:
+                others = writers[volume.facts.snapshot_id]
+                ready = volume.options.written_ready(beside, volume.limit, len(others), others.index(index))
+            else:
+                ready = volume.options.agent_ready(beside, volume.limit)
+            if ready is None:
+                return None
+            found[index] = ready
+        return found
+
     def _on_instance(self, busy: Choices, writers: Mapping[str, Sequence[int]]) -> dict[int, Estimate] | None:
         """Of the volumes of one instance; `writers` are all volumes of each snapshot that are written."""
-        loads = {index: self.volumes[index].loads[resource] for index, resource in busy.items()}
-        sizes = sorted(loads.values())
         found = {}
-        for index, resource in busy.items():
-            volume, place = self.volumes[index], sizes.index(loads[index])
-            beside = (*sizes[:place], *sizes[place + 1 :])
+        for index, resource, beside in self._beside(busy):
+            volume = self.volumes[index]
             options = volume.options
             take = options.written if resource is SharedResource.WRITE else options.agent
             estimate = take(beside, volume.limit)
@@ -445,7 +583,7 @@ class Mixes:
                 return None
             if resource is SharedResource.WRITE:
                 others = writers[volume.facts.snapshot_id]
-                estimate = _sharing(estimate, volume, len(others), others.index(index))
+                estimate = options.sharing(estimate, len(others), others.index(index))
             found[index] = estimate
         return found
 
@@ -456,9 +594,9 @@ class Mixes:
         count = len(members)
         estimates = {index: self.volumes[index].options.fast(count) for index in members}
         found = {index: estimate for index, estimate in estimates.items() if estimate is not None}
-        seconds = max(estimate.times.ready_p90 for estimate in found.values())
-        if self.volumes[members[0]].facts.fast_restore_runs:
+        if self.volumes[members[0]].options.fast_restore_runs:
             return found
+        seconds = max(estimate.times.ready_p90 for estimate in found.values())
         ordered = sorted(found, key=lambda index: self.volumes[index].facts.written_bytes)
         return {
             index: replace(
@@ -477,7 +615,7 @@ class Mixes:
         if taken is None:
             return None
         found = {
-            index: at_rate(self.volumes[index].facts, self.volumes[index].options.book, turn.rate_mib_s)
+            index: self.volumes[index].options.at_rate(turn.rate_mib_s)
             for index, turn in zip(indices, taken, strict=True)
         }
         return found | self._waiting(indices, taken, found)
@@ -518,7 +656,7 @@ class Mixes:
             RateJob(
                 volume.facts.data_bytes,
                 volume.limit,
-                volume.options.seconds_by_rate(),
+                volume.options.seconds_by_rate,
                 lag_seconds=volume.facts.timings.status_delay_seconds.p90,
             )
             for volume in volumes
@@ -537,7 +675,7 @@ class Mixes:
 
     def _enabled(self, places: Mapping[tuple[str, str], Sequence[int]]) -> int:
         """How many snapshots in a zone get fast snapshot restore by this restore."""
-        return sum(not self.volumes[members[0]].facts.fast_restore_runs for members in places.values())
+        return sum(not self.volumes[members[0]].options.fast_restore_runs for members in places.values())
 
     def readers(self, choices: Choices) -> dict[str, list[int]]:
         """By instance, or by EBS card. A volume without an instance's id shares none."""
@@ -552,15 +690,8 @@ class Mixes:
         found: dict[tuple[str, str], list[int]] = {}
         for index, resource in choices.items():
             if resource is SharedResource.FAST:
-                found.setdefault(self.volumes[index].facts.place, []).append(index)
+                found.setdefault(self.volumes[index].place, []).append(index)
         return found
-
-
-def _sharing(estimate: Estimate, volume: PricedVolume, sharers: int, position: int) -> Estimate:
-    """The estimate of one of several written volumes; their parts add up to the price."""
-    lines = cost.blocks(volume.facts.written_blocks, volume.options.book)
-    sunk = (part for part in estimate.parts if part.sunk)
-    return replace(estimate, parts=(*sunk, *(cost.shared(line, sharers, position) for line in lines)))
 
 
 def _sum(estimates: Iterable[Estimate]) -> Decimal:

@@ -135,6 +135,14 @@ def promised_p90(facts: VolumeFacts) -> Callable[[float], float]:
     )
 
 
+def promised_p90_beside(facts: VolumeFacts) -> Callable[[tuple[int, ...]], float]:
+    """P90 by the bytes that are read beside it, ascending, for those who compare many."""
+    ready = estimates.ready_p90_if(warm_up_times(facts, facts.speed), Phase.READ)
+    own, instance = _promised(facts, facts.speed)
+    mib = facts.read_bytes / MIB
+    return lambda beside: ready(shared_seconds(mib, own, instance, tuple([size / MIB for size in beside])))
+
+
 def most_of_use_mib_s(facts: VolumeFacts) -> float:
     """The volume's throughput above which no promise gets better: instance, S3 or the user end it."""
     share = facts.timings.warm_up_share.p90

@@ -39,17 +39,17 @@ class Model:
         self.snapshots: dict[str, list[int]] = {}
         self.places: dict[Place, list[int]] = {}
         volumes = mixes.volumes
-        sizes = Counter(volumes[index].facts.place for index in self.indices)
+        sizes = Counter(volumes[index].place for index in self.indices)
         known: dict[tuple[int, float], int] = {}
         for index in self.indices:
             volume = volumes[index]
             self._take(index, volume, penalty)
             if SharedResource.FAST in volume.solo:
-                key = (id(volume.options), volume.limit)
+                key = (id(volume.facts), volume.limit)
                 if key not in known:
-                    known[key] = _most_fast(volume, sizes[volume.facts.place])
+                    known[key] = _most_fast(volume, sizes[volume.place])
                 self.most_fast[index] = known[key]
-                self.places.setdefault(volume.facts.place, []).append(index)
+                self.places.setdefault(volume.place, []).append(index)
         self.blocks_usd = {
             name: float(cost.total(cost.blocks(first.facts.written_blocks, first.options.book)))
             for name, members in self.snapshots.items()
@@ -118,7 +118,7 @@ def _agent(index: int, volume: PricedVolume) -> Task | None:
     if found is None:
         return None
     facts = volume.facts
-    own, instance = promised_rates(facts, volume.options.most_mib_s())
+    own, instance = promised_rates(facts, volume.options.most_mib_s)
     reading = next(part.p90 for phase, part in found.times.phases if phase is Phase.READ)
     slack = volume.limit - (found.times.ready_p90 - reading)
     usd = float(found.decidable_usd)

@@ -183,7 +183,7 @@ class Search:
         members = self._model.snapshots[name]
         if name in self._model.blocks_usd:
             yield Switch(toggled=name)
-        places = {self._volumes[index].facts.place for index in members if index in self._model.most_fast}
+        places = {self._volumes[index].place for index in members if index in self._model.most_fast}
         for place in sorted(places):
             for served in self._servings(state, place):
                 change = Switch({place: tuple(sorted(served))})
@@ -195,7 +195,8 @@ class Search:
 
     def _without_another(self, state: State, change: Switch, place: Place) -> Iterator[Switch]:
         """With each of those closed in its stead that save least."""
-        others = [other for other in state.fast if other != place and self._enables(other)]
+        running = self._dual.running
+        others = [other for other in state.fast if other not in running and other != place]
         others.sort(key=lambda other: self._worth(state.fast[other], state.open))
         for other in others[:MOST_CLOSED]:
             yield Switch({**change.fast, other: ()})

@@ -42,7 +42,7 @@ def solved(several: Sequence[VolumeFacts], seconds: float) -> Solved:
     options = options_of(several, PlanObjective(seconds), TOKYO)
     snapshots = Counter(volume.snapshot_id for volume in several)
     priced = [
-        PricedVolume(one, max(seconds, one.fastest()), snapshots[one.facts.snapshot_id] > 1)
+        PricedVolume(one, max(seconds, one.kind.fastest), snapshots[one.facts.snapshot_id] > 1)
         for one in options
     ]
     return LinearPlan(Mixes(priced, SharedQuotas.of(several)), TOKYO, SOLVER_SECONDS).solved()
@@ -56,7 +56,7 @@ def test_no_solver_is_cheaper_by_more_than_two_percent_or_in_time_where_we_are_l
     several, deadline, budget = restore(seed, counts)
     mix = allocate(several, PlanObjective(deadline, budget), TOKYO)
     options = options_of(several, PlanObjective(deadline), TOKYO)
-    last = max(deadline, *(one.fastest() for one in options))
+    last = max(deadline, *(one.kind.fastest for one in options))
     found = solved(several, deadline)
     if found.possible is None or (budget is not None and found.possible > budget):
         if mix is not None and budget is None and mix.seconds > last + 2:
@@ -144,7 +144,7 @@ def test_a_look_that_need_not_be_thorough_searches_many_volumes_once(monkeypatch
     several = volumes(320)
     options = options_of(several, PlanObjective(), TOKYO)
     for seconds in (3_600.0, 20_000.0, 200_000.0):
-        limits = [max(seconds, one.fastest()) for one in options]
+        limits = [max(seconds, one.kind.fastest) for one in options]
         cheapest(options, limits, SharedQuotas.of(several), is_thorough=False)
     assert len(searched) <= 3
 
@@ -158,7 +158,7 @@ def test_no_choice_of_what_each_instance_reads_is_cheaper(seed, served):
     """
     several, deadline, _ = restore(seed)
     options = options_of(several, PlanObjective(deadline), TOKYO)
-    priced = [PricedVolume(one, max(deadline, one.fastest()), False) for one in options]
+    priced = [PricedVolume(one, max(deadline, one.kind.fastest), False) for one in options]
     mixes = Mixes(priced, SharedQuotas.of(several))
     free = [place for place, one in enumerate(several) if one.fast_restore_runs][:served]
     instances: dict[str, dict[object, list[int]]] = {}
