@@ -79,7 +79,7 @@ class _Allocation:
             return None
         is_done = self._budget is not None or not self._patience.lasts()
         thorough = None if is_done else self._within(limits)
-        return self._as_asked(min(mix, thorough or mix, key=lambda found: found.usd))
+        return self._as_asked(mix if thorough is None else _better(mix, thorough))
 
     def at(self, seconds: float) -> Mix | None:
         """The cheapest, each volume within the time or its own fastest where that is later."""
@@ -136,6 +136,12 @@ class _Allocation:
 
 def _is_found(mix: Mix | None) -> bool:
     return mix is not None
+
+
+def _better(mix: Mix, other: Mix) -> Mix:
+    """The cheaper one. No mix within the limits of both undercuts either bound, so the higher one counts."""
+    cheaper = min(mix, other, key=lambda found: found.usd)
+    return replace(cheaper, least_usd=min(cheaper.usd, max(mix.least_usd, other.least_usd)))
 
 
 class _Earliest:

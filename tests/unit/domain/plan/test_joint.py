@@ -107,6 +107,16 @@ def test_no_exact_solver_is_cheaper_by_more_than_two_percent_or_in_time_where_we
             assert mix.usd <= least + Decimal("0.000010"), (seed, mix.usd, least)
 
 
+def test_that_no_other_mix_costs_less_is_known_of_a_late_restore_too():
+    volumes, deadline = restore(329)
+    mix = allocate(volumes, PlanObjective(deadline), TOKYO)
+    assert mix is not None
+    assert mix.seconds > deadline
+    assert mix.is_proven
+    # The solver begins each rate at a whole second.
+    assert ExactPlan(volumes, mix.seconds + 1, TOKYO).least_usd() == mix.usd
+
+
 @pytest.mark.parametrize("first", range(0, 20 * CASES, 200))
 def test_no_quota_is_passed_and_what_is_said_to_be_the_least_is_no_more_than_the_price(first):
     for seed in range(first, first + 200):
