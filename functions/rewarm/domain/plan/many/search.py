@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 from rewarm.domain.plan.estimates import SearchTime
 from rewarm.domain.plan.many.dual import Dual, Relaxed
@@ -223,15 +224,23 @@ class Search:
         yield from self._swapped(served, ordered)
 
     def _swapped(self, served: Sequence[int], members: Sequence[int]) -> Iterator[Sequence[int]]:
-        """One volume in another's stead, once for each two kinds of volumes."""
-        within: dict[object, int] = {}
-        without: dict[object, int] = {}
+        """One volume in another's stead, or in that of two on its instance, once for the same kinds."""
+        within: dict[tuple[object, ...], list[int]] = {}
+        without: dict[tuple[object, ...], int] = {}
         for index in members if served else ():
-            (within if index in served else without)[self._kind(index)] = index
-        for kind, index in within.items():
+            kind = self._kind(index)
+            if index in served:
+                within.setdefault(kind, []).append(index)
+            else:
+                without[kind] = index
+        for kind, alike in within.items():
             for other_kind, other in without.items():
                 if other_kind != kind:
-                    yield [*(each for each in served if each != index), other]
+                    yield [*(each for each in served if each != alike[-1]), other]
+        for other_kind, other in without.items():
+            beside = [two for kind, alike in within.items() if kind[0] == other_kind[0] for two in alike[:2]]
+            for pair in combinations(beside, 2):
+                yield [*(each for each in served if each not in pair), other]
 
     def _kind(self, index: int) -> tuple[object, ...]:
         """Equal for volumes of which it makes no difference which is served."""

@@ -21,7 +21,14 @@ from rewarm.domain.plan.estimates import PlanObjective
 from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.plan.joint import cheapest
 from rewarm.domain.plan.many.search import Search
-from rewarm.domain.plan.mixes import Mixes, PricedVolume, SharedQuotas, SharedResource, options_of
+from rewarm.domain.plan.mixes import (
+    Mixes,
+    PricedVolume,
+    SharedQuotas,
+    SharedResource,
+    VolumeOptions,
+    options_of,
+)
 from rewarm.domain.volume.volume_types import speed
 from tests.support.amount import LONG
 from tests.support.builders import facts
@@ -30,6 +37,7 @@ from tests.support.values.linear_plan import LinearPlan, Solved
 from tests.support.values.many_volumes import COUNTS, restore
 
 CASES = range(1_000) if LONG else (2, 8, 16, 25)
+LATE_CASES = range(1_000) if LONG else (4,)
 FEW_CASES = range(2_000) if LONG else (454, 5_345)
 SOLVER_SECONDS = 5.0
 NEXT_TO_NOTHING = Decimal("0.00001")
@@ -40,12 +48,18 @@ LARGEST = InstanceEbsLimits(11_920.0, 11_920.0, 400_000, 400_000)
 def solved(several: Sequence[VolumeFacts], seconds: float) -> Solved:
     """Each volume is in time, or as early as it can be alone."""
     options = options_of(several, PlanObjective(seconds), TOKYO)
-    snapshots = Counter(volume.snapshot_id for volume in several)
+    return solved_within(options, [max(seconds, one.kind.fastest) for one in options])
+
+
+def solved_within(options: Sequence[VolumeOptions], limits: Sequence[float]) -> Solved:
+    """Each volume within its own limit."""
+    snapshots = Counter(one.facts.snapshot_id for one in options)
     priced = [
-        PricedVolume(one, max(seconds, one.kind.fastest), snapshots[one.facts.snapshot_id] > 1)
-        for one in options
+        PricedVolume(one, limit, snapshots[one.facts.snapshot_id] > 1)
+        for one, limit in zip(options, limits, strict=True)
     ]
-    return LinearPlan(Mixes(priced, SharedQuotas.of(several)), TOKYO, SOLVER_SECONDS).solved()
+    quotas = SharedQuotas.of([one.facts for one in options])
+    return LinearPlan(Mixes(priced, quotas), TOKYO, SOLVER_SECONDS).solved()
 
 
 @pytest.mark.parametrize(
@@ -66,6 +80,27 @@ def test_no_solver_is_cheaper_by_more_than_two_percent_or_in_time_where_we_are_l
     assert mix.seconds <= last
     assert mix.usd <= found.possible * Decimal("1.02") + NEXT_TO_NOTHING
     assert mix.least_usd <= found.possible
+
+
+@pytest.mark.parametrize("seed", LATE_CASES)
+def test_no_solver_is_cheaper_within_the_earliest_limits_that_all_can_keep(monkeypatch, seed):
+    several, deadline, _ = restore(seed)
+    asked = []
+
+    def noted(options, limits, *given, is_thorough=True):
+        if is_thorough and len(options) == len(several):
+            asked.append((options, list(limits)))
+        return cheapest(options, limits, *given, is_thorough=is_thorough)
+
+    monkeypatch.setattr(allocation, "cheapest", noted)
+    mix = allocate(several, PlanObjective(deadline), TOKYO)
+    options, limits = asked[-1]
+    if mix is None or max(limits) <= max(deadline, *(one.kind.fastest for one in options)):
+        return  # in time, which the test above has judged
+    found = solved_within(options, limits)
+    if found.possible is not None:
+        assert mix.usd <= found.possible * Decimal("1.02") + NEXT_TO_NOTHING
+        assert mix.least_usd <= found.possible
 
 
 def alike(count: int, size_gib: int, throughput: int, limits: InstanceEbsLimits | None) -> list[VolumeFacts]:
