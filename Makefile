@@ -21,14 +21,14 @@ ARGS ?=
 PYTEST_ARGS ?=
 # Whose release binaries `make test-agent` tests; `make test-long` tests those of all three systems.
 SYSTEMS ?= linux-$(patsubst aarch64,arm64,$(shell uname -m)) windows-x86_64
-# What the properties of `make test-long` are drawn from; the same seed draws the same cases.
+# What the properties of `make test-long` and `make oracle` are drawn from; the same seed draws the same cases.
 SEED := $(or $(SEED),$(shell date +%s))
 # Each pytest worker runs an embedded AWS of its own. One more than two cores, because workflows wait rather than
 # work; one for each where only some tests run. Each worker collects all tests and deploys the stack: half a minute
 # of processor time before its first test.
 WORKERS ?= $(if $(PYTEST_ARGS),2,3)
 
-.PHONY: help setup run plan bench scale measurements soak test test-python test-long test-agent test-agent-at-once lint format strategies-docs demo-docs permissions-docs messages-docs commands-docs schemas models version terraform release build deploy undeploy clean
+.PHONY: help setup run plan bench scale measurements soak test test-python test-long oracle test-agent test-agent-at-once lint format strategies-docs demo-docs permissions-docs messages-docs commands-docs schemas models version terraform release build deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,10 @@ test-long: setup ## what make test has no room for: the agent for arm64 too, new
 	@echo "The properties are tested with SEED=$(SEED)"
 	@$(MAKE) --no-print-directory -C warmer check check-asan check-tsan check-release ZIG="$(ZIG)"
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
+
+oracle: setup ## plans beside exact solvers: 9,000 of one volume, 4,000 of a few, 1,000 of up to 200, in hours (SEED=…)
+	@echo "Single volumes are drawn with SEED=$(SEED)"
+	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m oracle --hypothesis-seed=$(SEED) tests/unit/domain/plan $(PYTEST_ARGS)
 
 test-agent: ## the agent's tests: its release binaries, and a build under sanitizers (SYSTEMS="linux-arm64 …")
 	@$(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)" QUICK=yes UNDO_CASES=8 KILLS=6

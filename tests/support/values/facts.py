@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -71,12 +72,16 @@ def _log(number: int, least: float, most: float) -> float:
     return least * (most / least) ** (number / 1_000)
 
 
-deadlines = st.integers(0, 1_000).map(
-    lambda number: _log(number, 100, 10 * 24 * HOUR) if number % 7 else None
-)
-budgets = st.integers(0, 1_000).map(
-    lambda number: Decimal(round(_log(number, 1, 400_000_000))) / 1_000_000 if number % 4 else None
-)
+def _deadline(number: int) -> float | None:
+    return _log(number, 100, 10 * 24 * HOUR) if number % 7 else None
+
+
+def _budget(number: int) -> Decimal | None:
+    return Decimal(round(_log(number, 1, 400_000_000))) / 1_000_000 if number % 4 else None
+
+
+deadlines = st.integers(0, 1_000).map(_deadline)
+budgets = st.integers(0, 1_000).map(_budget)
 RATE_QUOTAS_MIB_S = (5_000, 99, 150, 700, 0)
 _KINDS = (SIZES_GIB, SETTINGS, INSTANCES, FAST_RESTORES, TIMINGS)
 _STATES = (range(4), RATE_QUOTAS_MIB_S, range(256))
@@ -98,6 +103,13 @@ VOLUME_BYTES = 9
 def any_facts(**fixed: Any) -> st.SearchStrategy[VolumeFacts]:
     """One volume. A single draw: drawing is what takes time where there are ten thousand cases."""
     return st.binary(min_size=VOLUME_BYTES, max_size=VOLUME_BYTES).map(lambda raw: _volume(raw, **fixed))
+
+
+def request_of(seed: int) -> tuple[VolumeFacts, float | None, Decimal | None]:
+    """One volume, a deadline in seconds and a budget in US dollars: for each seed always the same."""
+    draw = random.Random(seed)
+    facts = _volume(draw.randbytes(VOLUME_BYTES))
+    return facts, _deadline(draw.randint(0, 1_000)), _budget(draw.randint(0, 1_000))
 
 
 def any_restore(most: int = 4) -> st.SearchStrategy[list[VolumeFacts]]:

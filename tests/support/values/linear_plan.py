@@ -46,11 +46,12 @@ class Solved(NamedTuple):
 class LinearPlan:
     """A model of one restore, each volume within its limit."""
 
-    def __init__(self, mixes: Mixes, book: PriceBook, seconds: float) -> None:
+    def __init__(self, mixes: Mixes, book: PriceBook, effort: float) -> None:
         self._mixes = mixes
         self._volumes = mixes.volumes
         self._book = book
-        self._seconds = seconds
+        self._effort = effort
+        """CP-SAT's deterministic time for each round."""
         self._model = cp_model.CpModel()
         self._usd: list[Any] = []
         self._ways: list[dict[SharedResource, Any]] = [{} for _ in self._volumes]
@@ -72,7 +73,7 @@ class LinearPlan:
         for _ in range(ROUNDS):
             solver = cp_model.CpSolver()
             solver.parameters.num_workers = 1
-            solver.parameters.max_time_in_seconds = self._seconds
+            solver.parameters.max_deterministic_time = self._effort
             solver.parameters.relative_gap_limit = 0.002
             status = solver.solve(self._model)
             if status == cp_model.INFEASIBLE:

@@ -88,6 +88,7 @@ def restore(seed: int) -> tuple[list[VolumeFacts], float]:
     return volumes, 600 * (100_000 / 600) ** draw.random()
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("first", range(0, CASES, 10))
 def test_no_exact_solver_is_cheaper_by_more_than_two_percent_or_in_time_where_we_are_late(first):
     for seed in range(first, first + 10):

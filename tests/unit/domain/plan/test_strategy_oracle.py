@@ -22,11 +22,12 @@ from rewarm.domain.plan.estimators import ESTIMATORS, at_rate
 from rewarm.domain.plan.facts import beside_each_other
 from rewarm.domain.plan.warm_up import warm_up_times
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, VolumeLimits
-from tests.support.amount import cases
-from tests.support.values.facts import TOKYO, any_facts, any_restore, budgets, deadlines
+from tests.support.amount import LONG, cases
+from tests.support.values.facts import TOKYO, any_facts, any_restore, budgets, deadlines, request_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.oracle]
 
+CASES = 9_000 if LONG else 40
 FREE = Decimal(0)
 TYPE_MIB_S = {"io1": 1_000, "io2": 4_000}
 """What a volume of the type can do at most, where throughput is no setting (EBS user guide, volume types)."""
@@ -88,6 +89,17 @@ def within(found, deadline, budget):
 @cases(40, 400)
 @given(any_facts(), deadlines, budgets)
 def test_no_plan_for_one_volume_is_cheaper_in_time_nor_faster_when_late(facts, deadline, budget):
+    judge(facts, deadline, budget)
+
+
+@pytest.mark.parametrize("first", range(0, CASES, 20))
+def test_no_plan_of_the_same_requests_each_time_is_cheaper_or_faster(first):
+    for seed in range(first, first + 20):
+        judge(*request_of(seed))
+
+
+def judge(facts, deadline, budget):
+    """The engine's choice beside the best of everything."""
     (facts,) = beside_each_other([facts])
     found, fast = everything(facts), fast_restore(facts)
     if fast is not None:

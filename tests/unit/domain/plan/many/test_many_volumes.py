@@ -1,6 +1,6 @@
 """Plans of 25 to 200 volumes against an exact solver, and cases that were planned badly before.
 
-All cases: `LONG_TESTS=1 pytest tests/unit/domain/plan/many`.
+`make oracle` has all cases.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tests.support.values.many_volumes import COUNTS, restore
 CASES = range(1_000) if LONG else (2, 8, 16, 25)
 LATE_CASES = range(1_000) if LONG else (4,)
 FEW_CASES = range(2_000) if LONG else (454, 5_345)
-SOLVER_SECONDS = 5.0
+SOLVER_EFFORT = 2.0
 NEXT_TO_NOTHING = Decimal("0.00001")
 LARGE = InstanceEbsLimits(8_940.0, 8_940.0, 400_000, 400_000)
 LARGEST = InstanceEbsLimits(11_920.0, 11_920.0, 400_000, 400_000)
@@ -59,9 +59,10 @@ def solved_within(options: Sequence[VolumeOptions], limits: Sequence[float]) -> 
         for one, limit in zip(options, limits, strict=True)
     ]
     quotas = SharedQuotas.of([one.facts for one in options])
-    return LinearPlan(Mixes(priced, quotas), TOKYO, SOLVER_SECONDS).solved()
+    return LinearPlan(Mixes(priced, quotas), TOKYO, SOLVER_EFFORT).solved()
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize(
     ("seed", "counts"),
     [*((seed, COUNTS) for seed in CASES), *((seed, range(2, 25)) for seed in FEW_CASES)],
@@ -82,6 +83,7 @@ def test_no_solver_is_cheaper_by_more_than_two_percent_or_in_time_where_we_are_l
     assert mix.least_usd <= found.possible
 
 
+@pytest.mark.oracle
 @pytest.mark.parametrize("seed", LATE_CASES)
 def test_no_solver_is_cheaper_within_the_earliest_limits_that_all_can_keep(monkeypatch, seed):
     several, deadline, _ = restore(seed)
