@@ -280,7 +280,8 @@ def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tup
     yield "EBS card", None if assigned.get("card") is None else str(assigned["card"])
     yield "Drive", ", ".join(volume.get("mountPoints") or [])
     yield "Zone", assigned.get("availabilityZone")
-    yield "Bytes read or loaded", text.size(volume.get("bytesRead"))
+    was_warm = assigned.get("adopts") and volume.get("bytesRead") == 0
+    yield "Bytes read or loaded", "nothing was read" if was_warm else text.size(volume.get("bytesRead"))
     meanwhile = volume.get("latencyMeanwhileMs") or {}
     took = {name: meanwhile[name] for name in ("p50", "p99", "max") if name in meanwhile}
     words = [f"{name} {text.milliseconds(value)}" for name, value in took.items()]

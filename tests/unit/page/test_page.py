@@ -414,3 +414,10 @@ def test_an_application_that_is_back_counts_until_then(account):
 def test_an_application_whose_record_was_changed_is_left_out(account):
     page = render({**account, "application": {**APPLICATION, "parts": 7}})
     assert 'id="application"' not in page
+
+
+def test_of_a_volume_that_was_warm_already_nothing_was_read(account):
+    changed = json.loads(json.dumps(account, default=str))
+    changed["plans"][0]["volume"]["adopts"] = "vol-0123456789abcdef0"
+    changed["volumes"][0]["bytesRead"] = 0
+    assert "Bytes read or loaded nothing was read" in outline(render(changed)).text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rewarm.contracts.base import JsonObject
@@ -97,7 +98,10 @@ def poll_initialization(
         seen, account, before = _watch_agent(event, event.dispatch, ports)
     else:
         seen = _watch_volume(event, ports.volumes)
-    verdict = _warm_already(event) or judge(seen)
+    warm = _warm_already(event)
+    if warm is not None:
+        seen = replace(seen, bytes_total=0)
+    verdict = warm or judge(seen)
     if verdict.ready:
         check_in_place(ports.volumes.get(event.volume_id), event.volume.instance_id, ports.instances)
     result = _result(event, seen, verdict, account).model_copy(update={"before": before})
@@ -112,7 +116,7 @@ def poll_initialization(
 
 
 def _warm_already(event: PollInitializationEvent) -> Readiness | None:
-    """The verdict on an adopted volume that needs no loading; None while nothing shows that."""
+    """The verdict on an adopted volume of which nothing is read; None while nothing shows that it is warm."""
     volume, first = event.volume, event.before
     if volume.adopts is None or event.dispatch is not None:
         return None
@@ -122,7 +126,7 @@ def _warm_already(event: PollInitializationEvent) -> Readiness | None:
             return None
         found = f"before anything was read, {first.result.samples:,} random reads were within the limit"
         reasons = (*reasons, f"{found} (a sample of its blocks)")
-    return Readiness(True, reasons, 100.0, event.volume.data_bytes, None, 0, 1)
+    return Readiness(True, reasons, 100.0, 0, None, 0, 1)
 
 
 def _watch_volume(event: PollInitializationEvent, volumes: VolumeStore) -> Observation:
