@@ -76,15 +76,15 @@ def plan_restore(
     platform = assigned[0].platform
     check_document(request, platform, stack_name=ports.stack_name, documents=ports.documents)
     answer = plan_answer(request, volumes, ports, now=now, patience=SearchTime(has_time))
-    if request.is_drill:
-        return answer
-    book = ports.prices.book(now=now)
-    rewinds = rewinds_of(request, volumes, book, ports, now=now, has_time=has_time)
     application = known_application(request.after, volumes[0], ports.history, now)
     known, hot = with_hot_sets(request, answer.plans if has_time() else (), ports.artifacts)
     answer = answer.model_copy(update={"plans": known or answer.plans})
     notes = [*after_notes(request, application), *hot, *answer.summary.notes]
     summary = answer.summary.model_copy(update={"notes": notes})
+    if request.is_drill:
+        return answer.model_copy(update={"summary": summary})
+    book = ports.prices.book(now=now)
+    rewinds = rewinds_of(request, volumes, book, ports, now=now, has_time=has_time)
     if request.target.mode == "rewind":
         check_asked(rewinds, request.target.instance_id)
         summary = summary.model_copy(update={"notes": [REWIND_NOTE, *summary.notes]})

@@ -21,6 +21,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import GIB, FastSnapshotRestore, PriceFigure, Strategy
 from rewarm.domain.volume.leftovers import ExecutionStart
+from rewarm.ports.restores import RUNBOOK
 from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
 from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.request.routes import (
@@ -276,6 +277,18 @@ class TestPlanRestore:
     def test_refuses_what_cannot_be_restored(self):
         with pytest.raises(InvalidRequestError, match=r"^volume.sizeGib"):
             dry_run(World(), {**TO_ZONE, "volume": {"sizeGib": 1}})
+
+    def test_of_a_drill_that_brings_the_application_back_it_says_how_long_that_may_take(self):
+        world = World()
+        world.instances.add(instance(tags={"rewarm:drills": "true"}))
+        runbook = {
+            **TO_INSTANCE,
+            "after": {"healthCheck": {"url": "http://localhost:5432/"}},
+            "drill": {"target": TO_INSTANCE["target"], "after": True},
+        }
+        world.table.store(RUNBOOK, "rewarm-orders", runbook, trigger={"kind": "api"})
+        answer = dry_run(world, {"source": {"alarm": "rewarm-orders"}, "drill": {}})
+        assert any("gets its application back" in note for note in answer["summary"]["notes"])
 
 
 class TestGetRestore:
