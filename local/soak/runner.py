@@ -29,6 +29,7 @@ REFUSALS = frozenset(
         "TargetNotUsableError",
         "DeviceInUseError",
         "TargetBusyError",
+        "NotAttachedError",
     }
 )
 """Some scenarios ask for what cannot be had, or twice for one device."""

@@ -25,7 +25,7 @@ from rewarm.contracts.request import AlarmName, InstanceId, Notify, RestoreReque
 from rewarm.contracts.results import LeftThing
 from rewarm.contracts.values import Approval, DrillResult, Trigger
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.model import Caller
+from rewarm.domain.model import Caller, LeftOut
 from rewarm.domain.volume.performance import PerformanceSettings
 from rewarm.domain.volume.volume_types import WantedVolume
 
@@ -95,6 +95,8 @@ class AcceptedRestore(Contract):
 
     restore_id: str
     status: Literal["accepted"]
+    waits_because: str | None = Field(description="Why an adopted volume cannot be read yet.")
+    left_out: list[LeftOut] = Field(description="Volumes that cannot be adopted, so that it does without.")
     links: Links
 
 

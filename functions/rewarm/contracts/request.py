@@ -81,6 +81,7 @@ SELECTORS = (
 EXISTING_SELECTORS = ("volumeIds", "instanceId", "tags")
 MOST_LISTED = 40
 """Volumes of one request: like the extents, they are in the payload of every state."""
+AttachmentMinutes = Annotated[StrictInt, Field(ge=1, le=1_440)]
 
 
 def given(name: str, **schema: JsonValue) -> dict[str, JsonValue]:
@@ -147,6 +148,11 @@ class ExistingVolumes(Contract):
     )
     tags: Annotated[Tags, Field(min_length=1, max_length=50)] | None = Field(
         default=None, description="Every attached volume that carries every one of these tags."
+    )
+    wait_for_attachment_minutes: AttachmentMinutes | None = Field(
+        default=None,
+        description="So long after the request volumes may be attached, and their instance come online in "
+        "Systems Manager. With tags, volumes that are not attached yet count then. Default: no wait.",
     )
 
 
@@ -476,8 +482,8 @@ class RestoreRequest(Contract):
     dry_run: StrictBool = Field(default=False, description="Plan only: nothing is created.")
     left_out: list[LeftOut] = Field(
         default_factory=list,
-        description="What the runbook names and the stack lacks, so that the restore does without it; Rewarm "
-        "fills it in from source.alarm.",
+        description="What the restore does without: what its runbook names and the stack lacks, or a volume "
+        "that tags or an instance name and that cannot be adopted. Rewarm fills it in.",
     )
 
     @property

@@ -11,6 +11,7 @@ from rewarm.contracts.base import Contract, Instant, Usd, parsed
 from rewarm.contracts.parsing import parse_restore_request
 from rewarm.contracts.request import (
     MOST_LISTED,
+    AttachmentMinutes,
     CostLimit,
     Notify,
     Objective,
@@ -80,7 +81,7 @@ class RuleLimits(Contract):
     max_at_once_per_instance: Annotated[StrictInt, Field(ge=1, le=MOST_LISTED)] = Field(
         default=8, description="The same for one instance, where volumes of restores count."
     )
-    wait_for_attachment_minutes: Annotated[StrictInt, Field(ge=1, le=1_440)] = Field(
+    wait_for_attachment_minutes: AttachmentMinutes = Field(
         default=60,
         description="So long after its creation a volume may be attached, and its instance be online in "
         "Systems Manager.",

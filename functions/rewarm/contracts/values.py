@@ -141,6 +141,10 @@ class VolumeAssignment(Contract):
     unlearned_because: str | None = Field(
         default=None, description="Why nothing is recorded of it, where warmUp.learn asks for it."
     )
+    waits_because: str | None = Field(
+        default=None,
+        description="Why an adopted volume cannot be read yet; with waitForAttachmentMinutes that may pass.",
+    )
     undo_index: int | None = Field(
         default=None,
         ge=0,

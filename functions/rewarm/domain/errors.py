@@ -150,6 +150,10 @@ class TargetNotUsableError(RestoreError):
     """The instance cannot take the volume: state, Availability Zone or no SSM agent."""
 
 
+class NotAttachedError(RestoreError):
+    """Nobody has attached the volume to an instance that is online, within the time of the request."""
+
+
 class DeviceInUseError(RestoreError):
     """Another volume is attached under the device name asked for."""
 

@@ -397,12 +397,14 @@ class RunningFastRestore(Value):
 
 
 class LeftOut(Value):
-    """What a restore does without: its runbook names it, and the stack lacks the part."""
+    """What a restore does without: a part that the stack lacks, or a volume that cannot be adopted."""
 
-    parameter: str = field(metadata={"description": "The stack's parameter that adds the part."})
+    parameter: str | None = field(
+        metadata={"description": "The stack's parameter that adds the part; null for a volume."}
+    )
     effect: str = field(metadata={"description": "What therefore does not happen."})
     because: str = field(metadata={"description": "Why, and how to have it."})
-    field: str = field(metadata={"description": "The field of the runbook that names it."})
+    field: str = field(metadata={"description": "The field of the request that names it."})
 
     @property
     def sentence(self) -> str:
@@ -412,6 +414,8 @@ class LeftOut(Value):
     @property
     def missing(self) -> str:
         """What people would else believe to be done; empty where the volumes are as they would have been."""
-        return {"after": "the application is not back", "target.mode": "nothing was rewound"}.get(
-            self.field, ""
-        )
+        return {
+            "after": "the application is not back",
+            "target.mode": "nothing was rewound",
+            "source.existing": self.effect,
+        }.get(self.field, "")

@@ -45,6 +45,7 @@ def render(account: Json) -> str:
         "schedule": pictures.schedule_view(account.get("summary")),
         "facts": _facts(account),
         "left_out": application.left_out(account),
+        "waiting": account.get("waiting"),
         "application": application.view(account.get("application"), account.get("startedAt")),
         "news": [
             (text.clock_text(news.get("at")), news.get("title"), str(news.get("text") or "").splitlines())

@@ -35,7 +35,7 @@ def assign(lab: Lab, source: dict[str, Any], **changes: Any) -> list[VolumeAssig
             volumes=Ec2VolumeStore(ec2),
             artifacts=FakeArtifacts(),
         ),
-    )
+    ).volumes
 
 
 class TestById:

@@ -77,6 +77,11 @@ def test_figures_that_are_none_have_no_bar(forged):
     assert "<progress" not in shown(agent=forged)
 
 
+def test_what_it_waits_for_is_said():
+    page = live.render({**RUNNING_VOLUMES, "waiting": "vol-0123456789abcdef0 is attached to no instance"})
+    assert "vol-0123456789abcdef0 is attached to no instance." in outline(page).text
+
+
 def test_a_volume_at_full_speed_says_so():
     page = live.render({**RUNNING_VOLUMES, "settled": [1]})
     assert "at full speed" in outline(page).text

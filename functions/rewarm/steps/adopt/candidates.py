@@ -123,18 +123,13 @@ class _Agents:
     def found(self, rule: NamedRule, volume: Volume, instance: Instance | None) -> Found:
         """What the volume is to the rule."""
         refusal = volume_in_use_refusal(volume)
-        if refusal is not None:
-            is_away = len(volume.attachments) < 2 and not any(
-                place.state == "attached" for place in volume.attachments
-            )
-            return Found(rule, volume, "wait" if is_away else "refuse", refusal)
-        if instance is None:
+        if refusal is None and instance is None:
             return Found(rule, volume, "wait", f"EC2 does not show {volume.attachments[0].instance_id} yet")
-        refusal = agent_refusal(instance, self._of(instance), agent_available=self._has_agent(instance))
+        if refusal is None and instance is not None:
+            refusal = agent_refusal(instance, self._of(instance), agent_available=self._has_agent(instance))
         if refusal is None:
             return Found(rule, volume, "adopt")
-        is_away = not instance.is_gone and not (instance.state == "running" and instance.ssm_online)
-        return Found(rule, volume, "wait" if is_away else "refuse", refusal)
+        return Found(rule, volume, "wait" if refusal.may_pass else "refuse", refusal.reason)
 
     def _of(self, instance: Instance) -> InstanceEbsLimits:
         kind = instance.instance_type

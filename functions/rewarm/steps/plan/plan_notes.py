@@ -92,6 +92,11 @@ def adoption_notes(plans: Sequence[VolumePlan], *, measured: bool) -> Iterator[s
         return
     yield "Nothing is made, attached, detached or deleted, whatever happens."
     for volume in adopted:
+        if volume.waits_because is not None:
+            yield (
+                f"{volume.waits_because}. Nothing is read before. Then the plan is made again: its times "
+                "count from that moment, and are longer if the instance is slower than the volume."
+            )
         if volume.warm_because is not None:
             checked = "; random reads check that" if measured else ", and nothing is measured"
             said = volume.warm_because if volume.was_made_empty else f"{volume.warm_because}{checked}"

@@ -71,9 +71,10 @@ def plan_restore(
     Raises every error that names a field of the request, and NoStrategyFitsError.
     """
     request = resolve_request(body, table=ports.table, parts=ports.parts)
-    assigned = assign_volumes(request, restore_id=restore_id, ports=ports)
-    volumes = [with_agent(assignment, ports.artifacts) for assignment in assigned]
-    platform = assigned[0].platform
+    selected = assign_volumes(request, restore_id=restore_id, ports=ports)
+    request = selected.request
+    volumes = [with_agent(assignment, ports.artifacts) for assignment in selected.volumes]
+    platform = volumes[0].platform
     check_document(request, platform, stack_name=ports.stack_name, documents=ports.documents)
     answer = plan_answer(request, volumes, ports, now=now, patience=SearchTime(has_time))
     application = known_application(request.after, volumes[0], ports.history, now)

@@ -21,7 +21,14 @@ from rewarm.contracts.values import (
     VolumeAssignment,
     VolumePlan,
 )
-from rewarm.domain.model import BLOCK_BYTES, FastSnapshotRestore, PriceBook, Strategy, VolumeSettings
+from rewarm.domain.model import (
+    BLOCK_BYTES,
+    FastSnapshotRestore,
+    InstanceEbsLimits,
+    PriceBook,
+    Strategy,
+    VolumeSettings,
+)
 from rewarm.domain.parts import EVERY_PART, Part, Parts
 from rewarm.domain.plan import cost
 from rewarm.domain.plan.approval import ApprovalRule, open_until
@@ -55,6 +62,8 @@ from rewarm.steps.plan.plan_notes import adoption_notes, plan_notes, stale_price
 from rewarm.steps.record.learned_times import known_priors, known_records, likeness, timings_of
 
 _Place = tuple[str, str]
+_NOT_KNOWN_YET = InstanceEbsLimits(100_000.0, 100_000.0, None, None)
+"""Of the instance of a volume that is not attached yet: it is taken to be faster than the volume."""
 
 
 class PlanningPorts(Value, kw_only=True):
@@ -266,9 +275,9 @@ def _facts(
     ports: PlanningPorts,
     left: UnusedQuotas,
 ) -> VolumeFacts:
-    settings, instance_type = volume.volume.settings(), volume.instance_type
-    limits = ports.instances.ebs_limits(instance_type) if instance_type else None
-    agent_available = volume.agent_available and limits is not None and limits.nvme
+    settings, limits = volume.volume.settings(), _limits(volume, ports.instances)
+    can_read = volume.agent_available or limits is _NOT_KNOWN_YET
+    agent_available = can_read and limits is not None and limits.nvme
     return VolumeFacts(
         data_bytes=0 if volume.warm_because else volume.data_bytes,
         written_bytes=volume.written_blocks * BLOCK_BYTES,
@@ -299,6 +308,12 @@ def _facts(
         agent_writes=volume.platform == "linux",
         writing_left_out=ports.parts.lacks(Part.REWINDS),
     )
+
+
+def _limits(volume: VolumeAssignment, instances: Instances) -> InstanceEbsLimits | None:
+    if volume.instance_type:
+        return instances.ebs_limits(volume.instance_type)
+    return None if volume.waits_because is None else _NOT_KNOWN_YET
 
 
 def _clone_source(volume: VolumeAssignment, left: UnusedQuotas) -> CloneSource | None:

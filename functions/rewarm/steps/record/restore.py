@@ -64,8 +64,8 @@ ENDED = "the restore had already been ended: somebody cancelled it, or its execu
 """For a step that only learns that the restore has ended."""
 RULE_PREFIX = "rule-"
 """How the id of a restore begins that a rule has started; template.yaml has it, too."""
-REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError"})
-"""Errors of a restore that another one kept from starting: nothing was created."""
+REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError", "NotAttachedError"})
+"""Errors of a restore that never began, because of others: nothing was created."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _ATTACHED, _SETTLED = "attached", "settled"
 _END = ("status", "finishedAt", "failure", "reportKey", "pageKey", "toldAt")
@@ -420,13 +420,17 @@ class RestoreNotes(Value):
         """It makes, adopts or rewinds this volume, by which it can be found."""
         self.table.note_volume(volume_id, self.restore_id)
 
-    def note_waiting(self, reason: str) -> None:
-        """The stack has no room for it yet."""
+    def note_waiting(self, reason: str | None) -> None:
+        """The stack has no room for it yet, or its volumes are not attached; None once it goes on."""
         self._set(waiting=reason)
 
     def note_held_by(self, restore_id: str | None) -> None:
         """Another restore has the device."""
         self._set(heldBy=restore_id)
+
+    def note_request(self, request: JsonObject) -> None:
+        """What is carried out of the request."""
+        self._set(request=request)
 
     def note_volume_count(self, count: int) -> None:
         """Written before anything is made, so that every reader knows which volumes there may be."""

@@ -16,6 +16,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
 from rewarm.domain.errors import (
@@ -44,6 +45,7 @@ from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.admission import HoldingPorts, Keeper, assign_and_hold, enter_stack
 from rewarm.steps.select.hooks import check_document
 from rewarm.steps.select.release_target import give_back
+from rewarm.steps.select.sources import Selected
 from rewarm.steps.warm.wake_up import wake_waiting
 
 
@@ -80,15 +82,15 @@ def start_restore(
     request = resolve_request(body, table=record.table, parts=ports.parts)
     enter_stack(request, restore_id=restore_id, now=now, keeper=ports.keeper)
     with _given_back_after_errors(restore_id, ports.keeper):
-        assigned = assign_and_hold(request, restore_id=restore_id, now=now, ports=ports)
-        platform = assigned[0].platform
+        selected = assign_and_hold(request, restore_id=restore_id, now=now, ports=ports)
+        platform = selected.volumes[0].platform
         check_document(request, platform, stack_name=ports.stack_name, documents=ports.documents)
     # If a service did not answer, the restore may have started, and then needs what it holds. If not, its
     # record says that it failed, so others can take its place.
     with _given_back_after_errors(restore_id, ports.keeper, but=ServiceUnavailableError):
         record.note_accepted(request.to_json(), trigger, now)
         _started(record, request.to_json(), trigger, ports.executions)
-    return _accepted(restore_id)
+    return _accepted(restore_id, selected)
 
 
 @contextmanager
@@ -114,8 +116,13 @@ def _started(record: RestoreNotes, request: JsonObject, trigger: JsonObject, sta
         raise
 
 
-def _accepted(restore_id: str) -> JsonObject:
-    return {"restoreId": restore_id, "status": Status.ACCEPTED.value, "links": links(restore_id)}
+def _accepted(restore_id: str, selected: Selected | None = None) -> JsonObject:
+    """The answer; without what was selected, which nobody looks for twice, it only names the restore."""
+    known: JsonObject = {
+        "waitsBecause": selected.waits_because if selected else None,
+        "leftOut": [asdict(left) for left in selected.request.left_out] if selected else [],
+    }
+    return {"restoreId": restore_id, "status": Status.ACCEPTED.value, **known, "links": links(restore_id)}
 
 
 def links(restore_id: str) -> JsonObject:

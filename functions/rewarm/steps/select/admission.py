@@ -23,10 +23,12 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.value import Value
 from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits, Running, TargetHolds, check_stack
+from rewarm.domain.volume.targets import device_slot
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.restores import MOST_ROUNDS, Holds, RestoreTable
 from rewarm.steps.record.restore import FINISHED
 from rewarm.steps.select.selection import SelectionPorts, assign_volumes
+from rewarm.steps.select.sources import Selected
 
 MOST_CHECKED = 10
 """If the stack is full, so many of the oldest restores are checked; the sweeper checks all."""
@@ -98,38 +100,60 @@ def assign_and_hold(
     restore_id: str,
     now: datetime,
     ports: HoldingPorts,
-) -> list[VolumeAssignment]:
+) -> Selected:
     """As assign_volumes, and holds every device: all of them or none.
+
+    Nothing is held while a volume is waited for. Volumes that others work on are left out where tags or an
+    instance name them.
 
     Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request.
     """
     assign = partial(assign_volumes, request, restore_id=restore_id, ports=ports)
     instance_id = request.target.instance_id
     if request.source.existing is not None:
-        instance_id = _instance_in_use(assign(), restore_id, ports.keeper.holds)
+        found = assign()
+        if found.waits_because is not None:
+            return found
+        instance_id = _instance_in_use(found.volumes, restore_id, ports.keeper.holds)
     if instance_id is None or request.dry_run:
         return assign()
+    busy: dict[str, str] = {}
+    assigned = Selected(request, [])
     for _round in range(MOST_ROUNDS):
         held = ports.keeper.holds.on_target(instance_id)
         try:
             _check(request, held, restore_id, ports.keeper.limits)
             assigned = assign(taken=held.others(restore_id), kept=held.of(restore_id))
-            devices = {
-                assignment.index: assignment.device
-                for assignment in assigned
-                if assignment.device is not None
-            }
-            devices |= [(ROOT, root.place) for root in assigned if root.swaps_root and root.place]
+            assigned = assigned.without(busy, restore_id)
+            devices = {each.index: each.device for each in assigned.volumes if each.device is not None}
+            devices |= [(ROOT, root.place) for root in assigned.volumes if root.swaps_root and root.place]
             wanted = held.with_devices(restore_id, devices, now)
         except (TargetBusyError, TooManyRestoresError, TargetNotUsableError) as error:
             wanted = held.without(_over(held, restore_id, now, ports.keeper))
-            if wanted == held:
+            if wanted != held:
+                ports.keeper.holds.keep(held, wanted)
+                continue
+            others = _busy(assigned, held.without({restore_id})) if isinstance(error, TargetBusyError) else {}
+            if not others or len(others) == len(assigned.volumes):
                 raise _of_adoption(error, request) from error
-            ports.keeper.holds.keep(held, wanted)
+            busy |= others
             continue
         if wanted == held or ports.keeper.holds.keep(held, wanted):
             return assigned
     raise ServiceUnavailableError(f"other restores to {instance_id} begin all the time; try again")
+
+
+def _busy(assigned: Selected, held: TargetHolds) -> dict[str, str]:
+    """Which volumes others work on, and that they do; empty where the request names volumes itself."""
+    existing = assigned.request.source.existing
+    if existing is None or existing.volume_ids is not None:
+        return {}
+    holders = {device_slot(hold.device): hold.restore_id for hold in held.holds}
+    return {
+        each.adopts: f"{holders[device_slot(each.device)]} works on it already"
+        for each in assigned.volumes
+        if each.adopts and each.device and device_slot(each.device) in holders
+    }
 
 
 def _of_adoption(error: RestoreError, request: RestoreRequest) -> RestoreError:

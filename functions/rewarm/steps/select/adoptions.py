@@ -13,14 +13,20 @@ from rewarm.contracts.values import NewVolume, VolumeAssignment
 from rewarm.domain.errors import InvalidRequestError, RestoreError, TargetNotUsableError, VolumeNotFoundError
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume
 from rewarm.domain.snapshots import unusable
-from rewarm.domain.volume.adopting import MADE_EMPTY, agent_refusal, volume_in_use_refusal, warm_already
+from rewarm.domain.volume.adopting import (
+    MADE_EMPTY,
+    Obstacle,
+    agent_refusal,
+    volume_in_use_refusal,
+    warm_already,
+)
 from rewarm.domain.volume.hot import forbidden_by, lineage_of
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.record.bucket import block_map_key, has_agent
-from rewarm.steps.select.sources import at_field, tags_text
+from rewarm.steps.select.sources import Selected, at_field, tags_text
 
 
 class AdoptionPorts(Protocol):
@@ -45,14 +51,21 @@ class AdoptionPorts(Protocol):
 
 def adopted_volumes(
     request: RestoreRequest, existing: ExistingVolumes, restore_id: str, ports: AdoptionPorts
-) -> list[VolumeAssignment]:
-    """The assignments of volumes that stay where they are. Only describes; raises errors with the field."""
-    volumes = _named(existing, ports)
-    for volume in volumes:
-        refusal = volume_in_use_refusal(volume)
-        if refusal is not None:
-            raise TargetNotUsableError(refusal, field=FIELD)
-    instance = _instance(volumes, ports)
+) -> Selected:
+    """The assignments of volumes that stay where they are. Only describes; raises errors with the field.
+
+    One that cannot be adopted refuses a request that names it. One that tags or an instance name is left out.
+    """
+    volumes, waits = _named(existing, ports), bool(existing.wait_for_attachment_minutes)
+    found = {volume.volume_id: volume_in_use_refusal(volume) for volume in volumes}
+    obstacles = {name: obstacle for name, obstacle in found.items() if obstacle is not None}
+    waiting = {name: one.reason for name, one in obstacles.items() if waits and one.may_pass}
+    refused = {name: one.reason for name, one in obstacles.items() if name not in waiting}
+    if refused and (existing.volume_ids is not None or len(refused) == len(volumes)):
+        raise TargetNotUsableError(next(iter(refused.values())), field=FIELD)
+    instance, away = _instance([volume for volume in volumes if volume.volume_id not in obstacles], ports)
+    if away is not None and not (waits and away.may_pass):
+        raise TargetNotUsableError(away.reason, field=FIELD)
     names = list(dict.fromkeys(volume.snapshot_id for volume in volumes if volume.snapshot_id))
     snapshots = {one.snapshot_id: one for one in ports.snapshots.restorable(names)} if names else {}
     assigned = []
@@ -60,10 +73,12 @@ def adopted_volumes(
         snapshot = snapshots.get(volume.snapshot_id or "")
         made = _assignment(index, volume, instance, snapshot, restore_id)
         warm = _warm_or_unlisted(request, volume, snapshots, ports.volumes)
-        assigned.append(
-            made.model_copy(update={**warm, **_lineage(volume, snapshot, is_warm="warm_because" in warm)})
-        )
-    return assigned
+        waits_because = waiting.get(volume.volume_id) or (away.reason if away else None)
+        lineage = _lineage(volume, snapshot, is_warm="warm_because" in warm)
+        assigned.append(made.model_copy(update={**warm, **lineage, "waits_because": waits_because}))
+    asked = request.model_copy(update={"left_out": []})
+    because = {name: f"it {why.removeprefix(f'{name} ')}" for name, why in refused.items()}
+    return Selected(asked, assigned).without(because, restore_id)
 
 
 def _lineage(volume: Volume, snapshot: Snapshot | None, *, is_warm: bool) -> dict[str, str | None]:
@@ -95,6 +110,8 @@ def _named(existing: ExistingVolumes, ports: AdoptionPorts) -> list[Volume]:
     tags = existing.tags or {}
     # A filter of EC2 takes * and ? for any text.
     tagged = [one for one in ports.volumes.with_tags(tags) if tags.items() <= one.settings.tags.items()]
+    if existing.wait_for_attachment_minutes is not None:
+        return _counted(tagged, f"no volume carries {tags_text(tags)}", f"{FIELD}.tags")
     attached = [volume for volume in tagged if volume.attachments]
     return _counted(attached, f"no attached volume carries {tags_text(tags)}", f"{FIELD}.tags")
 
@@ -119,8 +136,11 @@ def _counted(volumes: list[Volume], none: str, field: str) -> list[Volume]:
     return sorted(volumes, key=lambda volume: volume.volume_id)
 
 
-def _instance(volumes: Collection[Volume], ports: AdoptionPorts) -> Instance:
-    """The instance of all volumes. Raises TargetNotUsableError where there are several, or no agent works."""
+def _instance(volumes: Collection[Volume], ports: AdoptionPorts) -> tuple[Instance | None, Obstacle | None]:
+    """The instance of all volumes, None without volumes; and why no agent works there, None where one does.
+
+    Raises TargetNotUsableError where there are several instances.
+    """
     names = sorted({place.instance_id for volume in volumes for place in volume.attachments})
     if len(names) > 1:
         raise TargetNotUsableError(
@@ -128,13 +148,12 @@ def _instance(volumes: Collection[Volume], ports: AdoptionPorts) -> Instance:
             "so send one for each, with instanceId or volumeIds",
             field=FIELD,
         )
+    if not names:
+        return None, None
     instance = ports.instances.get(names[0])
     available = has_agent(instance.platform, instance.architecture, ports.artifacts)
     limits = ports.instances.ebs_limits(instance.instance_type)
-    refusal = agent_refusal(instance, limits, agent_available=available)
-    if refusal is not None:
-        raise TargetNotUsableError(refusal, field=FIELD)
-    return instance
+    return instance, agent_refusal(instance, limits, agent_available=available)
 
 
 def _warm_or_unlisted(
@@ -164,7 +183,7 @@ def _unlisted(snapshot_id: str, snapshot: Snapshot | None) -> str | None:
 
 
 def _assignment(
-    index: int, volume: Volume, instance: Instance, snapshot: Snapshot | None, restore_id: str
+    index: int, volume: Volume, instance: Instance | None, snapshot: Snapshot | None, restore_id: str
 ) -> VolumeAssignment:
     settings = volume.settings
     snapshot = None if snapshot is None or unusable(snapshot) else snapshot
@@ -183,11 +202,11 @@ def _assignment(
         written_blocks=math.ceil(data_bytes / BLOCK_BYTES),
         map_key=block_map_key(restore_id, index),
         availability_zone=volume.availability_zone,
-        instance_id=instance.instance_id,
-        instance_type=instance.instance_type,
-        platform=instance.platform,
-        architecture=instance.architecture,
-        device=volume.attachments[0].device,
+        instance_id=instance.instance_id if instance else None,
+        instance_type=instance.instance_type if instance else None,
+        platform=instance.platform if instance else None,
+        architecture=instance.architecture if instance else None,
+        device=volume.attachments[0].device if volume.attachments else None,
         priority=LEAST_PRIORITY,
         volume=NewVolume(**asdict(settings) | {"tags": {}}),
         chosen_because="the volume is there",

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import partial
 
 from pydantic import Field
 
-from rewarm.contracts.base import Contract, StepEvent
-from rewarm.contracts.request import RestoreRequest
+from rewarm.contracts.base import Contract, Instant, StepEvent
+from rewarm.contracts.request import RestoreRequest, Source
 from rewarm.contracts.values import VolumeAssignment
-from rewarm.domain.errors import TEMPORARY, RestoreError, TargetBusyError
+from rewarm.domain.errors import (
+    TEMPORARY,
+    NotAttachedError,
+    RestoreError,
+    TargetBusyError,
+    TargetNotUsableError,
+)
 from rewarm.domain.model import BLOCK_BYTES, GIB, Extent
+from rewarm.domain.units import clock_text
+from rewarm.domain.volume.adopting import seconds_to_next_look
 from rewarm.domain.volume.extents import Runs
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import CommandDocuments
@@ -23,18 +35,24 @@ from rewarm.steps.registration import state
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
 from rewarm.steps.select.hooks import look
 from rewarm.steps.select.selection import with_agent
+from rewarm.steps.select.sources import Selected
 
 
 class SelectSnapshotEvent(StepEvent):
     """Asks which snapshots become which volumes."""
 
     request: RestoreRequest
+    started_at: Instant | None = Field(default=None, description="When the request came.")
 
 
 class SelectSnapshotResult(Contract):
-    """Where the volumes are kept, with their snapshots and devices."""
+    """Where the volumes are kept, with their snapshots and devices; or when to look again."""
 
-    volumes_key: str
+    request: RestoreRequest = Field(description="As it is carried out: leftOut has what it does without.")
+    wait_seconds: int = Field(
+        default=0, ge=0, description="Until the next look, where volumes are waited for; else 0."
+    )
+    volumes_key: str | None = None
     volume_count: int
     volumes: list[VolumeAssignment] = Field(
         default_factory=list, description="The same for readers, where they have at most 64 KiB."
@@ -56,25 +74,74 @@ def select_snapshot(
 ) -> SelectSnapshotResult:
     """Chooses snapshots and devices, holds the devices, and returns the volumes to make.
 
-    Raises TargetBusyError, TooManyRestoresError, RestoreCancelledError, and every error that names a field
-    of the request.
+    Raises TargetBusyError, TooManyRestoresError, NotAttachedError, RestoreCancelledError, and every error
+    that names a field of the request.
     """
     stop_if_cancelled(ports.keeper.table, event.restore_id)  # the wait for the restore's turn may be long
+    notes = RestoreNotes(ports.keeper.table, event.restore_id)
     try:
-        assignments = assign_and_hold(event.request, restore_id=event.restore_id, now=event.now, ports=ports)
+        selected = _selected(event, ports)
     except TargetBusyError as error:
-        RestoreNotes(ports.keeper.table, event.restore_id).note_held_by(error.held_by)
+        notes.note_held_by(error.held_by)
         raise
+    if selected.waits_because is not None:
+        return _waiting(event, selected, notes)
+    if event.request.source.existing is not None:
+        notes.note_waiting(None)
+        notes.note_request(selected.request.to_json())
     catalog = ports.snapshots.in_region(event.request.source.region)
-    mapped = _with_maps(assignments, catalog, ports.artifacts)
+    mapped = _with_maps(selected.volumes, catalog, ports.artifacts)
     chosen = [with_agent(assignment, ports.artifacts) for assignment in mapped]
     _note_volumes(event, chosen, ports.keeper.table)
     _note_document(event, chosen, ports)
     stop_if_cancelled(ports.keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
     return SelectSnapshotResult(
+        request=selected.request,
         volumes_key=write_volumes(event.restore_id, chosen, ports.artifacts),
         volume_count=len(chosen),
         volumes=chosen if is_small(chosen) else [],
+    )
+
+
+def _wait(event: SelectSnapshotEvent) -> tuple[datetime, datetime | None]:
+    """Since when and until when volumes are waited for; None where the request waits for none."""
+    existing, since = event.request.source.existing, event.started_at or event.now
+    minutes = existing.wait_for_attachment_minutes if existing is not None else None
+    return since, None if minutes is None else since + timedelta(minutes=minutes)
+
+
+def _selected(event: SelectSnapshotEvent, ports: SelectSnapshotPorts) -> Selected:
+    """As assign_and_hold; once the wait for volumes is over, those that are not attached are refused."""
+    request, (_, until) = event.request, _wait(event)
+    select = partial(assign_and_hold, restore_id=event.restore_id, now=event.now, ports=ports)
+    if until is None or event.now < until:
+        return select(request)
+    try:
+        selected = select(request.model_copy(update={"source": _without_patience(request.source)}))
+    except TargetNotUsableError as error:
+        reason = str(error).removeprefix(f"{error.field}: ")
+        raise NotAttachedError(f"{reason}. It was waited for until {clock_text(until)}") from error
+    return replace(selected, request=selected.request.model_copy(update={"source": request.source}))
+
+
+def _without_patience(source: Source) -> Source:
+    """The same volumes, none of which is waited for."""
+    if source.existing is None:
+        return source
+    existing = source.existing.model_copy(update={"wait_for_attachment_minutes": 0})
+    return source.model_copy(update={"existing": existing})
+
+
+def _waiting(event: SelectSnapshotEvent, selected: Selected, notes: RestoreNotes) -> SelectSnapshotResult:
+    since, until = _wait(event)
+    if until is None:
+        raise AssertionError("nothing is waited for without a limit")
+    notes.note_waiting(f"{selected.waits_because}. It is waited for until {clock_text(until)}")
+    seconds = seconds_to_next_look((event.now - since).total_seconds())
+    return SelectSnapshotResult(
+        request=event.request,
+        wait_seconds=max(1, min(seconds, math.ceil((until - event.now).total_seconds()))),
+        volume_count=len(selected.volumes),
     )
 
 

@@ -49,7 +49,7 @@ from rewarm.steps.record.bucket import block_map_key, has_agent
 from rewarm.steps.select.adoptions import adopted_volumes
 from rewarm.steps.select.hooks import check_after
 from rewarm.steps.select.rewind_targets import AskedRewind, going_back, named_volume, sources_of_undo
-from rewarm.steps.select.sources import Chosen, at_field, choose_sources
+from rewarm.steps.select.sources import Chosen, Selected, at_field, choose_sources
 
 MOST_STARTED = 40
 """How many volumes are restored at once (state `Restore Volumes`)."""
@@ -80,7 +80,7 @@ def assign_volumes(
     ports: SelectionPorts,
     taken: Collection[str] = (),
     kept: Mapping[int, str] = MappingProxyType({}),
-) -> list[VolumeAssignment]:
+) -> Selected:
     """Checks source, target and volume; sizes are those that are known without listing blocks.
 
     `taken` are devices that other restores hold; `kept` are those that this restore holds already.
@@ -89,9 +89,9 @@ def assign_volumes(
     """
     if request.source.existing is not None:
         adopted = adopted_volumes(request, request.source.existing, restore_id, ports)
-        _check_first(request, adopted)
+        _check_first(request, adopted.volumes)
         return adopted
-    return _assigned(request, restore_id, ports, taken, kept)
+    return Selected(request, _assigned(request, restore_id, ports, taken, kept))
 
 
 def _assigned(

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from rewarm.contracts.request import ListedVolume, Source
+from rewarm.contracts.request import ListedVolume, RestoreRequest, Source
+from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import InvalidRequestError, RestoreError, SnapshotNotFoundError
-from rewarm.domain.model import Snapshot
+from rewarm.domain.model import LeftOut, Snapshot
 from rewarm.domain.snapshots import (
     PassedOverSnapshot,
     Refusal,
@@ -24,9 +25,37 @@ from rewarm.domain.units import clock_text
 from rewarm.domain.value import Value
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
+from rewarm.steps.record.bucket import block_map_key
 
 NAMED = "the request names it"
 """Why this snapshot was chosen."""
+
+
+class Selected(Value):
+    """The volumes that a request comes to, and the request with what they are left out of it for."""
+
+    request: RestoreRequest
+    volumes: list[VolumeAssignment]
+
+    @property
+    def waits_because(self) -> str | None:
+        """What one of the volumes waits for; None where nothing has to be waited for."""
+        return next((each.waits_because for each in self.volumes if each.waits_because), None)
+
+    def without(self, reasons: Mapping[str, str], restore_id: str) -> Selected:
+        """Without these adopted volumes, by their ids; the reasons are clauses."""
+        left_out = [
+            LeftOut(None, f"{name} is not warmed up", reason, "source.existing")
+            for name, reason in reasons.items()
+        ]
+        volumes = [each for each in self.volumes if each.adopts not in reasons]
+        return Selected(
+            self.request.model_copy(update={"left_out": [*self.request.left_out, *left_out]}),
+            [
+                each.model_copy(update={"index": index, "map_key": block_map_key(restore_id, index)})
+                for index, each in enumerate(volumes)
+            ],
+        )
 
 
 class Chosen(Value):

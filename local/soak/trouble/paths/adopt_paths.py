@@ -32,10 +32,10 @@ def in_use(lab: FastLab, instance_id: str | None = None, device: str = DEVICE, *
     return made
 
 
-def adoption(*volume_ids: str, strategy: str = "auto") -> Json:
+def adoption(*volume_ids: str, strategy: str = "auto", **existing: int) -> Json:
     """The request that adopts these volumes."""
     return {
-        "source": {"existing": {"volumeIds": list(volume_ids)}},
+        "source": {"existing": {"volumeIds": list(volume_ids), **existing}},
         "objective": {"strategy": strategy},
         "verify": {"samples": 100},
     }
@@ -71,6 +71,20 @@ def _by_rule(lab: FastLab) -> Ending:
         # Nothing has begun, and an alarm leads to the function's log.
         return Ending("failed", "", "; ".join(dict.fromkeys(lab.alarmed)))
     return ended(lab, lab.executions(RESTORE)[0].name)
+
+
+@path("adopted-once-attached")
+def _once_attached(lab: FastLab) -> Ending:
+    """The request comes before the volume is attached, and waits."""
+    volume_id = in_use(lab)
+    detach(lab, volume_id)
+    place = {"VolumeId": volume_id, "InstanceId": lab.region.add_instance(), "Device": DEVICE}
+
+    def attach() -> None:
+        lab.region.call("ec2", "AttachVolume", place)
+
+    lab.scheduler.after(90, attach)
+    return restored(lab, adoption(volume_id, waitForAttachmentMinutes=30))
 
 
 @path("adopted-by-background")

@@ -96,7 +96,7 @@ class Fleet:
         request = parse_restore_request(item["input"]["request"])
         volumes = assign_volumes(
             request, restore_id=item["restoreId"], ports=wired(SelectionPorts, self.world)
-        )
+        ).volumes
         volumes = [with_agent(volume, self.world.artifacts) for volume in volumes]
         minutes = (self.parts.get("objective") or {}).get("readyWithinMinutes")  # type: ignore[attr-defined]
         event = ChooseStrategyEvent(

@@ -35,7 +35,7 @@ def hold(
         restore_id=restore_id,
         now=at(minutes),
         ports=wired(HoldingPorts, world, keeper=world.keeper(**limits)),
-    )
+    ).volumes
 
 
 def devices(world: World) -> dict[str, str]:

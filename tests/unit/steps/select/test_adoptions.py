@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import timedelta
 
 import pytest
 
 from rewarm.domain.errors import (
     InvalidRequestError,
+    NotAttachedError,
+    RestoreCancelledError,
     TargetBusyError,
     TargetNotUsableError,
     TooManyRestoresError,
 )
-from rewarm.domain.model import GIB, Attachment, InitializationStatus, Volume, VolumeSettings
+from rewarm.domain.model import GIB, MIB, Attachment, InitializationStatus, Volume, VolumeSettings
+from rewarm.domain.units import clock_text
+from rewarm.steps.plan.plan_restore import PlanRestorePorts, plan_restore
+from rewarm.steps.record.bucket import block_map_key
+from rewarm.steps.request.routes import StartRestorePorts, start_restore
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
 from rewarm.steps.select.select_snapshot import SelectSnapshotEvent, SelectSnapshotPorts, select_snapshot
 from tests.support.builders import (
+    ALICE,
     INSTANCE_ID,
     NOW,
     RESTORE_ID,
@@ -49,7 +57,7 @@ def adopting(existing=None, **parts):
 
 def adopt(world, asked=None, restore_id=RESTORE_ID):
     ports = wired(HoldingPorts, world, keeper=world.keeper())
-    return assign_and_hold(asked or adopting(), restore_id=restore_id, now=NOW, ports=ports)
+    return assign_and_hold(asked or adopting(), restore_id=restore_id, now=NOW, ports=ports).volumes
 
 
 def refusal(world, asked=None):
@@ -220,3 +228,169 @@ class TestRecordings:
         assert adopt(world)[0].unlearned_because.startswith(SNAPSHOT_ID)
         _tagged(world, **{"rewarm:learn": "false"})
         assert adopt(world)[0].unlearned_because.startswith(NAME)
+
+
+BY_SELECTOR = [{"instanceId": INSTANCE_ID}, {"tags": {"app": "orders"}}]
+TWO_PLACES = tuple(Attachment(name, "/dev/sdg", "attached") for name in (INSTANCE_ID, "i-0bbbbbbbbbbbbbbbb"))
+
+
+class TestLeftOut:
+    """Of volumes that tags or an instance name, those that cannot be adopted are left out by name."""
+
+    def selected(self, world, existing, restore_id=RESTORE_ID):
+        world.instances.add(instance(devices={"/dev/sdf": NAME, "/dev/sdg": OTHER}))
+        ports = wired(HoldingPorts, world, keeper=world.keeper())
+        return assign_and_hold(adopting(existing), restore_id=restore_id, now=NOW, ports=ports)
+
+    @pytest.mark.parametrize("existing", BY_SELECTOR)
+    def test_the_others_are_warmed(self, existing):
+        world = in_use(in_use(World(), attachments=TWO_PLACES), OTHER)
+        found = self.selected(world, existing)
+        assert [(one.index, one.adopts, one.map_key) for one in found.volumes] == [
+            (0, OTHER, block_map_key(RESTORE_ID, 0))
+        ]
+        (left,) = found.request.left_out
+        assert left.sentence == (
+            f"{NAME} is not warmed up, because it is attached to 2 instances; allowed is a volume of one, "
+            "whose agent reads it."
+        )
+        assert left.missing == f"{NAME} is not warmed up"
+        assert [hold.device for hold in world.holds.on_target(INSTANCE_ID).holds] == ["/dev/sdf"]
+
+    @pytest.mark.parametrize("existing", BY_SELECTOR)
+    def test_so_is_one_that_another_restore_works_on(self, existing):
+        world = in_use(in_use(World()), OTHER, attachments=(Attachment(INSTANCE_ID, "/dev/sdg", "attached"),))
+        assert world.keeper().holds.enter("restore-1", instance_id=None, now=NOW)
+        adopt(world, restore_id="restore-1")
+        found = self.selected(world, existing)
+        assert [one.adopts for one in found.volumes] == [OTHER]
+        assert [left.because for left in found.request.left_out] == ["restore-1 works on it already"]
+
+    def test_a_request_that_names_it_is_refused_whole(self):
+        world = in_use(in_use(World(), attachments=TWO_PLACES), OTHER)
+        assert "is attached to 2 instances" in refusal(world, adopting({"volumeIds": [NAME, OTHER]}))
+
+    @pytest.mark.parametrize("existing", BY_SELECTOR)
+    def test_where_none_can_be_adopted_the_request_is_refused(self, existing):
+        world = in_use(World(), attachments=TWO_PLACES)
+        world.instances.add(instance(devices={"/dev/sdf": NAME}))
+        assert "is attached to 2 instances" in refusal(world, adopting(existing))
+
+    @pytest.mark.parametrize("existing", BY_SELECTOR)
+    def test_where_others_work_on_all_of_them_the_request_is_refused(self, existing):
+        world = in_use(World())
+        world.instances.add(instance(devices={"/dev/sdf": NAME}))
+        assert world.keeper().holds.enter("restore-1", instance_id=None, now=NOW)
+        adopt(world, restore_id="restore-1")
+        with pytest.raises(TargetBusyError, match="restore-1 works on one of the volumes already"):
+            adopt(world, adopting(existing))
+
+    def test_the_record_says_what_the_restore_does_without(self):
+        world = in_use(in_use(World(), attachments=TWO_PLACES), OTHER)
+        event = SelectSnapshotEvent(restore_id=RESTORE_ID, now=NOW, request=adopting(BY_SELECTOR[1]))
+        result = select_snapshot(event, wired(SelectSnapshotPorts, world, keeper=world.keeper()))
+        assert [left.effect for left in result.request.left_out] == [f"{NAME} is not warmed up"]
+        assert world.table.get(RESTORE_ID)["request"]["leftOut"][0]["effect"] == f"{NAME} is not warmed up"
+
+
+class TestWaits:
+    """With waitForAttachmentMinutes, volumes may be attached later."""
+
+    def look(self, world, minutes, existing=None):
+        asked = adopting({"volumeIds": [NAME], "waitForAttachmentMinutes": 30, **(existing or {})})
+        now = NOW + timedelta(minutes=minutes)
+        event = SelectSnapshotEvent(restore_id=RESTORE_ID, now=now, request=asked, started_at=NOW)
+        return select_snapshot(event, wired(SelectSnapshotPorts, world, keeper=world.keeper()))
+
+    @pytest.mark.parametrize(
+        ("minutes", "seconds"), [(0, 5), (1, 15), (4, 60), (16, 240), (28, 120), (29.99, 1)]
+    )
+    def test_looks_grow_apart_and_the_last_one_is_when_the_time_is_over(self, minutes, seconds):
+        found = self.look(in_use(World(), attachments=()), minutes)
+        assert (found.wait_seconds, found.volumes_key) == (seconds, None)
+
+    def test_the_record_says_what_is_waited_for(self):
+        world = in_use(World(), attachments=())
+        self.look(world, 1)
+        assert world.table.get(RESTORE_ID)["waiting"] == (
+            f"{NAME} is attached to no instance; attach it first: an agent on its instance reads it. "
+            f"It is waited for until {clock_text(NOW + timedelta(minutes=30))}"
+        )
+        assert not world.holds.on_target(INSTANCE_ID).holds
+        found = self.look(in_use(world), 2)
+        assert (found.wait_seconds, found.volume_count) == (0, 1)
+        assert world.table.get(RESTORE_ID)["waiting"] is None
+
+    @pytest.mark.parametrize("changes", [{"state": "pending"}, {"ssm_online": False}, {"state": "stopped"}])
+    def test_an_instance_may_come_online_later(self, changes):
+        world = in_use(World())
+        world.instances.add(instance(**changes))
+        assert self.look(world, 1).wait_seconds == 15
+
+    @pytest.mark.parametrize(
+        "changes", [{"source_volume_id": OTHER}, {"settings": VolumeSettings("standard", 8)}]
+    )
+    def test_what_can_never_be_adopted_is_not_waited_for(self, changes):
+        with pytest.raises(TargetNotUsableError):
+            self.look(in_use(World(), attachments=(), **changes), 1)
+
+    def test_an_instance_that_is_gone_is_not_waited_for(self):
+        world = in_use(World())
+        world.instances.add(instance(state="terminated"))
+        with pytest.raises(TargetNotUsableError):
+            self.look(world, 1)
+
+    def test_once_the_time_is_over_the_request_is_refused(self):
+        with pytest.raises(NotAttachedError, match=r"is attached to no instance; .* It was waited for until"):
+            self.look(in_use(World(), attachments=()), 30)
+
+    def test_of_tags_what_is_attached_is_warmed_once_the_time_is_over(self):
+        world = in_use(in_use(World(), attachments=()), OTHER)
+        tags = {"volumeIds": None, "tags": {"app": "orders"}}
+        assert self.look(world, 29, tags).wait_seconds == 60
+        found = self.look(world, 30, tags)
+        assert [one.adopts for one in found.volumes] == [OTHER]
+        assert [left.effect for left in found.request.left_out] == [f"{NAME} is not warmed up"]
+        assert found.request.source.existing.wait_for_attachment_minutes == 30
+
+    def test_without_a_wait_tags_mean_attached_volumes_alone(self):
+        world = in_use(in_use(World(), attachments=()), OTHER)
+        assert [one.adopts for one in adopt(world, adopting({"tags": {"app": "orders"}}))] == [OTHER]
+
+    def test_a_restore_that_waits_can_be_cancelled(self):
+        world = in_use(World(), attachments=())
+        self.look(world, 1)
+        world.table.request_cancel(RESTORE_ID, by=None, unless=[])
+        with pytest.raises(RestoreCancelledError):
+            self.look(world, 2)
+
+
+class TestPlans:
+    """POST /plans, and what POST /restores answers."""
+
+    def plan(self, world, existing):
+        body = {"source": {"existing": existing}}
+        return plan_restore(body, restore_id=RESTORE_ID, now=NOW, ports=wired(PlanRestorePorts, world))
+
+    def test_a_volume_that_is_not_attached_yet_has_a_time_and_a_price(self):
+        world = in_use(World(), attachments=())
+        found = self.plan(world, {"volumeIds": [NAME], "waitForAttachmentMinutes": 30})
+        (plan,) = found.plans
+        assert (plan.plan.strategy, plan.facts.instance_limits) == ("warm-up-agent", None)
+        assert plan.plan.ready_p50_seconds > 40 * GIB / MIB / 125
+        assert any(f"{NAME} is attached to no instance" in note for note in found.summary.notes)
+
+    def test_what_is_left_out_is_noted(self):
+        world = in_use(in_use(World(), attachments=TWO_PLACES), OTHER)
+        found = self.plan(world, {"tags": {"app": "orders"}})
+        assert [one.volume.adopts for one in found.plans] == [OTHER]
+        assert found.summary.notes[0].startswith(f"{NAME} is not warmed up, because it is attached to 2")
+
+    def test_the_answer_to_a_start_says_both(self):
+        world = in_use(in_use(World(), attachments=TWO_PLACES), OTHER, attachments=())
+        body = {"source": {"existing": {"tags": {"app": "orders"}, "waitForAttachmentMinutes": 30}}}
+        ports = wired(StartRestorePorts, world, keeper=world.keeper())
+        answer = start_restore(body, restore_id=RESTORE_ID, by=ALICE, now=NOW, ports=ports)
+        assert answer["waitsBecause"].startswith(f"{OTHER} is attached to no instance")
+        assert [left["effect"] for left in answer["leftOut"]] == [f"{NAME} is not warmed up"]
+        assert world.executions.started[RESTORE_ID]["request"]["leftOut"] == []
