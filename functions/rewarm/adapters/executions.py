@@ -20,6 +20,7 @@ from rewarm.domain.model import RunningFastRestore
 from rewarm.domain.plan.estimates import LONGEST_RESTORE_SECONDS
 from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart, restore_of, volume_execution
 from rewarm.ports import JsonObject
+from rewarm.ports.executions import LOOK_PREFIX
 from rewarm.ports.restores import RestoreTable
 
 if TYPE_CHECKING:
@@ -319,7 +320,8 @@ class AwsInventory:
 
     def restores_in_flight(self) -> int:
         with naming_errors():
-            return sum(1 for _ in running_executions(self._stepfunctions, self._restore_arn))
+            running = running_executions(self._stepfunctions, self._restore_arn)
+            return sum(not execution["name"].startswith(LOOK_PREFIX) for execution in running)
 
     def fast_restores(self) -> list[RunningFastRestore]:
         """EC2 knows what is active, the table what of that is ours: one read for each that is active."""

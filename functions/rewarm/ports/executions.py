@@ -12,6 +12,9 @@ from rewarm.domain.model import RunningFastRestore
 from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart
 from rewarm.ports import JsonObject
 
+LOOK_PREFIX = "rule-look-"
+"""How the names of executions begin that wait for a look of rules, and restore nothing."""
+
 
 class Executions(Protocol):
     """One state machine whose executions are started."""

@@ -41,6 +41,7 @@ from local.soak.lab.tables import Table, Tables
 from local.soak.lab.template import Rule, stack
 from local.soak.lab.transport import Call, Interference, NoInterference, Refusal, Removals
 from rewarm.adapters.executions import execution_arn
+from rewarm.ports.executions import LOOK_PREFIX
 
 MINUTE_SECONDS = 60
 RETRY_SECONDS = (60.0, 120.0)
@@ -281,9 +282,13 @@ class FastLab:
         return self.states.executions.get(execution_arn(self.machine(logical_id), name))
 
     def executions(self, logical_id: str) -> list[Execution]:
-        """All executions of a state machine, in the order in which they were started."""
+        """All executions of a state machine, in the order in which they were started.
+
+        Those that only wait for a look of rules restore nothing, and are left out.
+        """
         machine = self.machine(logical_id)
-        return [one for one in self.states.executions.values() if one.machine.arn == machine]
+        found = [one for one in self.states.executions.values() if one.machine.arn == machine]
+        return [one for one in found if not one.name.startswith(LOOK_PREFIX)]
 
     # ---------------------------------------------------------------------------------------------- time
     def run(self, done: Callable[[], bool], *, most_seconds: float = math.inf) -> bool:

@@ -29,6 +29,8 @@ ACTS = (
 MEDDLING = 0.5
 RULES, RULES_ALONE = 0.5, 0.5
 """Of so many scenarios a rule adopts the volumes, too; of so many of these nobody else asks for them."""
+ATTACHED_LATE = 0.3
+"""Of so many scenarios a volume is attached later; of most of these requests wait for it."""
 RULE_LOOKS_SECONDS = 1_900.0
 """Two sweeps: the first may come before the last volume is attached."""
 
@@ -49,10 +51,13 @@ class ForeignVolumes:
         instance_id = lab.region.add_instance()
         for device in DEVICES[: chance.choice((1, 1, 2, 3))]:
             self._volume(lab, instance_id, device)
+        waits = self._attached_late(lab, instance_id, random.Random(plan.seed + 17))
         for _ in range(chance.choice((1, 1, 2, 3))):
             if plan.by_rule_alone:
                 break
-            plan.requests.append(self._request(instance_id))
+            asked = self._request(instance_id)
+            asked["source"]["existing"] |= waits
+            plan.requests.append(asked)
             plan.delays.append(chance.choice((0.0, 1.0, 30.0, 600.0)))
         if chance.random() < MEDDLING:
             act, when = chance.choice(ACTS), chance.expovariate(1 / 30)
@@ -73,6 +78,18 @@ class ForeignVolumes:
             self._plan.by_rule_seconds = RULE_LOOKS_SECONDS
             self._plan.by_rule_alone = mode == "act" and chance.random() < RULES_ALONE
             self._plan.told.append(f"a rule with {limits} has the mode {mode}")
+
+    def _attached_late(self, lab: FastLab, instance_id: str, chance: random.Random) -> Json:
+        """Has a volume attached again only later, by a separate chance; what requests say of that."""
+        if chance.random() > ATTACHED_LATE:
+            return {}
+        volume_id, device = chance.choice(list(zip(self._volumes, DEVICES, strict=False)))
+        lab.region.call("ec2", "DetachVolume", {"VolumeId": volume_id})
+        lab.pass_time(30)
+        when = chance.expovariate(1 / 400)
+        self._plan.told.append(f"{volume_id} is attached after {when:.0f} s")
+        lab.scheduler.after(when, lambda: self._attach(lab, volume_id, instance_id, device))
+        return chance.choice(({}, {"waitForAttachmentMinutes": 5}, {"waitForAttachmentMinutes": 60}))
 
     def _volume(self, lab: FastLab, instance_id: str, device: str) -> None:
         chance, kind = self._chance, self._chance.choice(KINDS)
@@ -122,7 +139,7 @@ class ForeignVolumes:
                 name = "StopInstances" if "stopped" in act else "TerminateInstances"
                 lab.region.call("ec2", name, {"InstanceIds": [instance_id]})
 
-    def _attach(self, lab: FastLab, volume_id: str, instance_id: str) -> None:
-        place = {"InstanceId": instance_id, "Device": DEVICES[0]}
+    def _attach(self, lab: FastLab, volume_id: str, instance_id: str, device: str = DEVICES[0]) -> None:
+        place = {"InstanceId": instance_id, "Device": device}
         with suppress(ApiError):
             lab.region.call("ec2", "AttachVolume", {"VolumeId": volume_id, **place})

@@ -51,9 +51,9 @@ def test_counts_every_page_of_what_runs(table: DynamoRestoreTable) -> None:
     states = Aws("stepfunctions").on(
         "ListExecutions",
         {"executions": [execution("a"), execution("b")], "nextToken": "more"},
-        {"executions": [execution("c")]},
+        {"executions": [execution("c"), execution("rule-look-1764223800")]},
     )
-    assert inventory(states=states).restores_in_flight() == 3
+    assert inventory(states=states).restores_in_flight() == 3, "a look of rules restores nothing"
     assert states.params("ListExecutions")[0]["statusFilter"] == "RUNNING"
 
 

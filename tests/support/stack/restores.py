@@ -17,6 +17,7 @@ from local.tools.run.history import visits
 from local.tools.run.recording import StateVisit
 from rewarm.adapters.executions import execution_arn
 from rewarm.domain.model import Strategy
+from rewarm.ports.executions import LOOK_PREFIX
 from rewarm_cli.api import Answer, Api
 from tests.support.waiting import wait_until
 
@@ -201,11 +202,12 @@ class RestoreUser:
         return execution_arn(self._machines[machine], name)
 
     def executions(self, machine: int = 0) -> list[str]:
-        """Names of the executions of restore (0) or restore-volume (1)."""
+        """Names of the executions of restore (0) or restore-volume (1), without looks of rules."""
         pages = self._states.get_paginator("list_executions").paginate(
             stateMachineArn=self._machines[machine]
         )
-        return [one["name"] for page in pages for one in page["executions"]]
+        names = [one["name"] for page in pages for one in page["executions"]]
+        return [name for name in names if not name.startswith(LOOK_PREFIX)]
 
     def messages(self, restore_id: str) -> list[Json]:
         """What Slack has of the restore."""

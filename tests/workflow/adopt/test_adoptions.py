@@ -9,15 +9,17 @@ from local.soak.lab.endings import RESTORE
 from local.soak.lab.lab import FastLab
 from local.soak.lab.transport import Call
 from local.soak.trouble import matrix
-from local.soak.trouble.paths.adopt_paths import PATHS, READS, adoption, in_use
+from local.soak.trouble.paths.adopt_paths import PATHS, READS, adoption, detach, in_use
 from local.soak.trouble.paths.paths import in_state, restored
 from local.soak.trouble.wire_faults import Kind
 from rewarm.domain.volume.adopting import WARM_SINCE_TAG
 
 SWEPT_SECONDS = 4_000.0
+SOON_SECONDS = 200.0
 ENDINGS = {
     "adopted": "ready",
     "adopted-by-rule": "ready",
+    "adopted-once-attached": "ready",
     "adopted-by-background": "ready",
     "adopted-though-warm": "ready",
     "adopted-though-empty": "ready",
@@ -54,6 +56,28 @@ def test_every_path_of_an_adoption_is_looked_at():
     assert set(ENDINGS) == {name for name in PATHS if name.startswith("adopted")}
 
 
+def test_a_rule_adopts_a_volume_soon_after_it_is_attached():
+    """EBS has no event for an attachment, and the sweeps are a quarter of an hour apart."""
+    with FastLab(1) as lab:
+        began = lab.scheduler.now
+        PATHS["adopted-by-rule"].play(lab)
+        (adopted,) = lab.executions(RESTORE)
+        assert adopted.started - began < SOON_SECONDS
+
+
+def test_what_nobody_attaches_is_refused_once_its_time_is_over():
+    with FastLab(1) as lab:
+        volume_id = in_use(lab)
+        detach(lab, volume_id)
+        ending = restored(lab, adoption(volume_id, waitForAttachmentMinutes=10))
+        _, record = lab.api("GET", f"/restores/{ending.restore_ids[0]}")
+        assert (record["status"], record["failure"]["error"]) == ("refused", "NotAttachedError")
+        (told,) = record["events"]
+        assert told["title"].startswith(f"Warm-up failed: {volume_id} is attached to no instance")
+        assert 600 <= lab.executions(RESTORE)[0].stopped - lab.executions(RESTORE)[0].started < 640
+        assert Auditor(lab).findings(ending) == []
+
+
 def test_only_one_tag_is_set_and_only_on_success():
     with FastLab(1) as lab:
         (volume_id,) = PATHS["adopted"].play(lab).ready
@@ -69,6 +93,8 @@ def test_a_warm_volume_is_not_read_and_its_message_says_how_that_is_known(name):
         (ready,) = [event for event in record["events"] if event["event"] == "ready"]
         assert ready["title"].endswith("is at full speed already")
         assert "a sample of its blocks" in ready["text"] or "it was made empty" in ready["text"]
+        looked = record["volumes"][0]["initialization"]
+        assert (looked["bytesDone"], looked["bytesTotal"], looked["progressPercent"]) == (0, 0, 100)
 
 
 def test_a_volume_that_is_ready_before_its_start_is_answered_is_no_failure():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
 
@@ -22,6 +22,8 @@ NEW_FOR = timedelta(days=1)
 """So long a rule looks at a volume; what its limits keep out longer is left to people."""
 CLOCKS_AGREE = timedelta(minutes=1)
 """How far EC2's clock and that of the table may be apart."""
+SWEEPS_SECONDS = 900
+"""Rules look so often in any case (template.yaml, event `Sweep`)."""
 ANY = "*"
 """In place of a tag's value: any value."""
 _IDS = re.compile(r"\b(vol|snap|i)-[0-9a-f]{8,17}\b")
@@ -75,6 +77,20 @@ def fits(
     if not alone or not match.instance_tags:
         return alone
     return None if instance is None else has_tags(match.instance_tags, instance.tags)
+
+
+def next_look(newest: datetime, now: datetime) -> datetime | None:
+    """When to look again for volumes that are not attached yet; the newest of them was made at `newest`.
+
+    Looks grow apart, by a quarter of its age at most: 1, 2, 4 and 8 minutes. They are at full multiples of
+    these, so that there is one for all volumes. None where the next sweep is soon enough.
+    """
+    apart = 60
+    while 8 * apart <= (now - newest).total_seconds():
+        apart *= 2
+    if apart >= SWEEPS_SECONDS:
+        return None
+    return datetime.fromtimestamp((int(now.timestamp()) // apart + 1) * apart, UTC)
 
 
 def grouped_reason(reason: str) -> str:

@@ -9,6 +9,7 @@ and the executions start. If this is interrupted, the next look starts what the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -19,11 +20,13 @@ from rewarm.contracts.rules import AdoptionLedger
 from rewarm.domain.errors import RestoreError, ServiceUnavailableError
 from rewarm.domain.model import BLOCK_BYTES, GIB, Caller, PriceBook, Volume
 from rewarm.domain.plan.cost import list_blocks
+from rewarm.domain.units import iso
 from rewarm.domain.value import Value
 from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits
+from rewarm.domain.volume.rules import next_look
 from rewarm.domain.words.rule import report
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.executions import Executions
+from rewarm.ports.executions import LOOK_PREFIX, Executions
 from rewarm.ports.instances import Instances
 from rewarm.ports.messages import Messages
 from rewarm.ports.prices import Prices
@@ -86,6 +89,9 @@ def look(ports: RuleLookPorts, *, now: datetime, scans: bool) -> list[str]:
         if is_refused(one, around.price, now) is not None:
             ports.adoptions.claim(one.volume.volume_id, f"refused by {one.by.name}")
     _send(after, quiet, rules, ports.messages, now)
+    away = [one.volume for one in found if one.state == "wait" and is_refused(one, around.price, now) is None]
+    with suppress(RestoreError):  # the sweeper looks in any case
+        _look_again([*away, *seen.unknown], ports.executions, now)
     return list(_started(before, quiet, rules, ports, now))
 
 
@@ -93,6 +99,8 @@ class _Seen(Value):
     """What rules see at one moment."""
 
     found: Sequence[Found]
+    unknown: Sequence[Volume]
+    """Those of which only their instance can say whether a rule fits them."""
     waiting: frozenset[str]
     """Volumes to look at again."""
     noted: Mapping[str, datetime]
@@ -103,7 +111,7 @@ class _Seen(Value):
 def _seen(rules: Sequence[NamedRule], ports: RuleLookPorts, now: datetime, *, scans: bool) -> _Seen:
     noted = _noted(ports.table)
     if not rules:
-        return _Seen((), frozenset(), noted, frozenset())
+        return _Seen((), (), frozenset(), noted, frozenset())
     volumes = {
         one.volume_id: one for one in ports.volumes.existing([n for n in noted if n.startswith("vol-")])
     }
@@ -115,11 +123,21 @@ def _seen(rules: Sequence[NamedRule], ports: RuleLookPorts, now: datetime, *, sc
     judgements = list(judged(volumes.values(), rules, ports, new_at=now))
     longest = timedelta(minutes=max(one.rule.limits.wait_for_attachment_minutes for one in rules))
     waiting = {one.volume.volume_id for one in judgements if isinstance(one, Found) and one.state != "refuse"}
-    waiting |= {
-        one.volume_id for one in judgements if isinstance(one, Volume) and now - one.created_at < longest
-    }
+    unknown = [one for one in judgements if isinstance(one, Volume) and now - one.created_at < longest]
+    waiting |= {one.volume_id for one in unknown}
     found = [one for one in judgements if isinstance(one, Found)]
-    return _Seen(found, frozenset(waiting), noted, frozenset(one.instance_id for one in shown))
+    return _Seen(found, unknown, frozenset(waiting), noted, frozenset(one.instance_id for one in shown))
+
+
+def _look_again(away: Sequence[Volume], executions: Executions, now: datetime) -> None:
+    """Has rules look again at volumes that are not attached yet, for which EBS sends no event.
+
+    An execution waits until then, which costs nothing, and its end has rules look (hear.py). Its name has the
+    time, so that Step Functions starts it once.
+    """
+    due = next_look(max(one.created_at for one in away), now) if away else None
+    if due is not None:
+        executions.start(f"{LOOK_PREFIX}{int(due.timestamp())}", {"lookAt": iso(due)})
 
 
 def _noted(table: RestoreTable) -> dict[str, datetime]:

@@ -22,7 +22,7 @@ from rewarm.domain.parts import EVERY_PART, Parts
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
-from rewarm.ports.executions import FleetExecutions, RestoreExecutions, Tasks, Waiters
+from rewarm.ports.executions import LOOK_PREFIX, FleetExecutions, RestoreExecutions, Tasks, Waiters
 from rewarm.ports.messages import Messages
 from rewarm.ports.restores import Holds
 from rewarm.ports.snapshots import TaggedSnapshots
@@ -83,7 +83,7 @@ def end_restore(
     `ending`.
     """
     ending = ports.executions.ending(restore_id)
-    if ending.runs:
+    if ending.runs or restore_id.startswith(LOOK_PREFIX):
         return None
     record = _record(restore_id, ending, ports)
     if _only_starts(restore_id, record, ending, ports):

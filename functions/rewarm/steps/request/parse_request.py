@@ -54,7 +54,7 @@ class ParseRequestEvent(StepEvent):
 class ParseRequestResult(Contract):
     """The request with every default filled in, or the restore that already handles the event."""
 
-    outcome: Literal["accepted", "duplicate", "suppressed"]
+    outcome: Literal["accepted", "duplicate", "suppressed", "look"]
     request: RestoreRequest | None = None
     trigger: Trigger
     deadline_at: Instant | None = None
@@ -77,7 +77,7 @@ class ParseRequestPorts(Value, kw_only=True):
 
 
 def _metrics(_event: ParseRequestEvent, result: ParseRequestResult) -> Iterator[Metric]:
-    if result.outcome != "accepted":
+    if result.outcome not in {"accepted", "look"}:
         yield Metric("StartsIgnored", dimensions={"outcome": result.outcome})
 
 
@@ -88,9 +88,15 @@ def parse_request(
 ) -> ParseRequestResult:
     """Returns the complete request, or why the event starts no restore: mostly an earlier restore.
 
+    A look of rules only waits until it is due.
+
     Raises InvalidRequestError, PartLeftOutError, RunbookNotFoundError, TooManyRestoresError.
     """
     table, cooldown = ports.keeper.table, ports.cooldown
+    look_at = parsed_time(event.input.get("lookAt"))
+    if look_at is not None:
+        seconds = seconds_until(look_at, event.now)
+        return ParseRequestResult(outcome="look", trigger=Trigger(kind="rule"), wait_seconds=seconds)
     if event.input.get("source") == ALARM_SOURCE:
         trigger = _alarm_trigger(event.input)
         _check_origin(event, trigger, ports)

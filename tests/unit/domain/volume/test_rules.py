@@ -25,6 +25,7 @@ from rewarm.domain.volume.rules import (
     grouped_reason,
     is_for_rules,
     is_new,
+    next_look,
 )
 from tests.support.builders import INSTANCE_ID, NOW, ZONE, instance
 
@@ -139,3 +140,21 @@ def test_half_of_the_stacks_room_is_kept_for_restores():
 
 def test_a_reason_counts_many_volumes_together():
     assert grouped_reason("vol-0123456789abcdef0 is a copy of vol-01234567") == "vol-… is a copy of vol-…"
+
+
+@pytest.mark.parametrize(
+    ("age_seconds", "apart_seconds"), [(10, 60), (479, 60), (480, 120), (1_000, 240), (3_000, 480)]
+)
+def test_looks_at_what_is_not_attached_yet_grow_apart_and_are_at_the_same_moments_for_all(
+    age_seconds, apart_seconds
+):
+    made_at = NOW - timedelta(seconds=age_seconds)
+    for seconds in (0, 7, 59):
+        now = NOW + timedelta(seconds=seconds)
+        due = next_look(made_at + timedelta(seconds=seconds), now)
+        assert timedelta(0) < due - now <= timedelta(seconds=apart_seconds)
+        assert due.timestamp() % apart_seconds == 0
+
+
+def test_the_sweeps_look_at_what_is_older():
+    assert next_look(NOW - timedelta(hours=2), NOW) is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -12,6 +12,7 @@ from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import Attachment
 from rewarm.domain.volume.holds import Hold, TargetHolds
 from rewarm.domain.volume.rules import REGION, STACK
+from rewarm.ports.executions import LOOK_PREFIX
 from rewarm.steps.adopt.rules import delete_rule, put_rule
 from tests.support.builders import ALICE, INSTANCE_ID, NOW, instance
 from tests.support.worlds.adoptions import RuleWorld
@@ -373,3 +374,47 @@ def test_a_volume_waits_no_longer_than_a_day():
     world.adoptions.note(NAME)
     world.look(timedelta(days=1).total_seconds() / 60, scans=False)
     assert world.adoptions.noted == []
+
+
+class TestLooksAgain:
+    """EBS has no event for an attachment, so a look that finds a volume without one has another follow."""
+
+    def away(self, **parts):
+        world = world_of(**parts)
+        return in_use(world, NAME, attachments=())
+
+    def names(self, world):
+        return [name for name in world.executions.started if name.startswith(LOOK_PREFIX)]
+
+    def test_one_execution_waits_for_all_volumes_and_starts_once(self):
+        world = self.away()
+        in_use(world, OTHER, attachments=())
+        assert world.look(1.1) == []
+        world.look(1.5, scans=False)
+        (name,) = self.names(world)
+        due = datetime.fromisoformat(asked(world, name)["lookAt"])
+        assert name == f"{LOOK_PREFIX}{int(due.timestamp())}"
+        assert timedelta(0) < due - NOW - timedelta(minutes=1.5) <= timedelta(minutes=1)
+        assert {NAME, OTHER} <= set(world.adoptions.noted)
+
+    def test_so_it_does_where_only_the_instance_can_say_whether_the_rule_fits(self):
+        world = self.away(match={"instanceTags": {"app": "orders"}})
+        world.look(1, scans=False)
+        assert not self.names(world)
+        world.adoptions.note(NAME)
+        world.look(1, scans=False)
+        assert len(self.names(world)) == 1
+
+    def test_nothing_follows_once_it_is_attached_refused_or_given_up(self):
+        for world in (
+            world_of(),
+            in_use(world_of(), NAME, attachments=(), source_volume_id=OTHER),
+            self.away(limits={"waitForAttachmentMinutes": 1}),
+        ):
+            world.look(1.5)
+            assert not self.names(world)
+
+    def test_without_step_functions_the_next_sweep_looks(self):
+        world = self.away()
+        world.executions.failure = ThrottledError("slow down")
+        assert world.look(1) == []

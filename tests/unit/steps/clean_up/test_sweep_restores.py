@@ -54,6 +54,12 @@ class TestAbortedRestores:
         assert f"Removed: volume {VOLUME_ID}" in message["text"]
         assert world.holds.running() == []
 
+    def test_a_look_of_rules_that_somebody_stops_is_no_restore(self, world):
+        world.ended("ABORTED", "rule-look-1764223800")
+        assert world.sweep(only="rule-look-1764223800") == []
+        assert world.table.records == {}
+        assert world.messages.sent == []
+
     def test_it_is_told_once(self, world):
         world.begun()
         world.made()

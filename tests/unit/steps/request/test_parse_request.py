@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from rewarm.domain.errors import InvalidRequestError, RunbookNotFoundError, TooManyRestoresError
+from rewarm.domain.units import iso
 from rewarm.steps.record.restore import asked_through_api
 from rewarm.steps.request.parse_request import ParseRequestEvent, ParseRequestPorts, parse_request
 from tests.support.builders import (
@@ -90,6 +91,14 @@ class TestParseRequest:
         }
         assert result.request.target.mode == "attach"
         assert result.trigger.kind == "api"
+
+    def test_a_look_of_rules_waits_until_it_is_due_and_leaves_no_record(self):
+        table = World().table
+        look = event({})
+        look = look.model_copy(update={"input": {"lookAt": iso(look.now + timedelta(seconds=75))}})
+        result = parse(look, table)
+        assert (result.outcome, result.wait_seconds) == ("look", 75)
+        assert table.get(look.restore_id) is None
 
     def test_counts_the_deadline_from_the_start_of_the_execution(self):
         body = {**TO_INSTANCE, "objective": {"readyWithinMinutes": 30}}
