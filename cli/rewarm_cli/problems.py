@@ -28,7 +28,8 @@ STATUSES = {
     "objective",
     STILL_RUNNING: "the restore still runs after `--timeout`; `wait`: not all volumes are proven yet",
     DECLINED: "you answered no, so nothing was done",
-    NOT_BACK: "the restore is ready, but the application is not back, or what was to be rewound is not",
+    NOT_BACK: "the restore is ready, but the application is not back, what was to be rewound is not, or "
+    "volumes that tags or an instance named were left out",
     STOPPED: "stopped with Ctrl-C; a restore continues",
 }
 """Exit status -> what it means, for docs/commands.md."""

@@ -120,7 +120,7 @@ def takes_settings(command: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return command(settings, **values)
         except Exception as error:
-            raise _explained(error, settings) from error
+            raise explained(error, settings) from error
 
     for option in reversed(_OPTIONS):
         called = option(called)
@@ -135,7 +135,7 @@ def of_settings() -> list[click.Parameter]:
     return command.params
 
 
-def _explained(error: Exception, settings: Settings) -> Exception:
+def explained(error: Exception, settings: Settings) -> Exception:
     """The exception to end the command with."""
     if isinstance(error, click.ClickException | click.exceptions.Exit | click.Abort):
         return error

@@ -54,7 +54,7 @@ def left_out(record: Json) -> list[str]:
 
 
 def left_out_lines(request: Json) -> list[str]:
-    """What a restore does without, because the stack lacks a part that its runbook names."""
+    """What a restore does without: a part that the stack lacks, or volumes that cannot be adopted."""
     return [f"{left['effect']}, because {left['because']}." for left in request.get("leftOut") or []]
 
 

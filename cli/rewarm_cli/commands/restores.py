@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -14,9 +16,9 @@ from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import asked_to_cancel, cancel_lines, takes_end, takes_wait
 from rewarm_cli.inputs import Known, NewFile, OneOf
 from rewarm_cli.output import say
-from rewarm_cli.problems import NOT_FOUND, STOPPED, CommandFailedError
+from rewarm_cli.problems import DONE, NOT_FOUND, STOPPED, CommandFailedError
 from rewarm_cli.requests import put, takes_key, takes_request
-from rewarm_cli.settings import Settings, examples, takes_settings
+from rewarm_cli.settings import Settings, examples, explained, takes_settings
 
 if TYPE_CHECKING:
     from rewarm_cli.api import Api
@@ -119,6 +121,40 @@ def start(
     return restore_id
 
 
+def start_each(
+    settings: Settings, requests: list[Json], *, key: str, watch: bool, wait: bool, timeout: int | None
+) -> None:
+    """Start each once, then follow one after the other; one that is refused keeps no other from starting.
+
+    Raises Exit with the highest exit status of all.
+    """
+    if len(requests) == 1:
+        start(settings, requests[0], key=key, watch=watch, wait=wait, timeout=timeout)
+        return
+    api, key = settings.api(), key or f"rewarm-{uuid.uuid4()}"
+    calls = [partial(_started, api, request, f"{key}-{at}") for at, request in enumerate(requests)]
+    begun = [_outcome(settings, call) for call in calls]
+    follow = partial(_followed, settings, api, watch=watch, wait=wait, timeout=timeout)
+    ended = [_outcome(settings, partial(follow, started)) for started, _ in begun if started]
+    worst = max(status for _, status in [*begun, *ended])
+    if worst != DONE:
+        raise click.exceptions.Exit(worst)
+
+
+def _outcome(settings: Settings, call: Callable[[], Json | None]) -> tuple[Json | None, int]:
+    """What the call returns, and its exit status; a problem is printed."""
+    try:
+        return call(), DONE
+    except click.exceptions.Exit as ended:
+        return None, ended.exit_code
+    except Exception as error:
+        problem = explained(error, settings)
+        if not isinstance(problem, click.ClickException):
+            raise
+        problem.show()
+        return None, problem.exit_code
+
+
 def _started(api: Api, request: Json, key: str) -> Json:
     """Starts the restore; because of the key, the call can be sent again if its answer was lost."""
     try:
@@ -140,13 +176,25 @@ def _followed(
         from rewarm_cli.watching import end, follow
 
         say(f"{restore_id} was accepted", err=not settings.for_people)
+        _say_exceptions(started, err=not settings.for_people)
         end(settings, follow(settings, api, restore_id, watch=watch, minutes=timeout), events=not watch)
     elif settings.for_people:
         say(f"{restore_id} was accepted")
+        _say_exceptions(started)
         say(f"Watch it: {words.command('status', restore_id, '--watch')}")
         say(f"Cancel it: {words.command('cancel', restore_id)}")
     else:
         settings.emit(started)
+
+
+def _say_exceptions(started: Json, *, err: bool = False) -> None:
+    """What it waits for, and what it does without."""
+    from rewarm_cli.views import left_out_lines
+
+    if started.get("waitsBecause"):
+        say(f"It waits: {started['waitsBecause']}.", err=err)
+    for line in left_out_lines(started):
+        say(line, err=err)
 
 
 @click.command()

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from rewarm_cli.asking import agree, asks, takes_yes
-from rewarm_cli.commands.restores import show_plan_of, start
+from rewarm_cli.commands.restores import show_plan_of, start_each
 from rewarm_cli.commands.showing import takes_end
-from rewarm_cli.inputs import OneOf, Usd
+from rewarm_cli.inputs import Minutes, OneOf, Usd
 from rewarm_cli.requests import MAX_COST, READY_WITHIN, STRICT, build, pair, put, takes_key
 from rewarm_cli.settings import Settings, examples, takes_settings
 
@@ -19,13 +19,26 @@ IN_PLACE = ("auto", "warm-up-agent", "background")
 @click.command(
     epilog=examples(
         "rewarm warm vol-… --watch",
-        "rewarm warm --instance i-… --ready-within 2h",
+        "rewarm warm --instance i-… --instance i-… --ready-within 2h",
+        "rewarm warm vol-… --wait-for-attachment 30m --yes",
         "rewarm warm --tag Name=orders-data --dry-run --yes",
     )
 )
 @click.argument("volume_ids", nargs=-1, metavar="[VOL]...")
-@click.option("--instance", metavar="I", help="Every volume that is attached to this instance.")
+@click.option(
+    "--instance",
+    "instances",
+    multiple=True,
+    metavar="I",
+    help="Every volume that is attached to this instance; several, and each is a warm-up of its own.",
+)
 @click.option("--tag", multiple=True, metavar="KEY=VALUE", help="Every attached volume with it.")
+@click.option(
+    "--wait-for-attachment",
+    type=Minutes(),
+    metavar="TIME",
+    help="So long volumes may be attached, and their instance come online: minutes, or 2h, 1d.",
+)
 @READY_WITHIN
 @MAX_COST
 @click.option("--approve-above", type=Usd(), metavar="USD", help="Wait for approval where it costs more.")
@@ -59,25 +72,37 @@ def warm(
 ) -> None:
     """Bring volumes that are attached and in use to full speed.
 
-    Nothing is made, attached, detached or deleted. All volumes of one command are on one instance.
+    Nothing is made, attached, detached or deleted. Volumes that are named by ids or tags are on one instance.
     """
-    request = _request(volume_ids, options)
-    if options["dry_run"]:
-        put(request, "dryRun", value=True)
-    elif asks(yes=options["yes"]):
-        show_plan_of(settings, settings.api(), request)
-        agree("Start this warm-up?", "Nothing was started.")
-    start(settings, request, key=options["idempotency_key"] or "", watch=watch, wait=wait, timeout=timeout)
+    requests = [_request(existing, options) for existing in _named(volume_ids, options)]
+    if not options["dry_run"] and asks(yes=options["yes"]):
+        for request in requests:
+            show_plan_of(settings, settings.api(), request)
+        what = "this warm-up" if len(requests) == 1 else f"these {len(requests)} warm-ups"
+        agree(f"Start {what}?", "Nothing was started.")
+    key = options["idempotency_key"] or ""
+    start_each(settings, requests, key=key, watch=watch, wait=wait, timeout=timeout)
 
 
-def _request(volume_ids: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
-    instance, tags = options["instance"], options["tag"]
-    if sum(map(bool, (volume_ids, instance, tags))) != 1:
+def _named(volume_ids: tuple[str, ...], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Which volumes, for each warm-up."""
+    instances, tags = dict.fromkeys(options["instances"]), options["tag"]
+    if sum(map(bool, (volume_ids, instances, tags))) != 1:
         raise click.UsageError("say which volumes, by their ids, by --instance, or by --tag")
+    if volume_ids:
+        return [{"volumeIds": list(volume_ids)}]
+    if tags:
+        return [{"tags": dict(pair(tag, "--tag") for tag in tags)}]
+    return [{"instanceId": instance} for instance in instances]
+
+
+def _request(existing: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     names = ("ready_within", "max_cost", "approve_above", "strategy", "strict")
     request = build(None, {name: options[name] for name in names}, (), options["sets"])
-    existing: dict[str, Any] = {"volumeIds": list(volume_ids)} if volume_ids else {"instanceId": instance}
-    if tags:
-        existing = {"tags": dict(pair(tag, "--tag") for tag in tags)}
-    put(request, "source.existing", existing)
+    minutes = options["wait_for_attachment"]
+    put(
+        request, "source.existing", {**existing, "waitForAttachmentMinutes": minutes} if minutes else existing
+    )
+    if options["dry_run"]:
+        put(request, "dryRun", value=True)
     return request
