@@ -354,9 +354,14 @@ def left_lines(record: Json) -> Iterator[str]:
     """What the restore has left that costs money, with the price a month and the command that ends it."""
     if not is_over(record) or record.get("left") is None:
         return
-    if not record["left"]:
+    yield from cost_lines(record["left"])
+
+
+def cost_lines(things: list[Json]) -> Iterator[str]:
+    """Each thing that costs money, with the price a month and the command that ends it."""
+    if not things:
         yield "It has left nothing that costs money beside what was asked for."
-    for thing in record["left"]:
+    for thing in things:
         usd = thing.get("usdPerMonth")
         price = f", {words.usd(usd)} a month" if usd is not None else ""
         yield f"Still costs money: {thing['thing']}{price}. To end it: {thing['remove']}"
@@ -598,6 +603,17 @@ def fleet_lines(record: Json) -> Iterator[str]:
         yield f"  {where} {failed['state']}: {failed['cause']}"
     if record.get("failure"):
         yield f"The fleet itself: {record['failure'].get('cause')}"
+    if left := record.get("left"):
+        yield from _fleet_left_lines(left, record["fleetId"])
+
+
+def _fleet_left_lines(left: Json, fleet_id: str) -> Iterator[str]:
+    """What the restores of a fleet that has ended have left, with the price a month and the commands."""
+    yield from cost_lines(left["things"])
+    if more := left["count"] - len(left["things"]):
+        yield f"And {words.count(more, 'other thing')}: {words.command('fleet', 'report', fleet_id)}"
+    if left["count"]:
+        yield f"Together they cost {words.usd(left['usdPerMonth'])} a month, as far as that is known."
 
 
 def fleet_plan_lines(answer: Json) -> Iterator[str]:

@@ -22,8 +22,7 @@ from rewarm.contracts.base import (
     whole_number,
 )
 from rewarm.contracts.request import AlarmName, InstanceId, Notify, RestoreRequest, VolumeId, given
-from rewarm.contracts.results import LeftThing
-from rewarm.contracts.values import Approval, DrillResult, Trigger
+from rewarm.contracts.values import Approval, DrillResult, LeftThing, Trigger
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import Caller, LeftOut
 from rewarm.domain.volume.performance import PerformanceSettings

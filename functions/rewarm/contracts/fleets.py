@@ -4,6 +4,7 @@ A fleet is made of an instance, an image, a recovery point, a tag query or a lis
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, with_config
@@ -39,7 +40,14 @@ from rewarm.contracts.request import (
     WarmUp,
     given,
 )
-from rewarm.contracts.values import ApprovalQuestion, Failure, FleetShare, PlanSummary, Trigger
+from rewarm.contracts.values import (
+    ApprovalQuestion,
+    Failure,
+    FleetShare,
+    LeftThing,
+    PlanSummary,
+    Trigger,
+)
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.fleets import MOST_VOLUMES, FailedVolumeOfFleet, SlowRestore
 from rewarm.domain.model import Caller, OnFailure
@@ -335,6 +343,14 @@ class FleetAccount(Contract):
     failed: list[FailedVolumeOfFleet] = Field(description="The first 20; the report has all.")
 
 
+class FleetLeft(Contract):
+    """What the restores of a fleet have left that costs money, beside the volumes that were asked for."""
+
+    count: int = 0
+    usd_per_month: Usd = Field(default=Decimal(0), description="Of all of it, as far as prices are known.")
+    things: list[LeftThing] = Field(default_factory=list, description="The first 20; the report has all.")
+
+
 class FleetRecord(Contract):
     """GET /fleets/{fleetId}."""
 
@@ -356,6 +372,7 @@ class FleetRecord(Contract):
     trigger: Trigger | None = Field(description="Who asked for this run.")
     cancel_requested: bool
     cancelled_by: Caller | None
+    left: FleetLeft | None = Field(description="null before its end.")
     events: list[JsonObject] = Field(description="The messages about the fleet.")
     report_url: str | None = Field(description="Of its page; good for an hour at most.")
 
@@ -412,4 +429,5 @@ class ReportFleetResult(Contract):
         default=None,
         description="What its restores have come to; null where that of a restore is not known.",
     )
+    left: FleetLeft = Field(default_factory=FleetLeft)
     notify: Notify

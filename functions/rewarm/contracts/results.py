@@ -223,14 +223,6 @@ class VolumeReport(Contract):
     failure: Failure | None = None
 
 
-class LeftThing(Contract):
-    """What a restore has left that costs money and that nobody may need any more."""
-
-    thing: str
-    usd_per_month: Usd | None = Field(default=None, description="null where it is not known.")
-    remove: str = Field(description="The command that ends the costs.")
-
-
 class ReportResult(Contract):
     """The account of the whole restore."""
 

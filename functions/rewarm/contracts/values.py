@@ -276,6 +276,14 @@ class Plan(Contract):
         return self.cost_usd - sum((part.usd for part in self.cost_parts if part.sunk), Decimal(0))
 
 
+class LeftThing(Contract):
+    """What a restore has left that costs money and that nobody may need any more."""
+
+    thing: str
+    usd_per_month: Usd | None = Field(default=None, description="null where it is not known.")
+    remove: str = Field(description="The command that ends the costs.")
+
+
 class FleetShare(Contract):
     """What the plan of a fleet gives one of its volumes; its restore takes it if it can still be had."""
 

@@ -24,6 +24,10 @@ def render(account: Json) -> str:
         "askers": _askers(account),
         "cards": _cards(account),
         "failed": [{**row, "snapshot": _named(row["snapshot"])} for row in account["progress"]["failed"]],
+        "left": [
+            {**thing, "price": text.money(thing["usdPerMonth"]) if thing.get("usdPerMonth") else ""}
+            for thing in account.get("left") or []
+        ],
         "restores": account["restores"][:MOST_RESTORES],
         "more": len(account["restores"][MOST_RESTORES:]),
     }

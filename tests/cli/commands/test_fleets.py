@@ -64,6 +64,19 @@ def test_who_waits_gets_an_exit_status(rewarm, stack, file, monkeypatch, end, st
     assert rewarm("fleet", "status", "fleet-1", "--wait").status == status
 
 
+def test_what_it_has_left_has_its_price_and_the_command_that_ends_it(rewarm, stack, file):
+    rewarm("fleet", "start", "-f", file, "--yes")
+    (fleet_id,) = stack.fleets
+    thing = {"thing": "vol-1", "usdPerMonth": "8.00", "remove": "aws ec2 delete-volume"}
+    stack.fleets[fleet_id]["left"] = {"count": 3, "usdPerMonth": "24.00", "things": [thing]}
+    out = rewarm("fleet", "status", fleet_id).out
+    assert "Still costs money: vol-1, $8.00 a month. To end it: aws ec2 delete-volume\n" in out
+    assert f"And 2 other things: rewarm fleet report {fleet_id}\n" in out
+    assert "Together they cost $24.00 a month" in out
+    stack.fleets[fleet_id]["left"] = {"count": 0, "usdPerMonth": "0", "things": []}
+    assert "It has left nothing that costs money" in rewarm("fleet", "status", fleet_id).out
+
+
 def test_list_cancel_and_redrive(rewarm, stack, file):
     rewarm("fleet", "start", "-f", file, "--yes")
     rewarm("fleet", "start", "-f", file, "--yes")

@@ -65,3 +65,15 @@ def test_the_functions_draw_it():
     page = drawn(account())
     assert page is not None
     assert "fleet fleet-1" in page
+
+
+def test_what_still_costs_money_has_its_price_and_the_command_that_ends_it():
+    thing = {
+        "thing": "vol-1, a volume that is not ready",
+        "usdPerMonth": "8.00",
+        "remove": "aws ec2 delete-volume",
+    }
+    page = render(account(left=[thing, {**thing, "thing": "an undo log", "usdPerMonth": None}]))
+    assert "vol-1, a volume that is not ready: $8.00 a month. To end it: <code>aws ec2 delete-volume" in page
+    assert "an undo log. To end it:" in page
+    assert "Still costs money" not in render(account())

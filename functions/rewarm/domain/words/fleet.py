@@ -15,6 +15,8 @@ from rewarm.domain.words.message import Message, PricedPlan, Severity, could_sav
 KIND = "Fleet"
 MOST_NAMED = 5
 """Failed volumes that a message names; the report has all."""
+MOST_REMOVALS = 2
+"""Things that are left and that a message says how to remove."""
 
 
 class FleetEnd(Value):
@@ -31,6 +33,12 @@ class FleetEnd(Value):
     plan: PricedPlan | None = None
     billed_usd: Decimal | None = None
     """By Rewarm's own clock; None where a part of it is not known."""
+    left_count: int = 0
+    """Things that its restores have left and that cost money."""
+    left_usd: Decimal = Decimal(0)
+    """What they cost a month together, as far as that is known."""
+    removals: Sequence[str] = ()
+    """The first of them, with the command that removes each."""
 
 
 class FleetStart(Value):
@@ -113,7 +121,7 @@ def progress(fleet_id: str, *, counts: Mapping[str, int], volumes: int, eta: dat
 
 def ended(fleet_id: str, end: FleetEnd) -> Message:
     """The message of a fleet that is over, with what was planned and what has come of it."""
-    message = _ended(fleet_id, end)
+    message = _with_left(_ended(fleet_id, end), fleet_id, end)
     if end.plan is None:
         return message
     billed = "not known yet" if end.billed_usd is None else usd_text(end.billed_usd)
@@ -122,6 +130,17 @@ def ended(fleet_id: str, end: FleetEnd) -> Message:
         ("Full speed was expected by", f"{clock_text(end.plan.ready_p90_at)} (P90)"),
     )
     return replace(message, fields=fields)
+
+
+def _with_left(message: Message, fleet_id: str, end: FleetEnd) -> Message:
+    if not end.left_count:
+        return message
+    price = f", {usd_text(end.left_usd)} a month together" if end.left_usd else ""
+    left = f"Left behind and still costing money: {count_text(end.left_count, 'thing')}{price}."
+    steps = [f"To remove {removal}" for removal in end.removals[:MOST_REMOVALS]]
+    more = end.left_count - len(steps)
+    steps += [f"rewarm fleet report {fleet_id} shows the other {more:,}."] if more else []
+    return replace(message, text=f"{message.text} {left}", next_steps=(*message.next_steps, *steps))
 
 
 def _ended(fleet_id: str, end: FleetEnd) -> Message:

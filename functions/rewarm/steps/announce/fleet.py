@@ -76,12 +76,16 @@ def announce_fleet_end(event: AnnounceEvent, record: KnownRestore) -> tuple[Mess
         cancelled_by=record.cancelled_by,
         plan=report.plan,
         billed_usd=report.billed_usd,
+        left_count=report.left.count,
+        left_usd=report.left.usd_per_month,
+        removals=[f"{one.thing}: {one.remove}" for one in report.left.things],
     )
     changes = {
         "finishedAt": iso(event.now),
         "failure": {"cause": report.cause} if report.cause else None,
         "reportKey": report.report_key,
         "pageKey": report.page_key,
+        "left": report.left.to_json(),
         "status": FleetStatus(report.verdict).recorded,
     }
     return words.ended(event.restore_id, end), lambda restore: restore.table.update(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 
-from rewarm.contracts.fleets import FleetVerdict, ReportFleetEvent, ReportFleetResult
-from rewarm.contracts.values import PlanSummary
+from rewarm.contracts.fleets import FleetLeft, FleetVerdict, ReportFleetEvent, ReportFleetResult
+from rewarm.contracts.values import LeftThing, PlanSummary
 from rewarm.domain.fleets import FleetProgress, FleetVolume
 from rewarm.domain.units import iso
 from rewarm.domain.value import Value
@@ -21,12 +22,15 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.steps.fleet.progress import account_of, billed_usd, kept_volumes, notify_of, progress
 from rewarm.steps.fleet.requests import restore_ids_of
 from rewarm.steps.record.bucket import report_keys
+from rewarm.steps.record.restore import left_by_restores
 from rewarm.steps.registration import Metric, state
 
 TOO_MANY_FAILED = "States.ExceedToleratedFailureThreshold"
 """Step Functions developer guide, "Error names": more items failed than the Map tolerates."""
 MOST_IN_ANSWER = 100
 """Failed volumes in the answer, which travels through the state machine; the report has all."""
+MOST_LEFT = 20
+"""The same of what is left."""
 
 
 class ReportFleetPorts(Value, kw_only=True):
@@ -51,8 +55,8 @@ def report_fleet(event: ReportFleetEvent, ports: ReportFleetPorts) -> ReportFlee
     found = progress(volumes, table=ports.table, since=event.started_at, now=event.now)
     verdict = _verdict(found, record, event)
     why = explain(event.failure.error, event.failure.cause) if event.failure is not None else None
-    plan = record.get("plan")
     billed = billed_usd(restore_ids_of(fleet_id, event.run, volumes), ports.table)
+    left = left_by_restores(list(dict.fromkeys(one.restore_id for one in volumes)), ports.table)
     account: JsonObject = {
         "fleetId": fleet_id,
         "verdict": verdict,
@@ -63,6 +67,7 @@ def report_fleet(event: ReportFleetEvent, ports: ReportFleetPorts) -> ReportFlee
         "failure": {"error": why.error, "cause": why.sentence} if why is not None else None,
         "billedUsd": None if billed is None else str(billed),
         "progress": account_of(found, most=None).to_json(),
+        "left": left,
         "restores": _restores(volumes),
     }
     report_key, page_key = report_keys(fleet_id, None)
@@ -78,8 +83,9 @@ def report_fleet(event: ReportFleetEvent, ports: ReportFleetPorts) -> ReportFlee
         report_key=report_key,
         page_key=page_key if page is not None else None,
         cause=why.sentence if why is not None else None,
-        plan=PlanSummary.model_validate(plan) if plan else None,
+        plan=PlanSummary.model_validate(record["plan"]) if record.get("plan") else None,
         billed_usd=billed,
+        left=_left(left),
         notify=notify_of(fleet_id, ports.artifacts),
     )
 
@@ -92,6 +98,12 @@ def _verdict(found: FleetProgress, record: JsonObject, event: ReportFleetEvent) 
     if event.failure is None or event.failure.error == TOO_MANY_FAILED:
         return "incomplete"
     return "failed"
+
+
+def _left(things: Sequence[JsonObject]) -> FleetLeft:
+    usd = sum((Decimal(str(thing.get("usdPerMonth") or 0)) for thing in things), Decimal(0))
+    first = [LeftThing.model_validate(thing) for thing in things[:MOST_LEFT]]
+    return FleetLeft(count=len(things), usd_per_month=usd, things=first)
 
 
 def _restores(volumes: Sequence[FleetVolume]) -> list[JsonObject]:

@@ -114,6 +114,7 @@ def get_fleet(fleet_id: str, *, now: datetime, ports: FleetPorts) -> JsonObject:
         "trigger": record.get("trigger"),
         "cancelRequested": bool(record.get("cancelRequested")),
         "cancelledBy": record.get("cancelledBy"),
+        "left": record.get("left"),
         "events": record.get("events") or [],
         "reportUrl": page_url(record.get("pageKey"), ports.artifacts, seconds=ANSWER_SECONDS),
     }
@@ -187,6 +188,7 @@ def redrive_fleet(fleet_id: str, *, by: Caller, now: datetime, ports: FleetPorts
         **_run(fleet_id, run + 1, by, now, ports),
         "finishedAt": None,
         "failure": None,
+        "left": None,
         "plan": None,
         "cancelRequested": False,
         "cancelledBy": None,

@@ -7,8 +7,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from rewarm.contracts.base import JsonObject
-from rewarm.contracts.results import LeftThing, VolumeReport
-from rewarm.contracts.values import Keeping, VolumePlan
+from rewarm.contracts.results import VolumeReport
+from rewarm.contracts.values import Keeping, LeftThing, VolumePlan
 from rewarm.domain.model import Strategy
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.domain.words.ended import Ending, LeftVolume, Start

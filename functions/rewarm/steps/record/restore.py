@@ -637,6 +637,12 @@ def billed_of_restores(restore_ids: Sequence[str], table: RestoreTable) -> list[
     return [None if usd is None else Decimal(usd) for usd in found]
 
 
+def left_by_restores(restore_ids: Sequence[str], table: RestoreTable) -> list[JsonObject]:
+    """What each recorded restore has left that costs money, by their order."""
+    found = table.get_each(restore_ids, ("left",))
+    return [thing for name in restore_ids for thing in found.get(name, {}).get("left") or []]
+
+
 def statuses(restore_ids: Sequence[str], table: RestoreTable) -> dict[str, str]:
     """The status of each restore that has one."""
     found = table.get_each(restore_ids, ("status",)) if restore_ids else {}

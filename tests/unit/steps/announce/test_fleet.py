@@ -94,3 +94,18 @@ def test_one_message_asks_for_the_approval_of_all_restores():
     assert f"rewarm approve {FLEET_ID} (or POST /restores/{FLEET_ID}/approve)" in approving
     assert f"rewarm fleet cancel {FLEET_ID} (or DELETE /fleets/{FLEET_ID})" in cancelling
     assert "the fleet fails" in otherwise
+
+
+def test_says_what_is_left_with_the_price_a_month_and_the_commands():
+    things = [
+        {"thing": f"vol-{number}", "usdPerMonth": "8.00", "remove": f"aws ec2 delete-volume {number}"}
+        for number in range(3)
+    ]
+    message = end(left={"count": 3, "usdPerMonth": "24.00", "things": things})
+    assert message.text.endswith("Left behind and still costing money: 3 things, $24.00 a month together.")
+    assert message.next_steps[-3:] == (
+        "To remove vol-0: aws ec2 delete-volume 0",
+        "To remove vol-1: aws ec2 delete-volume 1",
+        f"rewarm fleet report {FLEET_ID} shows the other 1.",
+    )
+    assert "Left behind" not in end().text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from rewarm.contracts.fleets import ReportFleetEvent
@@ -68,3 +70,26 @@ def test_a_page_that_cannot_be_drawn_is_missed_by_nothing():
 
 def test_a_fleet_that_never_had_volumes_failed():
     assert report(world(), Failure(error="InvalidRequestError", cause="no")).verdict == "failed"
+
+
+def test_what_its_restores_have_left_is_priced_and_named_with_the_command():
+    one = world(first="ready", second="failed")
+    things = [
+        {"thing": f"vol-{number}", "usdPerMonth": "8.00", "remove": f"delete vol-{number}"}
+        for number in range(25)
+    ]
+    unpriced = {
+        "thing": "the undo log of first",
+        "usdPerMonth": None,
+        "remove": "rewarm undo-log delete first",
+    }
+    one.table.update("first", {"left": [unpriced]})
+    one.table.update("second", {"left": things})
+    left = report(one).left
+    assert (left.count, left.usd_per_month, len(left.things)) == (26, Decimal("200.00"), 20)
+    assert (left.things[0].thing, left.things[1].remove) == ("the undo log of first", "delete vol-0")
+    assert len(one.artifacts.objects[f"restores/{FLEET_ID}/report.json"]["left"]) == 26
+
+
+def test_a_fleet_that_leaves_nothing_says_so():
+    assert report(world(first="ready")).left.to_json() == {"count": 0, "usdPerMonth": "0", "things": []}
