@@ -22,7 +22,9 @@ CHANNELS = {"eventbridge": "programs", "slack": "slack", "email": "email", "chat
 READY, FAILED = "Announce Ready", "Announce Failure"
 SWEEPER = ("", "SweepFunction")
 """It sends the message of a stopped restore; of which one is not visible from outside."""
-_READY = re.compile(r"\b(vol-\w+) is (?:at full speed(?!, but)|back at \S+ of|back to what it had before)")
+_READY = re.compile(
+    r"\b(vol-\w+) is (?:at full speed(?!, but (?!vol-))|back at \S+ of|back to what it had before)"
+)
 """A later message may say that it is so, but that its application is not back."""
 _FAILED = re.compile(r"\b(?:Restore|Warm-up) (failed:|cancelled)")
 _RESTORE = re.compile(r"^Restore `(.+)`$")

@@ -151,11 +151,15 @@ class Attacker:
         return {**self._restore(), "rewarm:drill": "true"}
 
     def _copied(self) -> Json:
-        """All tags of a thing of ours, whose creation's key is among them."""
+        """All tags of ours of a thing, whose creation's key is among them.
+
+        Not those of its owner, by which rules and requests adopt volumes: whoever sets these asks for that.
+        """
         ours = self._ours()
         if not ours:
             return self._attempt()
-        return {tag["Key"]: tag["Value"] for tag in self._chance.choice(ours)["Tags"]}
+        tags = {tag["Key"]: tag["Value"] for tag in self._chance.choice(ours)["Tags"]}
+        return {key: value for key, value in tags.items() if key.startswith("rewarm:")} or self._attempt()
 
     def _ours(self) -> list[Json]:
         shown = self._lab.region.call("ec2", "DescribeVolumes", {})["Volumes"]

@@ -88,6 +88,8 @@ class ForeignVolumes:
         lab.pass_time(30)
         when = chance.expovariate(1 / 400)
         self._plan.told.append(f"{volume_id} is attached after {when:.0f} s")
+        if self._plan.by_rule_seconds:
+            self._plan.harmless = False  # the rule may have begun to read it
         lab.scheduler.after(when, lambda: self._attach(lab, volume_id, instance_id, device))
         return chance.choice(({}, {"waitForAttachmentMinutes": 5}, {"waitForAttachmentMinutes": 60}))
 

@@ -429,8 +429,9 @@ class RestoreNotes(Value):
         self._set(heldBy=restore_id)
 
     def note_request(self, request: JsonObject) -> None:
-        """What is carried out of the request."""
-        self._set(request=request)
+        """What is carried out of the request; a record that has lost it must not look whole."""
+        if self.read().request_json is not None:
+            self._set(request=request)
 
     def note_volume_count(self, count: int) -> None:
         """Written before anything is made, so that every reader knows which volumes there may be."""

@@ -86,8 +86,9 @@ def select_snapshot(
         raise
     if selected.waits_because is not None:
         return _waiting(event, selected, notes)
-    if event.request.source.existing is not None:
+    if _wait(event)[1] is not None:
         notes.note_waiting(None)
+    if selected.request.left_out != event.request.left_out:
         notes.note_request(selected.request.to_json())
     catalog = ports.snapshots.in_region(event.request.source.region)
     mapped = _with_maps(selected.volumes, catalog, ports.artifacts)

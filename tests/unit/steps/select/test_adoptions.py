@@ -288,9 +288,16 @@ class TestLeftOut:
     def test_the_record_says_what_the_restore_does_without(self):
         world = in_use(in_use(World(), attachments=TWO_PLACES), OTHER)
         event = SelectSnapshotEvent(restore_id=RESTORE_ID, now=NOW, request=adopting(BY_SELECTOR[1]))
+        world.table.put_new(RESTORE_ID, {"status": "planning", "request": event.request.to_json()})
         result = select_snapshot(event, wired(SelectSnapshotPorts, world, keeper=world.keeper()))
         assert [left.effect for left in result.request.left_out] == [f"{NAME} is not warmed up"]
         assert world.table.get(RESTORE_ID)["request"]["leftOut"][0]["effect"] == f"{NAME} is not warmed up"
+
+    def test_a_record_that_has_lost_its_request_does_not_look_whole_again(self):
+        world = in_use(in_use(World(), attachments=TWO_PLACES), OTHER)
+        event = SelectSnapshotEvent(restore_id=RESTORE_ID, now=NOW, request=adopting(BY_SELECTOR[1]))
+        select_snapshot(event, wired(SelectSnapshotPorts, world, keeper=world.keeper()))
+        assert "request" not in world.table.get(RESTORE_ID)
 
 
 class TestWaits:
