@@ -89,7 +89,8 @@ class Attacker:
             return
         model = self._chance.choice(ours)
         wanted = {name: model[name] for name in ("SnapshotId", "AvailabilityZone", "VolumeType", "Size")}
-        self._own(self._lab.region.call("ec2", "CreateVolume", wanted)["VolumeId"])
+        with suppress(ApiError):  # EC2 may have no capacity
+            self._own(self._lab.region.call("ec2", "CreateVolume", wanted)["VolumeId"])
 
     # ---------------------------------------------------------------------------------------------- his tags
     def tag(self) -> None:
