@@ -176,3 +176,7 @@ run "$WARMER" bench --file=missing --folder=target
 expect_true a_file_that_is_missing_is_named sh -c "test $status -eq 66 && grep -q 'there is no file missing' err"
 run "$WARMER" bench --file=disk --folder=missing
 expect_true and_a_folder sh -c "test $status -eq 66 && grep -q 'there is no folder missing' err"
+
+run "$WARMER" observe disk
+expect_true windows_cannot_be_observed sh -c \
+    "test $status -eq 3 && grep -q 'cannot observe: only Linux tells which blocks are read' err"

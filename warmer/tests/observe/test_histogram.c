@@ -5,6 +5,10 @@
 
 #include <stdlib.h>
 
+#define TRIGGER                                                                                              \
+    "# trigger info: hist:keys=sector.buckets=1024:vals=hitcount:e=sector+nr_sector:sort=hitcount:"          \
+    "size=16384:onmax($e).save(nr_sector) if dev == 271581184 && rwbs ~ \"R*\" [active]\n"
+
 static char text[4096];
 
 /** The blocks and reads that lines give, as the recording writes them; `dropped` is the histogram's. */
@@ -31,8 +35,7 @@ static void what_linux_prints_is_read(void) {
     static const char *const lines[] = {
         "# event histogram\n",
         "#\n",
-        "# trigger info: hist:keys=sector.buckets=1024:vals=hitcount:e=sector+nr_sector:sort=hitcount:"
-        "size=16384:onmax($e).save(nr_sector) if dev == 271581184 && rwbs ~ \"R*\" [active]\n",
+        TRIGGER,
         "#\n",
         "\n",
         "{ sector: ~ 5120-6143 } hitcount:          1\n",
