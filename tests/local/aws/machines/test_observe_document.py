@@ -1,0 +1,52 @@
+"""The SSM document of the warm-up with the action observe, beside an application on the machine's volume."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local.aws.machines.dataplane import SnapshotImage, VolumeLimits
+from local.aws.machines.first_touch_process import FirstTouchSettings
+from local.aws.machines.machine import Machine
+from tests.local.aws.machines.commands import INSTANCE, run
+from tests.local.aws.machines.test_device_use import LINK, VOLUME, filled
+
+IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 2_048),), None)
+UPLOAD = "http://127.0.0.1/progress"
+READ = f"dd if={LINK} of=/dev/null iflag=direct bs=4096 count=2 2>/dev/null skip="
+BEFORE_BLOCK_9, IN_BLOCK_1200 = 9 * 128 - 1, 1_200 * 128
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    made = Machine(tmp_path, FirstTouchSettings(mean_latency_ms=1))
+    made.start_instance(INSTANCE)
+    made.create_volume(VOLUME, 1, IMAGE, VolumeLimits(16_000, 1_000), warm=False)
+    made.attach_volume(VOLUME, INSTANCE, "/dev/sdf")
+    yield made
+    made.close()
+
+
+def observe(recording: Path) -> str:
+    values = {"action": "observe", "volumeId": VOLUME, "mapUrl": "none", "firstUrl": "none"}
+    values |= {"progressUrl": UPLOAD, "arguments": "--seconds 5", "coldArguments": ""}
+    return filled("WarmerDocument", values).replace(UPLOAD, recording.as_uri())
+
+
+def test_what_an_application_reads_is_recorded_and_uploaded(machine: Machine, tmp_path: Path) -> None:
+    recording = tmp_path / "recording"
+    loop = f"while :; do {READ}{BEFORE_BLOCK_9}; {READ}{IN_BLOCK_1200}; sleep 0.1; done"
+    machine.run_command(INSTANCE, loop, environment={})
+    status, output, errors = run(machine, observe(recording))
+    assert (status, json.loads(output)["verdict"]) == (0, "recorded"), errors
+    head, *lines = recording.read_text("ascii").splitlines()
+    told = json.loads(head)
+    assert (told["volumeId"], told["bytes"], told["complete"]) == (VOLUME, 1 << 30, True)
+    reads = {int(block): int(count) for block, count, _second in map(str.split, lines)}
+    assert set(reads) == {8, 9, 1_200}
+    assert abs(reads[8] - reads[9]) <= 1
+    left = run(machine, 'ls "$TMPDIR"; pgrep -l warmer')[1]
+    assert left.strip() == ""
