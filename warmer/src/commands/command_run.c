@@ -7,6 +7,7 @@
 #include "commands/commands.h"
 #include "commands/run_files.h"
 #include "device/find.h"
+#include "observe/trace.h"
 #include "system/clock.h"
 #include "system/file.h"
 #include "system/interrupt.h"
@@ -310,6 +311,7 @@ int command_run(const struct options *options, struct diag *diag) {
     run.files.patience_seconds = options->patience_seconds;
     interrupt_catch();
     process_end_with_starter();
+    trace_sweep();
     int status = prepare(&run, diag);
     do {
         if (status == 0) {

@@ -7,8 +7,8 @@
 
 /**
  * An instance of the kernel's tracing of this process's own (Documentation/trace/ftrace.rst, "Instances"). It
- * goes when it is closed, by a guard if something ends this process, and at the next run if not even that
- * was left.
+ * goes when it is closed, by a guard if something ends this process, and at the next `observe` or `run`
+ * if not even that was left.
  */
 struct trace;
 
@@ -20,6 +20,9 @@ struct trace;
  */
 int trace_open(const char *root, unsigned major, unsigned minor, const char *litter, struct trace **opened,
                struct diag *diag);
+
+/** Remove the instances that no process has any more, if that can be. On Windows there are none. */
+void trace_sweep(void);
 
 /** Remove the instance. Its files must be closed. NULL is allowed. */
 void trace_close(struct trace *trace);

@@ -178,8 +178,13 @@ static int make_locked(struct trace *trace, struct diag *diag) {
     return 0;
 }
 
-static int make_instance(struct trace *trace, struct diag *diag) {
+static void remove_all_stale(const char *root) {
     char path[1024];
+    snprintf(path, sizeof path, "%.500s/instances", root);
+    kernel_for_each(path, remove_stale, NULL);
+}
+
+static int make_instance(struct trace *trace, struct diag *diag) {
     if (!is_folder(trace->root, EVENT)) {
         return refuse(diag, "the kernel does not trace block requests (no event block_rq_issue)");
     }
@@ -187,8 +192,7 @@ static int make_instance(struct trace *trace, struct diag *diag) {
     if (lock < 0) {
         return refuse_errno(diag, "the trace instances cannot be read", errno);
     }
-    snprintf(path, sizeof path, "%.500s/instances", trace->root);
-    kernel_for_each(path, remove_stale, NULL);
+    remove_all_stale(trace->root);
     int failure = make_locked(trace, diag);
     close(lock);
     return failure;
@@ -238,6 +242,19 @@ void trace_close(struct trace *trace) {
         close(trace->mount);
     }
     free(trace);
+}
+
+void trace_sweep(void) {
+    struct trace trace = {.mount = -1};
+    struct diag unsaid;
+    int lock = find_root(&trace, &unsaid) == 0 ? lock_instances(trace.root) : -1;
+    if (lock >= 0) {
+        remove_all_stale(trace.root);
+        close(lock);
+    }
+    if (trace.mount >= 0) {
+        close(trace.mount);
+    }
 }
 
 void trace_path(const struct trace *trace, const char *file, char *path, size_t size) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,8 +57,7 @@ def _named(processes: list[int], name: str) -> list[int]:
 
 def start(place: Place) -> Run:
     """In a session of its own, as a command of Systems Manager."""
-    folders = place.folder / "temporary"
-    folders.mkdir(exist_ok=True)
+    folders = Path(tempfile.mkdtemp(dir=place.folder))
     options = ["--action=observe", f"--volume={VOLUME_ID}", f"--home={place.folder}/home"]
     starter = subprocess.Popen(
         [place.agent, "run", place.disk, *options, f"--arguments=--source {place.source}"],
@@ -128,7 +128,8 @@ def nothing_stays_when_only_the_guards_are_killed(place: Place) -> None:
     _play(place, _kill_the_guards_and_ask_the_starter)
 
 
-def what_stays_when_everything_is_killed_goes_at_the_next_start(place: Place) -> None:
+def _kill_everything(place: Place) -> Run:
+    """Its guards, too: then the instance stays."""
     run = start(place)
     for guard in run.guards:
         os.kill(guard, signal.SIGKILL)
@@ -136,8 +137,20 @@ def what_stays_when_everything_is_killed_goes_at_the_next_start(place: Place) ->
     run.starter.communicate(timeout=240)
     kernel.wait_until(lambda: not _lives(run.agent))
     assert run.instance.exists()
+    return run
+
+
+def what_stays_when_everything_is_killed_goes_with_the_next_observer(place: Place) -> None:
+    run = _kill_everything(place)
     with observing(place, place.disk) as observer:
         observer.stop()
+    assert not run.instance.exists()
+
+
+def what_stays_when_everything_is_killed_goes_with_the_next_run(place: Place) -> None:
+    run = _kill_everything(place)
+    command = [place.agent, "run", place.disk, "--action=verify", f"--volume={VOLUME_ID}"]
+    subprocess.run([*command, f"--home={place.folder}/home"], capture_output=True, check=False)
     assert not run.instance.exists()
 
 
@@ -147,5 +160,6 @@ KILLS: tuple[Callable[[Place], None], ...] = (
     nothing_stays_when_its_group_is_killed,
     nothing_stays_when_its_group_is_asked_to_end,
     nothing_stays_when_only_the_guards_are_killed,
-    what_stays_when_everything_is_killed_goes_at_the_next_start,
+    what_stays_when_everything_is_killed_goes_with_the_next_observer,
+    what_stays_when_everything_is_killed_goes_with_the_next_run,
 )

@@ -1,0 +1,4 @@
+#include "observe/trace.h"
+
+void trace_sweep(void) {
+}
