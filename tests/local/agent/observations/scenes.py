@@ -133,7 +133,8 @@ def it_ends_when_as_many_blocks_are_known_as_are_wanted(place: Place) -> None:
 def it_ends_when_the_time_is_over(place: Place) -> None:
     with observing(place, place.disk, "--seconds", "1") as observer:
         recording, result = observer.end()
-    assert (recording.head["complete"], recording.head["seconds"]) == (True, 1)
+    assert recording.head["complete"]
+    assert recording.head["seconds"] >= 1
     assert (result["verdict"], observer.process.returncode) == ("recorded", 0)
 
 
