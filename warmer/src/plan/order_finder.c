@@ -13,8 +13,9 @@
 #define MOST_READS 32768u
 #define MOST_NS (5 * NS_PER_SECOND)
 
-/** The share of the map that comes before the rest because of files. */
+/** The share of the map that comes before the rest because of files, and the most of it: 64 GiB. */
 #define FILES_SHARE 10u
+#define MOST_BLOCKS 131072u
 
 struct order_finder {
     struct order_task task;
@@ -83,7 +84,8 @@ static void find_files(struct order_finder *finder, const struct source *source)
     /* What is announced is read twice. */
     struct order_limits limits = {.wanted = task->wanted,
                                   .before = &before,
-                                  .most_blocks = blocks / FILES_SHARE,
+                                  .most_blocks =
+                                      blocks / FILES_SHARE < MOST_BLOCKS ? blocks / FILES_SHARE : MOST_BLOCKS,
                                   .most_bytes = bytes / 2};
     order_find(source, task->sources, &limits, &finder->found.order);
     extents_clear(&before);

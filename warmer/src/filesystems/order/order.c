@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /** So many blocks are looked at, however often files name them. */
-#define MOST_LOOKS (UINT64_C(1) << 22)
+#define MOST_LOOKS (UINT64_C(1) << 21)
 /** The share of the bytes that may be read which a journal may take. */
 #define JOURNAL_SHARE 4u
 

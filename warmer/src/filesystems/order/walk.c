@@ -23,6 +23,9 @@ static const char *const data_names[DATA_NAMES] = {
 static const char *const late_names[] = {"bin",  "boot", "dev",  "etc",  "lib", "lib32", "lib64",
                                          "proc", "run",  "sbin", "snap", "sys", "tmp",   "usr"};
 
+/** Copies of whole systems, one for each layer of a container. */
+static const char *const layer_names[] = {"overlay2", "snapshots"};
+
 /** Directories that are to be read: those of the first list before those of the second. */
 struct walk {
     struct part *part;
@@ -39,13 +42,18 @@ static bool is_name(const struct tree_name *name, const char *text) {
     return name->length == strlen(text) && memcmp(name->text, text, name->length) == 0;
 }
 
-static bool is_late(const struct tree_name *name) {
-    for (size_t i = 0; i < sizeof late_names / sizeof late_names[0]; i++) {
-        if (is_name(name, late_names[i])) {
+static bool is_one_of(const struct tree_name *name, const char *const *names, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (is_name(name, names[i])) {
             return true;
         }
     }
     return false;
+}
+
+static bool is_late(const struct walk *walk, const struct tree_name *name) {
+    return is_one_of(name, layer_names, sizeof layer_names / sizeof layer_names[0]) ||
+           (walk->is_root && is_one_of(name, late_names, sizeof late_names / sizeof late_names[0]));
 }
 
 static bool take_name(void *context, const struct tree_name *name) {
@@ -60,7 +68,7 @@ static bool take_name(void *context, const struct tree_name *name) {
         }
     }
     if (name->kind == TREE_DIRECTORY || name->kind == TREE_UNKNOWN) {
-        unsigned queue = walk->is_root && is_late(name) ? 1 : walk->queue;
+        unsigned queue = is_late(walk, name) ? 1 : walk->queue;
         (void)numbers_append(&walk->children[queue], name->inode);
     }
     return true;
