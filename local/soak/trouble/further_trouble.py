@@ -1,4 +1,4 @@
-"""Trouble that scenarios got later: Lambda, benchmarks, long plans, old events, redrives.
+"""Trouble that scenarios got later: Lambda, benchmarks, long plans, old events, redrives, recordings.
 
 It has a chance of its own, so that every seed means what it meant before, and more.
 """
@@ -6,8 +6,11 @@ It has a chance of its own, so that every seed means what it meant before, and m
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from local.aws.region.resources import NO_VOLUME
 from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.benchmark import BENCHMARK
 from local.soak.lab.lab import FastLab
@@ -15,12 +18,14 @@ from local.soak.lab.states.execution import stamp
 from local.soak.trouble.paths.interrupted_paths import whole_instance
 from local.soak.trouble.paths.paths import ALARM, ALARM_ARN, ALARM_CHANGE, ALARM_DETAIL, OLD_SECONDS
 from local.soak.trouble.random_faults import CallFault
+from rewarm.domain.model import GIB
+from rewarm.steps.record.bucket import recording_key
 
 if TYPE_CHECKING:
     from local.soak.trouble.scenarios import Plan
 
 SHARES = {"lambda": 0.3, "benchmark": 0.2, "long": 0.02, "old": 0.1, "redrive": 0.15, "approval": 0.1,
-          "whole": 0.1}  # fmt: skip
+          "whole": 0.1, "hot": 0.2}  # fmt: skip
 OUTAGES = {"throttled": (5.0, 60.0, 300.0), "internal": (5.0, 60.0), "lost": (5.0, 60.0)}
 """Kind -> for how long: no restore may fail for it."""
 CONCURRENCIES = (1, 2, 5, 10)
@@ -28,6 +33,19 @@ BENCHMARK_KINDS = (None, "no-fio", "hangs", "no-upload")
 LONG_GIB = (600, 1_024)
 """At the Region's 1.2 MiB/s five and ten days; a restore used to end after seven."""
 BLOCKS_A_GIB = 2_048
+OBSERVE_KINDS = (None, "killed", "hangs", "no-download", "no-progress", "wrong-sha256")
+"""What befalls the agent that records; nothing of it matters to a restore."""
+_HEAD = '{"recording":1,"volumeId":"vol-1","bytes":%d,"blockBytes":524288,"seconds":60,"complete":true}\n'
+RECORDINGS: dict[str, Callable[[int], str]] = {
+    "good": lambda size: (_HEAD % size) + "".join(f"{block} 2 0\n" for block in (3, 1, 2)),
+    "of another volume": lambda size: (_HEAD % (3 * size)) + "1 1 0\n",
+    "beyond the end": lambda size: (_HEAD % size) + f"{size // 524_288} 1 0\n",
+    "cut short": lambda size: (_HEAD % size) + "1 1",
+    "oversized": lambda size: (_HEAD % size) + 900_000 * "1 1 0\n",
+    "no recording": lambda _size: "\x00\xff" * 500,
+    "empty": lambda _size: "",
+}
+"""What the bucket may have of a lineage, by the bytes of its device."""
 APPROVALS = ((5.0,), (20.0, 21.0), (60.0, 60.0), (590.0, 900.0, 1_800.0), (40_000.0,), (90_000.0,), ())
 """Seconds after the start; a restore without a deadline waits for a day."""
 
@@ -49,6 +67,7 @@ class Further:
             "redrive": self._redrive,
             "approval": self._approval,
             "whole": self._whole,
+            "hot": self._hot,
         }
         for name, share in SHARES.items():
             if self._chance.random() < share:
@@ -109,6 +128,30 @@ class Further:
         what = "comes up" if comes_up else "does not come up"
         self._plan.told.append(f"restore {len(self._plan.requests) - 1} is of a whole instance, which {what}")
 
+    def _hot(self, lab: FastLab) -> None:
+        """Reads are recorded, and the bucket has recordings, good and bad ones: no restore may notice."""
+        asked = self._chance.choice(self._plan.requests)
+        source, minutes = asked["source"], self._chance.choice((1, 2, 5))
+        asked.setdefault("warmUp", {})["learn"] = {"minutes": minutes}
+        is_here = "snapshotId" in source and "region" not in source
+        found = self._chance.sample(list(RECORDINGS), self._chance.randint(0, 4)) if is_here else []
+        for age, kind in enumerate(found):
+            self._keep(lab, source["snapshotId"], kind, age)
+        trouble = self._chance.choice(OBSERVE_KINDS)
+        if trouble is not None:
+            self._plan.troubles.append(Trouble(trouble, "observe", self._chance.random()))
+        self._plan.told.append(f"reads are recorded ({trouble or 'which goes well'}); kept are: {found}")
+
+    def _keep(self, lab: FastLab, snapshot_id: str, kind: str, age_days: int) -> None:
+        """A recording of the snapshot's lineage, which somebody may delete meanwhile."""
+        (shown,) = lab.region.call("ec2", "DescribeSnapshots", {"SnapshotIds": [snapshot_id]})["Snapshots"]
+        whose = snapshot_id if shown["VolumeId"] == NO_VOLUME else shown["VolumeId"]
+        at = datetime.fromtimestamp(lab.region.now(), UTC) - timedelta(days=age_days)
+        key, bucket = recording_key(whose, at, "restore-0", 0), lab.stack.buckets[0]
+        lab.buckets.put(bucket, key, RECORDINGS[kind](shown["VolumeSize"] * GIB).encode("latin-1"))
+        if self._chance.random() < 0.3:
+            lab.scheduler.after(self._when(), lambda: forget(lab, key))
+
     def _old(self, lab: FastLab) -> None:
         """An alarm's event of three days ago, or one that is replayed: neither restores anything."""
         fields = self._chance.choice(
@@ -142,3 +185,8 @@ class Further:
         plan.harmless = False
         times = ", ".join(f"{seconds:g} s" for seconds in plan.approve_after[restore])
         plan.told.append(f"restore {restore} is approved after {times or 'nothing: never'}")
+
+
+def forget(lab: FastLab, key: str) -> None:
+    """Somebody deletes the object, if it is there."""
+    lab.buckets[lab.stack.buckets[0]].pop(key, None)

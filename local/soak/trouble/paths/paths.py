@@ -16,6 +16,8 @@ from local.soak.lab.lab import FastLab
 from local.soak.lab.states.execution import stamp
 
 GIB_BLOCKS = 2_048
+RECORDED_SECONDS = 300.0
+"""A recording of a minute is over by then."""
 OLD_SECONDS = 3 * 86_400.0
 FAST_INSTANCE = "m5.4xlarge"
 ALARM = "rewarm-orders"
@@ -56,6 +58,11 @@ def path(name: str) -> Callable[[Play], Play]:
 def snapshot(lab: FastLab, **fields: Any) -> str:
     """8 GiB with little data in two extents."""
     return lab.region.add_snapshot(size_gib=8, extents=((0, 150), (1_000, 250)), **fields)
+
+
+def snapshot_of(lab: FastLab, blocks: int) -> str:
+    """40 GiB with so much data, of a volume."""
+    return lab.region.add_snapshot(size_gib=40, extents=((0, blocks),), volume_id="vol-0aaaaaaaaaaaaaaaa")
 
 
 def request(lab: FastLab, strategy: str, **parts: Any) -> Json:
@@ -363,3 +370,15 @@ def _stopped_before_approval(lab: FastLab) -> Ending:
         lab.states.stop(main.arn)
 
     return restored(lab, dear(lab), stop)
+
+
+@path("hot-set")
+def _hot_set(lab: FastLab) -> Ending:
+    """A restore records what is read, and a later one reads that first and says when it is warm."""
+    source = {"snapshotId": snapshot_of(lab, 12_000)}
+    asked = request(lab, "warm-up-agent", source=source, warmUp={"learn": {"minutes": 1}})
+    first = restored(lab, asked)
+    if first.kind != "ready":
+        return first
+    lab.pass_time(RECORDED_SECONDS)
+    return restored(lab, asked)

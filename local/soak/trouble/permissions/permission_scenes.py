@@ -73,6 +73,18 @@ def _undo_log(lab: FastLab) -> None:
     assert (status, answer["deletedObjects"]) == (200, log["packs"] + 1), answer
 
 
+@scene("recordings of reads are listed, shown and deleted")
+def _hot_sets(lab: FastLab) -> None:
+    asked = request(lab, "warm-up-agent", warmUp={"learn": {"minutes": 1}})
+    restored(lab, asked)
+    lab.pass_time(120)
+    (found,) = lab.api("GET", "/hot-sets")[1]["hotSets"]
+    path = f"/hot-sets/{found['lineage']}"
+    shown = lab.api("GET", path)[1]
+    assert (shown["blocks"], shown["recordings"][0]["complete"]) == (40, True), shown
+    assert lab.api("DELETE", path) == (200, {"lineage": found["lineage"], "deletedObjects": 1})
+
+
 @scene("somebody opens the page of a restore")
 def _page(lab: FastLab) -> None:
     restore_id = lab.start(request(lab, "warm-up-agent"))

@@ -100,8 +100,9 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
         ("ssm:CancelCommand", "*"),
         ("ssm:GetCommandInvocation", "*"),
         ("ssm:ListCommands", "*"),
-        ("s3:ListBucket", _BUCKET),
         ("s3:PutObject", f"{_BUCKET}/restores/1/0/first.map"),
+        ("s3:PutObject", f"{_BUCKET}/recordings/vol-1/1-restore-1-0"),
+        ("s3:GetObject", f"{_BUCKET}/recordings/vol-1/1-restore-1-0"),
     )),
     (NO_DRILL, "DrillVerifyVolumeFunctionRole", (
         ("ssm:CancelCommand", "*"),
@@ -112,7 +113,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
         ("ssm:CancelCommand", "*"),
         ("ssm:ListCommands", "*"),
     )),
-    (SHARED_POLICY, "DispatchWarmerFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
+    (SHARED_POLICY, "DispatchWarmerFunctionRole", (("ssm:CancelCommand", "*"),)),
     (SHARED_POLICY, "VerifyVolumeFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
     *((NOT_ONLINE, f"Drill{name}FunctionRole", (("ec2:DescribeInstances", "*"),))
       for name in ("DispatchWarmer", "RunHook", "VerifyVolume")),
