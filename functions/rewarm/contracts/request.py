@@ -298,6 +298,11 @@ class Objective(Contract):
     """What matters: when it must be fast, what it may cost, and how."""
 
     ready_within_minutes: Annotated[StrictInt, Field(ge=1, le=10_080)] | None = None
+    hot_within_minutes: Annotated[StrictInt, Field(ge=1, le=10_080)] | None = Field(
+        default=None,
+        description="When what applications read first has to be warm; the whole volume where nothing is "
+        "recorded. The plan says whether it will be (P90), and with strict it is refused otherwise.",
+    )
     max_cost_usd: CostLimit | None = Field(
         default=None, description="For all volumes of this restore together."
     )

@@ -362,6 +362,7 @@ class HotPlan(Contract):
     bytes: int
     recordings: Annotated[int, Field(description="How many recordings of reads it is made of.")]
     warm_seconds: Annotated[int, Field(description="When the last of it is read (P50), from the plan on.")]
+    warm_p90_seconds: Annotated[int, Field(description="The same by the cautious estimate.")]
 
 
 class VolumePlan(Contract):

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import HotPlan, VolumeAssignment, VolumePlan
-from rewarm.domain.errors import RestoreError
+from rewarm.domain.errors import NoStrategyFitsError, RestoreError
 from rewarm.domain.model import GIB
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, duration_text, size_text
@@ -38,27 +38,55 @@ def read_hot_set(request: RestoreRequest, volume: VolumeAssignment, artifacts: A
 def with_hot_sets(
     request: RestoreRequest, plans: Sequence[VolumePlan], artifacts: Artifacts
 ) -> tuple[list[VolumePlan], list[str]]:
-    """Returns the plans, each with what is read first of its volume, and what their reader should know."""
+    """Returns the plans, each with what is read first of its volume, and what their reader should know.
+
+    Raises NoStrategyFitsError where a strict request wants that to be warm sooner than it is.
+    """
     found, notes = list(plans), list(_learning(request, plans))
     for at, plan in enumerate(plans[:MOST_LOOKED_AT]):
-        if not plan.plan.strategy.reads_with_agent or plan.volume.warm_because is not None:
-            continue
-        hot = read_hot_set(request, plan.volume, artifacts)
-        notes += [f"A recording of {plan.volume.lineage} was left out: {reason}." for reason in hot.left_out]
-        if hot.blocks:
-            told = HotPlan(bytes=hot.bytes, recordings=hot.recordings, warm_seconds=_warm_seconds(plan, hot))
-            found[at] = plan.model_copy(update={"hot": told})
-            notes.append(_sentence(plan, told, several=len(plans) > 1))
+        if plan.plan.strategy.reads_with_agent and plan.volume.warm_because is None:
+            hot = read_hot_set(request, plan.volume, artifacts)
+            whose = plan.volume.lineage
+            notes += [f"A recording of {whose} was left out: {reason}." for reason in hot.left_out]
+            if hot.blocks:
+                told = _planned(plan, hot)
+                found[at] = plan.model_copy(update={"hot": told})
+                notes.append(_sentence(plan, told, several=len(plans) > 1))
+        notes += _lateness(request, found[at])
     return found, notes
 
 
-def _warm_seconds(plan: VolumePlan, hot: HotSet) -> int:
+def _planned(plan: VolumePlan, hot: HotSet) -> HotPlan:
+    return HotPlan(
+        bytes=hot.bytes,
+        recordings=hot.recordings,
+        warm_seconds=_warm_seconds(plan, hot, 0),
+        warm_p90_seconds=_warm_seconds(plan, hot, 1),
+    )
+
+
+def _warm_seconds(plan: VolumePlan, hot: HotSet, quantile: int) -> int:
     """Until the hot set is read, by what the agent reads in its time; at most until full speed."""
     chosen, data_bytes = plan.plan, max(1, plan.volume.data_bytes)
-    reading, _ = chosen.phases.get(Phase.READ, (chosen.ready_p50_seconds - chosen.usable_seconds, 0))
+    ready = (chosen.ready_p50_seconds, chosen.ready_p90_seconds)[quantile]
+    whole = chosen.phases.get(Phase.READ, (ready - chosen.usable_seconds,) * 2)
     earlier = takewhile(lambda part: part[0] is not Phase.READ, chosen.phases.items())
-    before = max(chosen.usable_seconds, sum(p50 for _, (p50, _) in earlier))
-    return min(ceil_seconds(before + reading * min(1.0, hot.bytes / data_bytes)), chosen.ready_p50_seconds)
+    before = max(chosen.usable_seconds, sum(seconds[quantile] for _, seconds in earlier))
+    return min(ceil_seconds(before + whole[quantile] * min(1.0, hot.bytes / data_bytes)), ready)
+
+
+def _lateness(request: RestoreRequest, plan: VolumePlan) -> list[str]:
+    """What misses objective.hotWithinMinutes. Raises NoStrategyFitsError where the request is strict."""
+    wanted = request.objective.hot_within_minutes
+    seconds = plan.hot.warm_p90_seconds if plan.hot is not None else plan.plan.ready_p90_seconds
+    if wanted is None or seconds <= wanted * 60:
+        return []
+    what = "the hot set" if plan.hot is not None else "no recording says what to read first, so all"
+    whose = plan.volume.adopts or plan.volume.snapshot_id
+    late = f"{what} of {whose} is warm in {duration_text(seconds)} (P90)"
+    if request.objective.strict:
+        raise NoStrategyFitsError(f"found {wanted} minutes; {late}", field="objective.hotWithinMinutes")
+    return [f"objective.hotWithinMinutes {wanted} is missed: {late}."]
 
 
 def _sentence(plan: VolumePlan, hot: HotPlan, *, several: bool) -> str:

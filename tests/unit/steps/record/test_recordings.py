@@ -7,7 +7,7 @@ from datetime import UTC, timedelta
 import pytest
 
 from rewarm.contracts.values import VolumePlan
-from rewarm.domain.errors import ServiceUnavailableError
+from rewarm.domain.errors import NoStrategyFitsError, ServiceUnavailableError
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Phase
 from rewarm.steps.record.bucket import recording_key, recording_of
@@ -75,9 +75,9 @@ def test_a_bucket_that_does_not_answer_is_a_note():
     )
 
 
-def planned(artifacts, *plans, **asked):
+def planned(artifacts, *plans, objective=None, **asked):
     given = plans or (VolumePlan(volume=assignment(lineage=SOURCE_VOLUME_ID), plan=plan()),)
-    return with_hot_sets(request(warmUp=asked), given, artifacts)
+    return with_hot_sets(request(warmUp=asked, objective=objective or {}), given, artifacts)
 
 
 def test_a_plan_says_how_large_the_hot_set_is_and_when_it_is_warm():
@@ -86,6 +86,7 @@ def test_a_plan_says_how_large_the_hot_set_is_and_when_it_is_warm():
     (told,), notes = planned(artifacts)
     assert (told.hot.bytes, told.hot.recordings) == (2 * GIB, 1)
     assert told.hot.warm_seconds == 15 + (480 - 15) * 2 // 40 + 1
+    assert told.hot.warm_p90_seconds == 15 + (840 - 15) * 2 // 40 + 1
     assert notes == ["Hot set: 2 GiB of 40 GiB, warm after about 39 s (by 1 recording)."]
 
 
@@ -142,3 +143,24 @@ def test_a_plan_says_what_is_not_recorded_and_why(changes, strategy, why):
 def test_a_plan_says_what_is_recorded_and_for_how_long():
     _, notes = planned(FakeArtifacts(), learn={"minutes": 20})
     assert notes == [f"Which blocks of {SNAPSHOT_ID} are read is recorded for 20 minutes."]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "minutes", "words"),
+    [
+        (4_096, 1, ""),
+        (8_192, 1, f"the hot set of {SNAPSHOT_ID} is warm in 98 s (P90)."),
+        (0, 13, f"no recording says what to read first, so all of {SNAPSHOT_ID} is warm in 14 min (P90)."),
+        (0, 14, ""),
+    ],
+)
+def test_a_deadline_may_be_about_the_hot_set(blocks, minutes, words):
+    artifacts = FakeArtifacts()
+    if blocks:
+        keep(artifacts, range(blocks))
+    objective = {"hotWithinMinutes": minutes}
+    late = [note for note in planned(artifacts, objective=objective)[1] if not note.startswith("Hot set:")]
+    assert late == ([f"objective.hotWithinMinutes {minutes} is missed: {words}"] if words else [])
+    if words:
+        with pytest.raises(NoStrategyFitsError, match=r"^objective.hotWithinMinutes: found"):
+            planned(artifacts, objective={**objective, "strict": True})
