@@ -14,9 +14,9 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_798, "statemachine": 2_061, "events": 6_979, "functions": 50_133}
+MOST_LINES = {"template.yaml": 2_800, "statemachine": 2_126, "events": 7_201, "functions": 51_325}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
-MOST_MODULES = 284
+MOST_MODULES = 288
 """In functions/."""
 MOST_FILES = 14
 """In a folder, beside `__init__.py`."""

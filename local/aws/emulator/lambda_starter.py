@@ -150,12 +150,14 @@ class LambdaStarter:
 
 def serve(channel: socket.socket, code: Path) -> None:
     """Copy this process for each message, until the other end is closed; `code` is the functions' folder."""
+    gc.disable()  # what is loaded stays
     for package in PACKAGES:
         importlib.import_module(package)
     time.time = _now
     _load_pure(code)
     time.time = _REAL_TIME
     gc.freeze()  # so that copies share the memory
+    gc.enable()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for copies
     while True:
         message, files, _, _ = socket.recv_fds(channel, LARGEST_BYTES, 3)
