@@ -62,15 +62,18 @@ class Observer:
         self.output = place.folder / "recording"
         command = [place.agent, "observe", device, "--output", str(self.output), "--progress", "json"]
         command += ["--source", place.source, "--volume", VOLUME_ID, *more]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.errors = place.folder / "errors"
+        with self.errors.open("w", encoding="utf-8") as errors:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        assert self.process.stdout is not None
+        self._lines = self.process.stdout
         self.last = self._line()
 
     def _line(self) -> dict[str, Any]:
         """The next line of its output; RuntimeError with its refusal if it has ended."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        line = self._lines.readline()
         if not line:
-            raise RuntimeError(self.process.communicate()[1])
+            raise RuntimeError(self.errors.read_text("utf-8"))
         found: dict[str, Any] = json.loads(line)
         return found
 
@@ -89,10 +92,10 @@ class Observer:
 
     def end(self) -> tuple[Recording, dict[str, Any]]:
         """Wait for its end; what it has recorded, and its result."""
-        output, errors = self.process.communicate(timeout=WAIT_SECONDS)
-        if not output:
-            raise RuntimeError(errors)
-        return Recording.read(self.output.read_text("ascii")), json.loads(output.splitlines()[-1])
+        while self.last["event"] != "result":
+            self.last = self._line()
+        self.process.wait(WAIT_SECONDS)
+        return Recording.read(self.output.read_text("ascii")), self.last
 
 
 @contextlib.contextmanager
@@ -103,7 +106,8 @@ def observing(place: Place, device: str, *more: str) -> Iterator[Observer]:
         yield observer
     finally:
         observer.process.kill()
-        observer.process.communicate()
+        with observer.process:
+            pass  # its pipe is closed, and its end awaited
 
 
 def read(device: str, *places: tuple[int, int]) -> None:
