@@ -57,7 +57,7 @@ fi
 run "$WARMER" observe "$disk"
 expect_true a_second_observer_is_refused test "$status" -eq 3 -a "$(field error)" = \
     'cannot observe: another warmer is observing this device'
-dd if="$disk" of=/dev/null iflag=direct bs=4096 skip=1279 count=2 2>dd
+dd if="$disk" of=/dev/null iflag=direct bs=4096 skip=1279 count=2 2>copied
 "$WARMER" warm "$disk" >/dev/null
 kill -TERM $observer
 wait $observer
