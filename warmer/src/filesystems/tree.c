@@ -99,11 +99,13 @@ static void read_blocks(struct tree *tree, const struct tree_runs *runs, uint64_
     uint8_t *block = malloc(each);
     bool wants_more = block != NULL;
     bytes = bytes < TREE_DIRECTORY_BYTES ? bytes : TREE_DIRECTORY_BYTES;
-    for (uint64_t offset = 0; wants_more && offset < bytes; offset += each) {
+    for (uint64_t offset = 0; wants_more && offset < bytes && tree->names_bytes < TREE_DIRECTORIES_BYTES;
+         offset += each) {
         size_t run = tree_find_run(runs, offset);
         if (run == runs->length) {
             break;
         }
+        tree->names_bytes += each;
         if (runs->items[run].offset < offset + each &&
             read_runs(tree, runs, offset, block, each, tree->ops->read) == 0) {
             wants_more = tree->ops->block_names(tree, block, take, context);

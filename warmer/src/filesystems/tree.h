@@ -18,8 +18,9 @@ struct tree;
 /** The largest data fork of an inode: XFS's, in an inode of 2 KiB. */
 #define TREE_FORK_BYTES 2048u
 
-/** So many bytes of a directory are read. */
+/** So many bytes of a directory are read, and of all of them, however often they name each other. */
 #define TREE_DIRECTORY_BYTES (UINT64_C(8) << 20)
+#define TREE_DIRECTORIES_BYTES (UINT64_C(64) << 20)
 
 /** So many nodes of a file's tree of extents are read, and so many runs of it are kept. */
 #define TREE_NODES 4096u
@@ -102,6 +103,7 @@ struct tree {
     uint64_t root; /**< The inode of the root directory. */
     uint32_t directory_block_bytes;
     int64_t written;        /**< When the superblock was written, or 0 if it does not say. */
+    uint64_t names_bytes;   /**< How much of directories was read. */
     uint64_t journal_bytes; /**< How much of a journal may be read; set before it is opened. */
 };
 
