@@ -47,7 +47,7 @@ void tree_expect(struct extents *list, const struct tree_runs *runs, uint64_t li
 }
 
 void tree_announce(const struct tree *tree, struct extents *list) {
-    source_expect(tree->source, list);
+    tree->ops->announce(tree, list);
 }
 
 size_t tree_find_run(const struct tree_runs *runs, uint64_t offset) {

@@ -86,6 +86,8 @@ struct tree_ops {
     int (*map)(struct tree *tree, const struct tree_inode *inode, struct tree_runs *runs);
     /** Read bytes of metadata, in their newest version. Returns 0 or -errno. */
     int (*read)(const struct tree *tree, uint64_t at, void *buffer, size_t length);
+    /** Announce bytes that are read next, and empty the list. */
+    void (*announce)(const struct tree *tree, struct extents *list);
     /** Give the entries of a directory that lies in its inode; false if it lies in blocks. */
     bool (*inline_names)(const struct tree *tree, const struct tree_inode *inode, tree_name_hook *take,
                          void *context);

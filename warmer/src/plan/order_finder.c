@@ -8,7 +8,7 @@
 
 /** The search for files reads one per cent of the map at most, within these bounds. */
 #define SHARE 100u
-#define LEAST_BYTES (UINT64_C(4) << 20)
+#define LEAST_BYTES (UINT64_C(8) << 20)
 #define MOST_BYTES (UINT64_C(64) << 20)
 #define MOST_READS 32768u
 #define MOST_NS (5 * NS_PER_SECOND)

@@ -45,18 +45,54 @@ struct state {
     uint8_t *block; /**< A copy in the journal, read. */
 };
 
-/** Bytes within one block, as the newest finished transaction left them. */
-static int read_within(struct state *state, uint64_t block, uint32_t within, uint8_t *to, size_t length) {
-    const struct ext4 *fs = &state->fs;
+/** The newest copy of a block that a finished transaction left in the journal, or NULL. */
+static const struct ext4_journal_copy *newest_copy(const struct ext4 *fs, uint64_t block) {
     size_t count = 0;
     const struct ext4_journal_copy *copies = ext4_find_copies(fs, block, &count);
     while (count > 0 && copies[count - 1].rank >= fs->copies.finished) {
         count--;
     }
-    if (count == 0) {
+    return count == 0 ? NULL : &copies[count - 1];
+}
+
+/** Announce bytes where they are read: in the journal, where it has a newer copy. */
+static void announce(const struct state *state, struct extents *list) {
+    const struct ext4 *fs = &state->fs;
+    struct extents places = {0};
+    if (fs->copies.finished == 0) {
+        source_expect(fs->source, list);
+        return;
+    }
+    for (size_t i = 0; i < list->length; i++) {
+        uint64_t end = list->items[i].start + list->items[i].count;
+        for (uint64_t at = list->items[i].start; at < end;) {
+            uint64_t block = at / fs->block_bytes;
+            uint64_t stop = (block + 1) * fs->block_bytes < end ? (block + 1) * fs->block_bytes : end;
+            const struct ext4_journal_copy *copy = newest_copy(fs, block);
+            if (copy == NULL) {
+                (void)extents_append(&places, at, stop - at);
+            } else {
+                (void)extents_append(&places, copy->copy * fs->block_bytes, fs->block_bytes);
+            }
+            at = stop;
+        }
+    }
+    extents_clear(list);
+    source_expect(fs->source, &places);
+}
+
+static void announce_in(const struct tree *tree, struct extents *list) {
+    announce(tree->state, list);
+}
+
+/** Bytes within one block, as the newest finished transaction left them. */
+static int read_within(struct state *state, uint64_t block, uint32_t within, uint8_t *to, size_t length) {
+    const struct ext4 *fs = &state->fs;
+    const struct ext4_journal_copy *copy = newest_copy(fs, block);
+    if (copy == NULL) {
         return source_read(fs->source, block * fs->block_bytes + within, to, length);
     }
-    int failure = ext4_read_copy(fs, &copies[count - 1], state->block);
+    int failure = ext4_read_copy(fs, copy, state->block);
     if (failure == 0) {
         memcpy(to, state->block + within, length);
     }
@@ -146,7 +182,8 @@ static bool read_group(struct tree *tree, uint64_t number, struct ext4_group *gr
 }
 
 static void locate(struct tree *tree, struct tree_inode *inodes, size_t count) {
-    const struct ext4 *fs = &((struct state *)tree->state)->fs;
+    const struct state *state = tree->state;
+    const struct ext4 *fs = &state->fs;
     struct extents list = {0};
     for (size_t i = 0; i < count; i++) {
         uint64_t group = (inodes[i].number - 1) / fs->inodes_per_group;
@@ -156,7 +193,7 @@ static void locate(struct tree *tree, struct tree_inode *inodes, size_t count) {
             (void)extents_append(&list, at - at % fs->block_bytes, fs->block_bytes);
         }
     }
-    source_expect(fs->source, &list);
+    announce(state, &list);
     for (size_t i = 0; i < count; i++) {
         struct ext4_group group;
         uint64_t number = (inodes[i].number - 1) / fs->inodes_per_group;
@@ -166,7 +203,7 @@ static void locate(struct tree *tree, struct tree_inode *inodes, size_t count) {
             (void)extents_append(&list, inodes[i].at, fs->inode_bytes);
         }
     }
-    source_expect(fs->source, &list);
+    announce(state, &list);
 }
 
 /** The rest of a content that lies in the inode: the value of the attribute system.data. */
@@ -273,7 +310,7 @@ static void expect_below(struct walk *walk, const uint8_t *node, uint32_t entrie
         uint64_t block = (uint64_t)little16(entry + 8) << 32 | little32(entry + 4);
         (void)extents_append(&list, block * walk->fs->block_bytes, walk->fs->block_bytes);
     }
-    source_expect(walk->fs->source, &list);
+    announce(walk->tree->state, &list);
 }
 
 /** A node of the tree, which must be `depth` above the leaves. */
@@ -388,13 +425,14 @@ static bool take_piece(struct tables *tables, const struct extent *piece, uint64
 
 /** Announce and take what is gathered; false once no more are wanted. */
 static bool take_pieces(struct tables *tables) {
-    const struct ext4 *fs = &((struct state *)tables->tree->state)->fs;
+    const struct state *state = tables->tree->state;
+    const struct ext4 *fs = &state->fs;
     struct extents list = {0};
     bool wants_more = true;
     for (size_t i = 0; i < tables->count; i++) {
         (void)extents_append(&list, tables->places[i], tables->pieces[i].count * fs->inode_bytes);
     }
-    source_expect(fs->source, &list);
+    announce(state, &list);
     for (size_t i = 0; i < tables->count && wants_more; i++) {
         wants_more = take_piece(tables, &tables->pieces[i], tables->places[i]);
     }
@@ -448,6 +486,7 @@ const struct tree_ops ext4_tree = {.name = "ext4",
                                    .read_inode = read_inode,
                                    .map = map,
                                    .read = read_metadata,
+                                   .announce = announce_in,
                                    .inline_names = inline_names,
                                    .block_names = block_names,
                                    .each_inode = each_inode};

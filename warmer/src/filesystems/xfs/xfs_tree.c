@@ -135,6 +135,10 @@ static int read_metadata(const struct tree *tree, uint64_t at, void *buffer, siz
     return source_read(tree->source, at, buffer, length);
 }
 
+static void announce(const struct tree *tree, struct extents *list) {
+    source_expect(tree->source, list);
+}
+
 /** A walk through a file's tree of extents. */
 struct walk {
     struct tree *tree;
@@ -238,6 +242,7 @@ const struct tree_ops xfs_tree = {.name = "xfs",
                                   .read_inode = read_inode,
                                   .map = xfs_tree_map,
                                   .read = read_metadata,
+                                  .announce = announce,
                                   .inline_names = xfs_tree_inline_names,
                                   .block_names = xfs_tree_block_names,
                                   .each_inode = xfs_tree_each_inode};
