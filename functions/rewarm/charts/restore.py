@@ -82,6 +82,13 @@ def latency(measured: Mapping[str, Any], name: str, label: str) -> Pictures:
     return {size: to_svg(_latency(measured, size), f"{name}-{size}", label) for size in SIZES}
 
 
+def hot_map(parts: Sequence[Sequence[float]], name: str, label: str) -> Pictures:
+    """Written share and share that is read first, of equal parts of a volume; empty without any."""
+    if not parts:
+        return {}
+    return {size: to_svg(_hot_map(parts, size), f"{name}-{size}", label) for size in SIZES}
+
+
 def tick_seconds(span_seconds: float, most: int) -> int:
     """The distance of at most so many ticks: seconds, minutes or hours as people count them."""
     return next((step for step in TICK_SECONDS if span_seconds / step <= most), TICK_SECONDS[-1])
@@ -166,6 +173,20 @@ def _phases(bars: Sequence[PhaseBar], size: str) -> Figure:
         axes.set_yticks(range(len(bars)), [bar.name for bar in bars])
         axes.set_ylim(len(bars) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
+    return figure
+
+
+def _hot_map(parts: Sequence[Sequence[float]], size: str) -> Figure:
+    percents, step = [[100 * share for share in part] for part in parts], 100 / len(parts)
+    places = [step * place for place in range(len(parts))]
+    with style():
+        figure = Figure(figsize=(SIZES[size], 2.2), layout="constrained")
+        axes = figure.subplots()
+        for column, (colour, words) in enumerate((("muted", "written"), ("accent", "read first"))):
+            heights = [percent[column] for percent in percents]
+            axes.bar(places, heights, step, align="edge", color=COLOURS[colour], label=words, linewidth=0)
+        axes.set(xlim=(0, 100), ylim=(0, 104), xlabel="place on the volume, %", ylabel="%")
+        figure.legend(loc="outside lower center", ncols=2, fontsize=9)
     return figure
 
 

@@ -39,7 +39,7 @@ PHASES = {
     "verify": "Verify",
 }
 Pictures = dict[str, str]
-NO_PICTURES: dict[str, Pictures] = {"progress": {}, "phases": {}, "latency": {}}
+NO_PICTURES: dict[str, Pictures] = {"progress": {}, "phases": {}, "latency": {}, "hot": {}}
 STEPS = (
     ("prepare", "copied"),
     ("prepare", "prepared"),
@@ -55,13 +55,14 @@ STEPS = (
 
 
 def pictures_of(
-    volume: Json, result: Json, samples: list[Sample], started_at: datetime
+    volume: Json, result: Json, samples: list[Sample], hot_map: list[Json], started_at: datetime
 ) -> dict[str, Pictures]:
-    """`progress`, `phases` and `latency`; empty where there is nothing to show."""
+    """`progress`, `phases`, `latency` and `hot`; empty where there is nothing to show."""
     data: dict[str, Any] = {
         "progress": [result.get("timeline") or {}, samples, started_at.isoformat()],
         "phases": volume.get("phases") or [],
         "latency": {phase: (result.get(phase) or {}).get("result") for phase in ("before", "after")},
+        "hot": hot_map,
     }
     name = f"volume-{volume['index']}"
     return {kind: _guarded(kind, name, json.dumps(value)) for kind, value in data.items()}
@@ -95,6 +96,8 @@ def _drawn(kind: str, name: str, data: str) -> Pictures:
         return _drills(name, values)
     if kind == "schedule":
         return _schedule(*values)
+    if kind == "hot":
+        return _hot(name, values)
     return _phases(name, values) if kind == "phases" else _latency(name, values)
 
 
@@ -181,6 +184,12 @@ def _latency(name: str, measured: Json) -> Pictures:
     from rewarm.charts import restore  # noqa: PLC0415
 
     return restore.latency(measured, f"{name}-latency", "Read latency before and after the initialization")
+
+
+def _hot(name: str, parts: list[list[float]]) -> Pictures:
+    from rewarm.charts import restore  # noqa: PLC0415
+
+    return restore.hot_map(parts, f"{name}-hot", "Where on the volume the blocks are that were read first")
 
 
 Row = tuple[str, ...]

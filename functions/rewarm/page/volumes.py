@@ -50,7 +50,7 @@ def view(account: Json, place: int, *, is_drawn: bool) -> Json:
     index = volume["index"]
     planned = next((plan for plan in account["plans"] if plan["volume"]["index"] == index), None)
     result = _as_measured(next((result for result in account["results"] if result.get("index") == index), {}))
-    samples = _samples(account, index)
+    samples = [Sample(*sample) for sample in _looked(account, index, "samples")]
     started_at = datetime.fromisoformat(account["startedAt"])
     carried_out = result.get("plan") or (planned or {}).get("plan") or {}
     at = f"volumes/{place}"
@@ -73,7 +73,9 @@ def view(account: Json, place: int, *, is_drawn: bool) -> Json:
         "benchmarks": [_benchmark(run) for run in volume.get("benchmarks") or []],
         "candidates": [_candidate(candidate) for candidate in (planned or {}).get("candidates") or []],
         "facts": _facts(volume, planned, result),
-        "pictures": pictures_of(volume, result, samples, started_at) if is_drawn else dict(NO_PICTURES),
+        "pictures": pictures_of(volume, result, samples, _looked(account, index, "hotMap"), started_at)
+        if is_drawn
+        else dict(NO_PICTURES),
         "is_drawn": is_drawn,
     }
 
@@ -131,11 +133,9 @@ def _title(volume: Json, planned: Json | None) -> str:
     return f"{name} in {where['availabilityZone']}" if where.get("availabilityZone") else str(name)
 
 
-def _samples(account: Json, index: int) -> list[Sample]:
-    found: list[Any] = next(
-        (volume["samples"] for volume in account.get("samples") or [] if volume["index"] == index), []
-    )
-    return [Sample(*sample) for sample in found]
+def _looked(account: Json, index: int, name: str) -> list[Any]:
+    found: Json = next((one for one in account.get("samples") or [] if one["index"] == index), {})
+    return found.get(name) or []
 
 
 def _figure(volume: Json, at: str, name: str, words: str) -> Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 
@@ -289,6 +290,17 @@ def test_benchmarks_are_shown():
     _, account = accounts.reported(World(), [accounts.planned()], [accounts.ready(after=after)])
     text = outline(render(account)).text
     assert "random-read 1,600 6.2 MiB/s read: p50 0.61 ms, p99 1.90 ms depth: 1 in flight" in text
+
+
+def test_what_was_read_first_is_said_and_shown_on_the_volume(account):
+    told = copy.deepcopy(account)
+    told["plans"][0]["hot"] = {"bytes": 3_328_180_224, "recordings": 5, "warmSeconds": 25}
+    told["results"][0]["initialization"]["hotSeconds"] = 24.6
+    told["samples"][0]["hotMap"] = [[1.0, 0.25], *[[0.5, 0.0]] * 127]
+    page = render(told)
+    assert page.count("<svg") == 8
+    assert "Hot set 3.1 GiB by 5 recordings, warm after 24.6 s" in outline(page).text
+    assert "which share is written, and which was read first" in outline(page).text
 
 
 def test_progress_begins_with_nothing_read():

@@ -9,6 +9,7 @@ shard twice that it has tried twice.
 from __future__ import annotations
 
 import json
+import math
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -18,18 +19,22 @@ from rewarm.contracts.events import PollInitializationEvent
 from rewarm.contracts.results import PollInitializationResult
 from rewarm.domain.blocks.shards import blocks_progress
 from rewarm.domain.errors import RestoreError
+from rewarm.domain.model import BLOCK_BYTES, GIB, MIB
 from rewarm.domain.time.measured import Sample, with_sample
 from rewarm.domain.units import iso
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.restores import RestoreTable
-from rewarm.steps.record.bucket import part_key, parts_prefix, samples_key
+from rewarm.steps.record.bucket import block_map_key, first_map_key, part_key, parts_prefix, samples_key
 from rewarm.steps.record.volume import VolumeNotes
 
 MOST_PARTS = 20_000
 """The most parts that are looked at, a thousand per request: those of 5 TiB."""
 MOST_BYTES = 65_536
 """Several times the size of the longest series."""
+MAP_PARTS = 128
+"""Of a volume, in the picture of what is read first."""
+MOST_MAP_BYTES = 4 * MIB
 
 
 def note_listed(event: ListBlocksEvent, listed: ListBlocksResult, table: RestoreTable) -> None:
@@ -90,3 +95,26 @@ def read_samples(restore_id: str, index: int, artifacts: Artifacts) -> list[Samp
         return [Sample(*entry) for entry in found["samples"]]
     except (RestoreError, ValueError, TypeError, KeyError):
         return []
+
+
+def read_hot_map(restore_id: str, index: int, size_gib: int, artifacts: Artifacts) -> list[list[float]]:
+    """Of each of 128 equal parts of a volume: which share is written, and which is read first.
+
+    Empty where nothing is read first, or where a map is too large for a picture.
+    """
+    keys = block_map_key(restore_id, index), first_map_key(restore_id, index)
+    written, first = (_shares(key, size_gib * GIB // BLOCK_BYTES, artifacts) for key in keys)
+    return [list(pair) for pair in zip(written, first, strict=True)] if written and first else []
+
+
+def _shares(key: str, blocks: int, artifacts: Artifacts) -> list[float]:
+    part, shares = blocks / MAP_PARTS, [0.0] * MAP_PARTS
+    with suppress(RestoreError, ValueError):
+        text = artifacts.get_text(key, most_bytes=MOST_MAP_BYTES)
+        for line in (text or "").splitlines():
+            start, count = map(int, line.split())
+            end = min(start + count, blocks)
+            for place in range(int(start // part), math.ceil(end / part)):
+                shares[place] += min(end, (place + 1) * part) - max(start, place * part)
+        return [round(min(1.0, share / part), 4) for share in shares] if text else []
+    return []

@@ -265,14 +265,16 @@ def _deadline_met(event: ReportEvent, volumes: list[VolumeReport]) -> bool | Non
 
 
 def _samples(facts: _Facts, artifacts: Artifacts) -> list[JsonObject]:
-    restore_id, indexes = facts.event.restore_id, [plan.volume.index for plan in facts.plans]
-    return [
-        {
-            "index": index,
-            "samples": [list(sample) for sample in loading.read_samples(restore_id, index, artifacts)],
-        }
-        for index in indexes
-    ]
+    """The looks at each volume; and where the blocks are that were read first, if a recording said so."""
+    restore_id, found = facts.event.restore_id, []
+    for plan in facts.plans:
+        index, size_gib = plan.volume.index, plan.volume.volume.size_gib
+        samples = [list(sample) for sample in loading.read_samples(restore_id, index, artifacts)]
+        entry: JsonObject = {"index": index, "samples": samples}
+        if plan.hot is not None:
+            entry["hotMap"] = loading.read_hot_map(restore_id, index, size_gib, artifacts)
+        found.append(entry)
+    return found
 
 
 def _document(facts: _Facts, result: ReportResult) -> JsonObject:

@@ -7,7 +7,8 @@ from rewarm.contracts.results import PollInitializationResult
 from rewarm.contracts.values import InitializationSignals
 from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.time.measured import MOST_SAMPLES, Sample
-from rewarm.steps.record.bucket import samples_key
+from rewarm.steps.record import loading
+from rewarm.steps.record.bucket import block_map_key, first_map_key, samples_key
 from rewarm.steps.record.loading import MOST_BYTES, note_sample, read_samples
 from tests.support.builders import NOW, RESTORE_ID, VOLUME_ID, World, assignment, at, plan, request
 from tests.support.fakes import FakeArtifacts
@@ -79,3 +80,27 @@ def test_a_bucket_that_does_not_answer_stops_nothing():
     world = World(artifacts=Deaf())
     look(world, 1, 10.0)
     assert read_samples(RESTORE_ID, 2, world.artifacts) == []
+
+
+class TestHotMap:
+    def shown(self, first, written="0 1024\n1500 100\n", size_gib=1):
+        artifacts = FakeArtifacts()
+        artifacts.texts = {block_map_key(RESTORE_ID, 0): written, first_map_key(RESTORE_ID, 0): first}
+        return loading.read_hot_map(RESTORE_ID, 0, size_gib, artifacts)
+
+    def test_each_part_has_the_share_that_is_written_and_that_is_read_first(self):
+        parts = self.shown("8 4\n40 16\n")
+        assert len(parts) == 128
+        assert parts[0] == [1.0, 0.25]
+        assert parts[2:4] == [[1.0, 0.5], [1.0, 0.5]]
+        assert parts[64] == [0.0, 0.0]
+        assert parts[93] == [0.25, 0.0]
+        assert sum(first for _, first in parts) * 16 == 20
+
+    def test_without_a_map_or_with_a_large_one_there_is_none(self):
+        assert self.shown("") == []
+        assert self.shown("1 1\n", written="1 x\n") == []
+        assert self.shown("1 1\n" * 1_100_000) == []
+
+    def test_a_run_beyond_the_end_counts_up_to_the_end(self):
+        assert self.shown("2040 9000\n")[127] == [0.0, 0.5]
