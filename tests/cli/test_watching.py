@@ -92,6 +92,12 @@ def test_blocks_on_their_way_are_shown_until_the_agent_writes():
     assert progress_text({"copying": copying | {"bytesCopied": 1 << 30}}) is None
 
 
+def test_how_much_of_the_hot_set_is_read_is_shown_until_all_is():
+    agent = {"bytesDone": 1 << 29, "bytesTotal": 1 << 30, "firstBlocksTotal": 8, "firstBlocksDone": 6}
+    assert progress_text({"agent": agent}) == "50 %  512 MiB of 1 GiB  hot set 75 %"
+    assert progress_text({"agent": agent | {"bytesDone": 1 << 30}}) == "100 %  1 GiB of 1 GiB"
+
+
 def test_what_programs_read_is_not_mixed_with_what_people_watch(rewarm, course):
     shown = rewarm("status", "restore-1", "--watch", "--query", "status")
     assert shown.out == "ready\n"

@@ -51,6 +51,12 @@ OTHER_ATTEMPTS = {
     # The message does not wait for a page.
     ("Report Volume", ("ThrottledError",)): 2,
     ("Report Volume", BUSY): 2,
+    # Neither matters to the volume, which is looked at again only after them.
+    **{
+        (name, errors): 2
+        for name in ("Announce Hot", "Dispatch Warmer To Observe")
+        for errors in (("ThrottledError",), BUSY)
+    },
     ("Report Failure", ("ThrottledError",)): 4,
     ("Report Failure", BUSY): 4,
 }

@@ -55,6 +55,8 @@ PHASES = {
     "Measure": {"Verify Volume Before", "Wait For Measurement Before"},
     "Initialize": {
         "Dispatch Warmer",
+        "Dispatch Warmer To Observe",
+        "Announce Hot",
         "Wait For Agent",
         "Rewind",
         "Copy Blocks",

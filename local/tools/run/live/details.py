@@ -133,9 +133,11 @@ _DESCRIBE: dict[str, Callable[[Any], str]] = {
         f"{answer['device']}, {'attached' if answer['attached'] else 'attaching'}"
     ),
     "Announce Attached": _announced,
+    "Announce Hot": _announced,
     "Announce Available": _announced,
     "Verify Volume Before": _verify,
     "Dispatch Warmer": lambda answer: f"command {answer['commandId']} on {answer['instanceId']}",
+    "Dispatch Warmer To Observe": lambda answer: f"command {answer['commandId']} on {answer['instanceId']}",
     "Poll Initialization": _poll,
     "Rewind": _rewind,
     "Copy Blocks": _copy_blocks,
