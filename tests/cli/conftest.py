@@ -96,6 +96,13 @@ RECORD = {
 }  # fmt: skip
 
 
+HOT_SETS = {
+    ("GET", "/hot-sets"): (200, {"hotSets": []}),
+    ("GET", f"/hot-sets/{VOLUME}"): (200, {"lineage": VOLUME, "bytes": 0, "recordings": []}),
+    ("DELETE", f"/hot-sets/{VOLUME}"): (200, {"lineage": VOLUME, "deletedObjects": 3}),
+}
+
+
 @pytest.fixture
 def answering(stack, monkeypatch, tmp_path):
     """An API with everything that the documents' commands name, and a folder with their files."""
@@ -111,14 +118,11 @@ def answering(stack, monkeypatch, tmp_path):
     nothing = dict.fromkeys(("rank", "read", "write", "provisionedIops", "provisionedMibS", "problem"))
     run = {**nothing, "pattern": "cache", "target": "/data", "totalIops": 1.0, "totalMibS": 1.0}
     run["limit"] = {"text": "the cache"}
-    stack.answers |= {
+    stack.answers |= HOT_SETS | {
         ("POST", "/plans"): (200, {"plans": [], "summary": SUMMARY, "frontier": []}),
         ("POST", "/volumes/vol-0123456789abcdef0/performance"): (202, {**change, "target": settings}),
         ("GET", "/volumes/vol-0123456789abcdef0/performance"): (200, facts),
         ("POST", "/restores/restore-1/approve"): (202, {"approval": {"by": "alice"}}),
-        ("GET", "/hot-sets"): (200, {"hotSets": []}),
-        ("GET", f"/hot-sets/{VOLUME}"): (200, {"lineage": VOLUME, "bytes": 0, "recordings": []}),
-        ("DELETE", f"/hot-sets/{VOLUME}"): (200, {"lineage": VOLUME, "deletedObjects": 3}),
         ("POST", "/benchmarks"): (202, {"benchmarkId": "b"}),
         ("GET", "/benchmarks/b"): (200, {"status": "completed", "runs": [run], "copied": None}),
     }
