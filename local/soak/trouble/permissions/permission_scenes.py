@@ -81,7 +81,7 @@ def _hot_sets(lab: FastLab) -> None:
     (found,) = lab.api("GET", "/hot-sets")[1]["hotSets"]
     path = f"/hot-sets/{found['lineage']}"
     shown = lab.api("GET", path)[1]
-    assert (shown["blocks"], shown["recordings"][0]["complete"]) == (40, True), shown
+    assert (shown["blocks"], shown["recordings"][0]["complete"]) == (48, True), shown
     assert lab.api("DELETE", path) == (200, {"lineage": found["lineage"], "deletedObjects": 1})
 
 
