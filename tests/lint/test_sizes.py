@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_800, "statemachine": 2_126, "events": 7_201, "functions": 51_325}
+MOST_LINES = {"template.yaml": 2_800, "statemachine": 2_126, "events": 7_204, "functions": 51_389}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
 MOST_MODULES = 288
 """In functions/."""
@@ -25,10 +25,10 @@ MORE_FILES = {
     "docs": (49, "A page lies beside its pictures, and links from outside lead to it."),
     "events": (18, "A schema lies beside its example, and users link to both."),
     "local/aws/first_touch/src": (16, "One small program, of which no part stands alone."),
-    "warmer/src/commands": (17, "A module for each command, beside what commands share."),
+    "warmer/src/commands": (18, "A module for each command, beside what commands share."),
     "warmer/src/device": (17, "A module for each fact about a device, and for who uses it."),
     "warmer/src/system": (21, "A module for each thing that systems do differently; all else asks these."),
-    "warmer/tests/cli": (30, "A script for each promise that only the whole program can keep."),
+    "warmer/tests/cli": (31, "A script for each promise that only the whole program can keep."),
 }
 """Folder -> the files that it may have, a module of C as one, and why it is not divided."""
 MOST_FUNCTION_LINES = 40

@@ -420,6 +420,11 @@ class Notify(Contract):
 
     slack: StrictBool = True
     email: StrictBool = True
+
+
+class RestoreNotify(Notify):
+    """Who gets messages of a restore, and which."""
+
     hot: StrictBool = Field(default=True, description="Also say when a volume's hot set is warm.")
 
 
@@ -474,7 +479,7 @@ class RestoreRequest(Contract):
         description="With target.instanceId: what brings the application back. Whatever becomes of it, the "
         "volumes stay. Drills leave it out unless drill.after is true.",
     )
-    notify: Notify = Field(default_factory=Notify)
+    notify: RestoreNotify = Field(default_factory=RestoreNotify)
     alarm_cooldown_minutes: Annotated[StrictInt, Field(ge=0, le=MAX_COOLDOWN_MINUTES)] | None = Field(
         default=None,
         description="In a runbook: so long after a restore its alarm starts no other. Default: the stack's "

@@ -15,6 +15,7 @@ from rewarm.contracts.request import (
     CostLimit,
     Notify,
     Objective,
+    RestoreNotify,
     RestoreRequest,
     Source,
     Tags,
@@ -110,7 +111,7 @@ class AdoptionRule(Contract):
             objective=self.objective.model_copy(update={"max_cost_usd": usd}),
             warm_up=self.warm_up,
             verify=self.verify,
-            notify=Notify(slack=False, email=False),
+            notify=RestoreNotify(slack=False, email=False),
             dry_run=self.mode == "observe",
         )
 

@@ -722,7 +722,7 @@ class TestWhoAsked:
         assert logged == [{**asked, "extended_request_id": "JKJaXmPLvHcESHA="}]
 
     def test_every_changing_route_hands_its_caller_on(self) -> None:
-        """Only what is deleted, a runbook or a rule, leaves nothing that could name anybody; its log does."""
+        """Only a deleted runbook, rule or hot set leaves nothing that could name anybody; its log does."""
         routes: dict[str, set[str]] = {}
         for module in ("api", "api_others"):
             tree = ast.parse((ROOT / "functions/rewarm/handlers" / f"{module}.py").read_text())
@@ -734,7 +734,7 @@ class TestWhoAsked:
                 routes[route.name] = used[route.name].union(*inner, *innermost)
         assert len(routes) == len(CHANGING) + len(PLANS)
         silent = {name for name, names in routes.items() if "caller" not in names}
-        assert silent == {"_delete_rule", "_delete_runbook", "_plan_restore", "_plan_fleet"}
+        assert silent == {"_delete_rule", "_delete_runbook", "_delete_hot_set", "_plan_restore", "_plan_fleet"}
 
     def test_a_restores_record_and_list_name_the_caller(self, api: Api) -> None:
         restore_id = api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="who")[1]["restoreId"]

@@ -88,7 +88,7 @@ class TestGroups:
 class TestRequests:
     def test_the_fleet_speaks_for_its_restores(self):
         (body,) = bodies(item(), objective={"readyWithinMinutes": 30}, verify={"samples": 64})
-        assert body["notify"] == {"slack": False, "email": False}
+        assert body["notify"] == {"slack": False, "email": False, "hot": True}
         assert body["objective"]["readyWithinMinutes"] == 30
         assert body["verify"]["samples"] == 64
 

@@ -83,6 +83,7 @@ class TestParseRequest:
         assert result.request is not None
         assert result.request.to_json()["objective"] == {
             "readyWithinMinutes": None,
+            "hotWithinMinutes": None,
             "maxCostUsd": None,
             "approveAboveUsd": None,
             "approveReplace": False,
