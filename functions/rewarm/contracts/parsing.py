@@ -318,7 +318,7 @@ def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
                 yield f"source.volumes.{index}.{name}", own if name == "device" else no_new
     for name in request.volume.model_dump(exclude_defaults=True):
         yield f"volume.{to_camel(name)}", no_new
-    for name in warm_up.model_dump(exclude_defaults=True, include={"scope", "first", "depth"}):
+    for name in warm_up.model_dump(exclude_defaults=True, include={"scope", "first", "order", "depth"}):
         yield f"warmUp.{to_camel(name)}", "just the blocks that differ are written"
     if request.objective.strategy != "auto":
         yield "objective.strategy", "what is written is at full speed"

@@ -1,7 +1,7 @@
 """RestoreRequest: the one truth for the API, the events, the schedules and the runbooks."""
 
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, StrictStr, WithJsonSchema
 
@@ -336,6 +336,10 @@ class Learn(Contract):
     minutes: Annotated[StrictInt, Field(ge=1, le=MOST_LEARN_MINUTES)] = 30
 
 
+OrderSource = Literal["structures", "lists", "logs", "recent"]
+"""Names of `--order` (warmer/warmer.1.md)."""
+
+
 class WarmUp(Contract):
     """What the warm-up agent reads, in which order, and how hard."""
 
@@ -354,6 +358,12 @@ class WarmUp(Contract):
         default="auto",
         description="auto: after `first`, read what recordings of the same volume have, at full speed "
         "whatever politeLatencyMs says. off: do not.",
+    )
+    order: Annotated[list[OrderSource], Field(max_length=len(get_args(OrderSource)))] | None = Field(
+        default=None,
+        description="What the agent looks for on the volume, to read it before the rest. structures: of file "
+        "systems. lists: databases' own, of what they had in memory. logs: write-ahead logs. recent: files "
+        "of the last day. An empty list: nothing. Default: all of them.",
     )
     learn: Learn | None = Field(
         default=None,

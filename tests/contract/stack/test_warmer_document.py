@@ -29,7 +29,7 @@ class TestEachDocument:
         values = {
             "action": "verify", "volumeId": "vol-00000000000000001", "agentUrl": url, "mapUrl": url,
             "agentSha256": "0" * 64, "progressUrl": "none", "firstUrl": url, "executionTimeout": "172800",
-            "arguments": "--samples 64 --max-p99-ms 20.5 --depth auto --scope whole",
+            "arguments": "--samples 64 --max-p99-ms 20.5 --depth auto --order lists,recent",
         }  # fmt: skip
         for key, value in values.items():
             assert re.search(parameters[key]["allowedPattern"], value), key

@@ -124,6 +124,8 @@ def warm_arguments(request: RestoreRequest, polite_ms: float | None, *, has_firs
     flags = [f"--depth {wanted.depth}"]
     if wanted.scope is not Scope.WRITTEN:
         flags.append(f"--scope {wanted.scope}")
+    if wanted.order is not None:
+        flags.append(f"--order {','.join(dict.fromkeys(wanted.order)) or 'none'}")
     if wanted.max_mib_per_second is not None:
         flags.append(f"--max-mib-s {wanted.max_mib_per_second}")
     if polite_ms is not None:

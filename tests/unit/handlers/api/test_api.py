@@ -734,7 +734,13 @@ class TestWhoAsked:
                 routes[route.name] = used[route.name].union(*inner, *innermost)
         assert len(routes) == len(CHANGING) + len(PLANS)
         silent = {name for name, names in routes.items() if "caller" not in names}
-        assert silent == {"_delete_rule", "_delete_runbook", "_delete_hot_set", "_plan_restore", "_plan_fleet"}
+        assert silent == {
+            "_delete_rule",
+            "_delete_runbook",
+            "_delete_hot_set",
+            "_plan_restore",
+            "_plan_fleet",
+        }
 
     def test_a_restores_record_and_list_name_the_caller(self, api: Api) -> None:
         restore_id = api.call("POST", "/restores", TO_INSTANCE, Idempotency_Key="who")[1]["restoreId"]

@@ -96,6 +96,14 @@ class TestDispatchWarmer:
         assert parameters["arguments"] == "--depth auto --scope used --polite-latency-ms 12.5"
         assert "blocks.map" in parameters["mapUrl"]
 
+    @pytest.mark.parametrize(
+        ("order", "flag"), [(["lists", "recent", "lists"], "lists,recent"), ([], "none")]
+    )
+    def test_passes_on_what_the_agent_is_to_look_for(self, order, flag):
+        world = World()
+        dispatch(world, warmUp={"order": order})
+        assert world.commands.sent[0][2]["arguments"] == f"--depth auto --order {flag}"
+
     def test_the_whole_volume_needs_no_map(self):
         world = World()
         dispatch(world, warmUp={"scope": "whole"})
