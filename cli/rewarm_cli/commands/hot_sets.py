@@ -9,8 +9,9 @@ import click
 
 from rewarm_cli import words
 from rewarm_cli.asking import agree, asks, takes_yes
-from rewarm_cli.commands.restores import start
+from rewarm_cli.commands.restores import show_plan_of, start
 from rewarm_cli.commands.showing import takes_end
+from rewarm_cli.inputs import Whole
 from rewarm_cli.output import say
 from rewarm_cli.requests import build, put, takes_key
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
@@ -19,13 +20,14 @@ Json = dict[str, Any]
 MOST_MINUTES = 360
 
 
-@click.command(epilog=examples("rewarm observe vol-…", "rewarm observe vol-… --minutes 60"))
+@click.command(epilog=examples("rewarm observe vol-…", "rewarm observe vol-… --minutes 60 --yes"))
 @click.argument("volume_ids", nargs=-1, required=True, metavar="VOL...")
 @click.option(
-    "--minutes", type=click.IntRange(1, MOST_MINUTES), default=30, show_default=True, metavar="N",
+    "--minutes", type=Whole(1, MOST_MINUTES), default=30, show_default=True, metavar="N",
     help="For so long.",
 )  # fmt: skip
 @takes_end
+@takes_yes
 @takes_key("recording")
 @takes_settings
 def observe(
@@ -45,6 +47,9 @@ def observe(
     request = build(None, {}, (), ())
     put(request, "source.existing", {"volumeIds": list(volume_ids)})
     put(request, "warmUp.learn", {"minutes": options["minutes"]})
+    if asks(yes=options["yes"]):
+        show_plan_of(settings, settings.api(), request)
+        agree("Start this recording?", "Nothing was started.")
     start(settings, request, key=options["idempotency_key"] or "", watch=watch, wait=wait, timeout=timeout)
 
 

@@ -109,6 +109,19 @@ RUN = {
     "read": {"p50Ms": 0.61, "p99Ms": 20}, "write": {"p50Ms": 0.71, "p99Ms": 30}, "provisionedIops": 16_000,
     "provisionedMibS": 1_000, "problem": None, "limit": {"text": "the limit of the volume's throughput"},
 }  # fmt: skip
+HOT_SET = {
+    "lineage": LONG["volume"], "recordings": 3, "newestAt": "2026-11-21T03:10:00Z", "bytes": 1_073_741_824,
+}  # fmt: skip
+RECORDING = {
+    "restoreId": LONG["restore"], "index": 0, "beganAt": "2026-11-21T03:10:00Z", "seconds": 1_800,
+    "blocks": 2_048, "complete": True, "leftOutBecause": None,
+}  # fmt: skip
+LEFT_OUT = {
+    **RECORDING,
+    "seconds": None,
+    "blocks": None,
+    "leftOutBecause": "line 17 is not `block reads second`",
+}
 RULE = {"match": {"volumeTags": {"ebs.csi.aws.com/cluster": "true"}}, "mode": "act"}
 ADOPTION = {
     "instanceId": LONG["instance"], "volumeIds": [LONG["volume"]] * 3, "request": {"source": {}},
@@ -154,6 +167,10 @@ RUNS = {
     ("rule", "check"): (NAME,),
     ("volume", "get"): (LONG["volume"],),
     ("volume", "set"): (LONG["volume"], "--iops", "6000"),
+    ("observe",): (LONG["volume"], "--yes"),
+    ("hot", "list"): (),
+    ("hot", "show"): (LONG["volume"],),
+    ("hot", "delete"): (LONG["volume"], "--yes"),
     ("undo-log", "list"): (),
     ("undo-log", "delete"): (LONG["restore"], "--yes"),
     ("bench",): ("--instance", LONG["instance"], "--mount", "/srv/orders"),
@@ -193,6 +210,8 @@ def test_no_command_has_a_line_that_a_terminal_of_60_columns_breaks(
         ("GET", f"/rules/{NAME}/check"): (200, {"adoptions": [dict(ADOPTION)], "passedOver": [PASSED]}),
         ("GET", "/undo-logs"): (200, {"undoLogs": [LOG, {**LOG, "volumeId": None, "completedAt": None}]}),
         ("DELETE", f"/undo-logs/{LOG['restoreId']}"): (200, {**LOG, "deletedObjects": 1_004}),
+        ("GET", "/hot-sets"): (200, {"hotSets": [HOT_SET] * 2}),
+        ("GET", f"/hot-sets/{LONG['volume']}"): (200, {**HOT_SET, "recordings": [RECORDING, LEFT_OUT]}),
         ("GET", "/benchmarks/b"): (200, {"status": "completed", "runs": [RUN] * 2, "copied": None}),
     }
     if path == ("runbook", "test"):  # It waits for the end of its dry run.

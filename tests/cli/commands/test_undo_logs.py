@@ -59,11 +59,12 @@ def test_without_a_terminal_a_log_is_deleted_only_with_yes(rewarm, stack):
 
 def test_a_volume_is_observed_by_an_adoption(rewarm, stack):
     stack.answers["POST", "/restores"] = 202, {"restoreId": "restore-1", "status": "accepted"}
-    assert rewarm("observe", VOLUME, "--minutes", "45").status == DONE
+    assert rewarm("observe", VOLUME, "--minutes", "45", "--yes").status == DONE
     (sent,) = (call.body for call in stack.calls if (call.method, call.path) == ("POST", "/restores"))
     assert sent == {"source": {"existing": {"volumeIds": [VOLUME]}}, "warmUp": {"learn": {"minutes": 45}}}
     assert rewarm("observe", VOLUME, "--minutes", "361").status == USAGE
     assert rewarm("observe").status == USAGE
+    assert rewarm("observe", VOLUME).status == USAGE
 
 
 def test_lineages_are_listed(rewarm, stack):
