@@ -346,7 +346,7 @@ class FleetAccount(Contract):
 class FleetLeft(Contract):
     """What the restores of a fleet have left that costs money, beside the volumes that were asked for."""
 
-    count: int = 0
+    count: int = Field(default=0, description="How many things.")
     usd_per_month: Usd = Field(default=Decimal(0), description="Of all of it, as far as prices are known.")
     things: list[LeftThing] = Field(default_factory=list, description="The first 20; the report has all.")
 

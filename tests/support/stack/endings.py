@@ -15,9 +15,10 @@ SentEvents = Callable[[str], list[Json]]
 MAIN_STATES = [
     "Take Input",
     "Parse Request",
-    "Is Duplicate?",
     "Wait For Turn",
+    "Is Duplicate?",
     "Select Snapshot",
+    "Are Volumes Attached?",
     "Choose Strategy",
     "Announce Plan",
 ]
