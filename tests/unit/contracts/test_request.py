@@ -50,7 +50,7 @@ class TestAccepted:
         extents = [FIRST, {"startBlock": 0, "blockCount": 9}]
         asked = {"scope": "whole", "first": extents, "politeLatencyMs": 2.5, "maxMibPerSecond": 80}
         told = parse_restore_request({**TO_INSTANCE, "warmUp": asked}).to_json()["warmUp"]
-        assert told == {**asked, "depth": "auto", "hot": "auto", "learn": None}
+        assert told == {**asked, "depth": "auto", "hot": "auto", "order": None, "learn": None}
 
     def test_reads_are_recorded_where_it_is_asked_for(self):
         told = parse_restore_request({**TO_INSTANCE, "warmUp": {"learn": {}, "hot": "off"}}).to_json()
