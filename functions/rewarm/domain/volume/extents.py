@@ -70,14 +70,17 @@ class Runs(Sequence[Extent]):
 
 def runs_of(indices: Sequence[int]) -> Runs:
     """Ascending block indices as runs."""
+    if indices and indices[-1] + 1 - indices[0] == len(indices):
+        return Runs([Extent(indices[0], len(indices))])
+    return runs_in_order(indices)
+
+
+def runs_in_order(indices: Sequence[int]) -> Runs:
+    """Block indices of any order as runs, in that order; those that follow each other are one."""
     runs = Runs()
     if not indices:
         return runs
-    begin, end = indices[0], indices[-1] + 1
-    if end - begin == len(indices):
-        runs.append(begin, len(indices))
-        return runs
-    end = begin
+    begin = end = indices[0]
     for index in indices:
         if index != end:
             runs.append(begin, end - begin)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from rewarm.domain.model import BLOCK_BYTES, MIB, Extent, Snapshot
+from rewarm.domain.model import BLOCK_BYTES, MIB, Snapshot
 from rewarm.domain.units import size_text
 from rewarm.domain.value import Value
+from rewarm.domain.volume.extents import Runs, runs_in_order
 
 MOST_BLOCKS = 131_072
 """Lines of a recording, and blocks of a hot set: 64 GiB."""
@@ -55,18 +56,9 @@ class HotSet(Value):
         return len(self.blocks) * BLOCK_BYTES
 
     @property
-    def extents(self) -> Iterator[Extent]:
+    def extents(self) -> Runs:
         """In its order; neighbours that follow each other are one."""
-        start, count = 0, 0
-        for block in self.blocks:
-            if count and block == start + count:
-                count += 1
-                continue
-            if count:
-                yield Extent(start, count)
-            start, count = block, 1
-        if count:
-            yield Extent(start, count)
+        return runs_in_order(self.blocks)
 
 
 def read_recording(text: str | None) -> Recording:

@@ -171,7 +171,7 @@ def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> tuple[str | 
         return None, 0
     key = first_map_key(event.restore_id, event.volume.index)
     try:
-        artifacts.put_map(key, [first, Runs(hot.extents)])
+        artifacts.put_map(key, [first, hot.extents])
     except RestoreError:
         if first:
             raise
