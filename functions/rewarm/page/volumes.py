@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from rewarm.domain.time.measured import Sample, rates_mib_s
+from rewarm.domain.units import count_text
 from rewarm.domain.value import Value
 from rewarm.page import text
 from rewarm.page.pictures import NO_PICTURES, PHASES, Json, pictures_of
@@ -296,9 +297,11 @@ def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tup
 
 def _hot(planned: Json, initialization: Json) -> str:
     """What was to be read first, and when it was warm."""
-    took = initialization.get("hotSeconds")
+    if not planned:
+        return ""
+    took, seen = initialization.get("hotSeconds"), count_text(planned["recordings"], "recording")
     when = "" if took is None else f", warm after {text.seconds_text(took)}"
-    return f"{text.size(planned['bytes'])} by {planned['recordings']} recordings{when}" if planned else ""
+    return f"{text.size(planned['bytes'])} by {seen}{when}"
 
 
 def _settings(new: Json) -> str:

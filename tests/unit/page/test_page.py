@@ -300,6 +300,8 @@ def test_what_was_read_first_is_said_and_shown_on_the_volume(account):
     page = render(told)
     assert page.count("<svg") == 8
     assert "Hot set 3.1 GiB by 5 recordings, warm after 24.6 s" in outline(page).text
+    told["plans"][0]["hot"]["recordings"] = 1
+    assert "Hot set 3.1 GiB by 1 recording, warm after 24.6 s" in outline(render(told)).text
     assert "which share is written, and which was read first" in outline(page).text
 
 

@@ -10,7 +10,7 @@ from rewarm.contracts.values import HotPlan, VolumeAssignment, VolumePlan
 from rewarm.domain.errors import NoStrategyFitsError, RestoreError
 from rewarm.domain.model import GIB
 from rewarm.domain.time.measured import Phase
-from rewarm.domain.units import ceil_seconds, duration_text, size_text
+from rewarm.domain.units import ceil_seconds, count_text, duration_text, size_text
 from rewarm.domain.volume.hot import KEPT, MOST_BYTES, HotSet, hot_set
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import recordings_prefix
@@ -49,9 +49,9 @@ def with_hot_sets(
             whose = plan.volume.lineage
             notes += [f"A recording of {whose} was left out: {reason}." for reason in hot.left_out]
             if hot.blocks:
-                told = _planned(plan, hot)
-                found[at] = plan.model_copy(update={"hot": told})
-                notes.append(_sentence(plan, told, several=len(plans) > 1))
+                hot_plan = _planned(plan, hot)
+                found[at] = plan.model_copy(update={"hot": hot_plan})
+                notes.append(_sentence(plan, hot_plan, several=len(plans) > 1))
         notes += _lateness(request, found[at])
     return found, notes
 
@@ -91,9 +91,9 @@ def _lateness(request: RestoreRequest, plan: VolumePlan) -> list[str]:
 
 def _sentence(plan: VolumePlan, hot: HotPlan, *, several: bool) -> str:
     whose = f" of {plan.volume.lineage}" if several else ""
-    seen = "1 recording" if hot.recordings == 1 else f"{hot.recordings} recordings"
     of = f"{size_text(hot.bytes)} of {size_text(plan.volume.data_bytes)}"
-    return f"Hot set{whose}: {of}, warm after about {duration_text(hot.warm_seconds)} (by {seen})."
+    when, seen = duration_text(hot.warm_seconds), count_text(hot.recordings, "recording")
+    return f"Hot set{whose}: {of}, warm after about {when} (by {seen})."
 
 
 def _learning(request: RestoreRequest, plans: Sequence[VolumePlan]) -> Iterator[str]:
