@@ -117,12 +117,14 @@ def hot_set(texts: Iterable[tuple[str, str | None]], sizes: Sequence[int], writt
             usable.append(found)
         except ValueError as error:
             left_out.append(f"{name}: {error}")
-    most = min(MOST_BLOCKS, int(written_blocks * LARGEST_SHARE))
-    return HotSet(tuple(_by_weight(usable)[:most]), len(usable), tuple(left_out))
+    return HotSet(hot_blocks(usable, written_blocks), len(usable), tuple(left_out))
 
 
-def _by_weight(recordings: Sequence[Recording]) -> list[int]:
-    """The blocks of the newest recordings: those in most recordings first, then those that are read first."""
+def hot_blocks(recordings: Sequence[Recording], written_blocks: int) -> tuple[int, ...]:
+    """What to read first by these recordings, the newest first.
+
+    Blocks in most recordings come first, and among these those that are read first.
+    """
     recent = set(chain.from_iterable(recording.blocks for recording in recordings[:RECENT]))
     times, ranks = dict.fromkeys(recent, 0), dict.fromkeys(recent, 0.0)
     for recording in recordings:
@@ -130,7 +132,8 @@ def _by_weight(recordings: Sequence[Recording]) -> list[int]:
             if block in recent:
                 times[block] += 1
                 ranks[block] += rank / len(recording.blocks)
-    return sorted(recent, key=lambda block: (-times[block], ranks[block] / times[block], block))
+    ordered = sorted(recent, key=lambda block: (-times[block], ranks[block] / times[block], block))
+    return tuple(ordered[: min(MOST_BLOCKS, int(written_blocks * LARGEST_SHARE))])
 
 
 def lineage_of(snapshot: Snapshot) -> str:

@@ -18,7 +18,8 @@ from rewarm.domain.model import DELTA_SECONDS, Instance
 from rewarm.ports.artifacts import Artifacts
 
 _UNDO_OBJECT = re.compile(r"undo/([^/]+)/(\d+)/.+")
-_RECORDING = re.compile(r"recordings/([^/]+)/(\d{10})-([^/]+)-(\d+)")
+RECORDINGS = "recordings/"
+_RECORDING = re.compile(rf"{RECORDINGS}([^/]+)/(\d{{10}})-([^/]+)-(\d+)")
 _LATEST = 9_999_999_999
 """Seconds since 1970. A recording's key has what is left until then, so that S3 lists the newest first."""
 _UNDO_PACK = re.compile(r"undo/[^/]+/\d+/(\d+)/\d{6,}-\d{3,}")
@@ -80,12 +81,9 @@ def first_map_key(restore_id: str, index: int) -> str:
     return f"{_volume(restore_id, index)}/first.map"
 
 
-RECORDINGS = "recordings/"
-
-
 def recordings_prefix(lineage: str) -> str:
     """Where the recordings of a lineage are (domain/volume/hot.py)."""
-    return f"recordings/{lineage}/"
+    return f"{RECORDINGS}{lineage}/"
 
 
 def recording_key(lineage: str, at: datetime, restore_id: str, index: int) -> str:

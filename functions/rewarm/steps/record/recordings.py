@@ -27,12 +27,18 @@ def read_hot_set(request: RestoreRequest, volume: VolumeAssignment, artifacts: A
     if request.warm_up.hot == "off" or volume.lineage is None:
         return HotSet()
     try:
-        keys = sorted(artifacts.written(recordings_prefix(volume.lineage), most=KEPT))[:KEPT]
-        texts = ((key.rpartition("/")[2], artifacts.get_text(key, most_bytes=MOST_BYTES)) for key in keys)
+        kept = newest_recordings(volume.lineage, artifacts)
+        texts = ((key.rpartition("/")[2], text) for key, text in kept)
         sizes = [volume.snapshot_size_gib * GIB, volume.volume.size_gib * GIB]
         return hot_set(texts, sizes, volume.written_blocks)
     except RestoreError as error:
         return HotSet(left_out=(f"recordings of {volume.lineage} cannot be read: {error}",))
+
+
+def newest_recordings(lineage: str, artifacts: Artifacts) -> Iterator[tuple[str, str | None]]:
+    """Yields keys and texts of those that make the hot set, the newest first; None if a text is gone."""
+    for key in sorted(artifacts.written(recordings_prefix(lineage), most=KEPT))[:KEPT]:
+        yield key, artifacts.get_text(key, most_bytes=MOST_BYTES)
 
 
 def with_hot_sets(

@@ -10,10 +10,11 @@ from rewarm.domain.errors import HotSetNotFoundError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.domain.units import shown
 from rewarm.domain.value import Value
-from rewarm.domain.volume.hot import KEPT, MOST_BYTES, Recording, hot_set, read_recording
+from rewarm.domain.volume.hot import HotSet, Recording, hot_blocks, read_recording
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts, UndoLogs
 from rewarm.steps.record.bucket import RECORDINGS, recording_of, recordings_prefix
+from rewarm.steps.record.recordings import newest_recordings
 
 
 class HotSetPorts(Value, kw_only=True):
@@ -36,23 +37,31 @@ def list_hot_sets(ports: HotSetPorts) -> JsonObject:
 
 def get_hot_set(lineage: str, ports: HotSetPorts) -> JsonObject:
     """Returns the newest recordings, and how large their hot set is at most. Raises HotSetNotFoundError."""
-    keys = sorted(ports.artifacts.written(recordings_prefix(lineage), most=KEPT))[:KEPT]
-    texts = {key: ports.artifacts.get_text(key, most_bytes=MOST_BYTES) for key in keys}
-    lines = [_line(place, text) for key, text in texts.items() if (place := recording_of(key))]
-    if not lines:
+    found = [
+        (place, _read(text))
+        for key, text in newest_recordings(lineage, ports.artifacts)
+        if (place := recording_of(key))
+    ]
+    if not found:
         raise HotSetNotFoundError(f"there is no recording of {shown(lineage)}", field="lineage")
-    sizes = [line.volume_bytes for line in lines if line.volume_bytes is not None]
-    hot = hot_set(texts.items(), sizes[:1], max(sizes[:1], default=0) // BLOCK_BYTES)
+    recordings = [each for _, each in found if isinstance(each, Recording)]
+    size = recordings[0].volume_bytes if recordings else 0
+    alike = [each for each in recordings if each.volume_bytes == size]
+    hot = HotSet(hot_blocks(alike, size // BLOCK_BYTES))
+    lines = [_line(place, each) for place, each in found]
     return HotSetAnswer(lineage=lineage, blocks=len(hot.blocks), bytes=hot.bytes, recordings=lines).to_json()
 
 
-def _line(place: tuple[str, datetime, str, int], text: str | None) -> RecordingLine:
-    found: Recording | None = None
-    problem = None
+def _read(text: str | None) -> Recording | str:
+    """The recording, or why it is left out."""
     try:
-        found = read_recording(text)
+        return read_recording(text)
     except ValueError as error:
-        problem = str(error)
+        return str(error)
+
+
+def _line(place: tuple[str, datetime, str, int], recording: Recording | str) -> RecordingLine:
+    found = recording if isinstance(recording, Recording) else None
     _, began_at, restore_id, index = place
     return RecordingLine(
         restore_id=restore_id,
@@ -62,7 +71,7 @@ def _line(place: tuple[str, datetime, str, int], text: str | None) -> RecordingL
         seconds=found and found.seconds,
         blocks=found and len(found.blocks),
         complete=found is not None and found.is_complete,
-        left_out_because=problem,
+        left_out_because=None if isinstance(recording, Recording) else recording,
     )
 
 
