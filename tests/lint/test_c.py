@@ -28,6 +28,16 @@ def test_clang_format():
     assert complaints([BIN / "clang-format", "--dry-run", "--Werror", *sources]) == ""
 
 
+def test_no_two_headers_have_one_guard():
+    """Of two that have, the one that is included later vanishes."""
+    found = defaultdict(list)
+    for path in files("*.h"):
+        guards = re.findall(r"^#ifndef (\w+)\n#define \1$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert len(guards) == 1, path
+        found[guards[0]].append(path)
+    assert [paths for paths in found.values() if len(paths) > 1] == []
+
+
 def test_what_is_vendored_is_unchanged():
     folder = AGENT / "vendor" / "zstd"
     sums = dict(

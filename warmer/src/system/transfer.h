@@ -1,5 +1,5 @@
-#ifndef WARMER_TRANSFER_H
-#define WARMER_TRANSFER_H
+#ifndef WARMER_SYSTEM_TRANSFER_H
+#define WARMER_SYSTEM_TRANSFER_H
 
 #include "base/patience.h"
 
