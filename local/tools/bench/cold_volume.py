@@ -85,8 +85,8 @@ class Backing:
 
 
 @contextmanager
-def cold_volume(parent: Path, spec: VolumeSpec, volume_id: str, backing: Backing) -> Iterator[ColdVolume]:
-    """A cold volume; equal ids draw equal latencies. Nothing of it is left afterwards."""
+def cold_volume(parent: Path, spec: VolumeSpec, volume_id: str, backing: Path) -> Iterator[ColdVolume]:
+    """A cold volume with the bytes of a file; equal ids draw equal latencies. Nothing of it is left."""
     folder = parent / volume_id
     folder.mkdir()
     try:
@@ -102,8 +102,8 @@ def cold_volume(parent: Path, spec: VolumeSpec, volume_id: str, backing: Backing
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _arguments(spec: VolumeSpec, volume_id: str, backing: Backing, map_path: Path) -> list[str]:
-    arguments = ["--backing", os.fspath(backing.path), "--extents", os.fspath(map_path)]
+def _arguments(spec: VolumeSpec, volume_id: str, backing: Path, map_path: Path) -> list[str]:
+    arguments = ["--backing", os.fspath(backing), "--extents", os.fspath(map_path)]
     arguments += ["--size-bytes", str(spec.size_bytes), *limit_arguments(spec.limits)]
     return arguments + spec.settings.arguments(volume_id)
 

@@ -56,7 +56,7 @@ def run_once(session: Session, spec: VolumeSpec, tool: Tool, number: int) -> Run
     timeout_seconds = 60 + PATIENCE * physical_limit(spec).seconds
     # dd reads through the page cache of a block device, which no file of the volume has.
     placed = replace(spec, on_file=spec.on_file and tool.name != DD)
-    with cold_volume(session.volumes, placed, f"vol-{number}", session.backing) as volume:
+    with cold_volume(session.volumes, placed, f"vol-{number}", session.backing.path) as volume:
         commands = tool.commands(volume, spec)
         cpu_before, began_ns = volume.cpu_seconds(), time.monotonic_ns()
         with volume.changing(spec.changed_limits, spec.change_after_seconds):

@@ -175,7 +175,7 @@ def run_once(session: Session, delta: Delta, tool: str) -> Applied:
     spec, backing = delta.spec, Backing()
     os.truncate(backing.path, spec.size_bytes)
     try:
-        with cold_volume(session.volumes, spec, "vol-apply", backing) as volume:
+        with cold_volume(session.volumes, spec, "vol-apply", backing.path) as volume:
             volume.initialize(1)
             usage = run(delta.commands(tool, session.agent, volume), volume.folder, 60 + 20 * _SECONDS)
             account = agent_result(volume.folder)

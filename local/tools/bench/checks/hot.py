@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import shutil
 import subprocess
 import sys
 import time
@@ -22,16 +21,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from local import ROOT, Json
-from local.aws.machines.dataplane import DataPlaneError
-from local.aws.machines.first_touch_process import FirstTouch, FirstTouchSettings, limit_arguments
+from local.aws.machines.dataplane import DataPlaneError, Extent
 from local.aws.machines.loop_devices import attach_loop, detach_loop
 from local.aws.machines.snapshot_image import written_extents
+from local.tools.bench.cold_volume import ColdVolume, cold_volume
 from local.tools.bench.measure import Running, Usage
 from local.tools.bench.record import Spread
 from local.tools.bench.session import Session
-from local.tools.bench.specs import COMMON, GIB
+from local.tools.bench.specs import GIB, VolumeSpec
 from rewarm.domain.volume.hot import hot_set
 
 HERE = Path(__file__).parent
@@ -98,6 +98,18 @@ class Order:
     options: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageSpec(VolumeSpec):
+    """A volume with the bytes of an image."""
+
+    runs: tuple[Extent, ...]
+
+    @property
+    def extents(self) -> tuple[Extent, ...]:
+        """What is written of the image."""
+        return self.runs
+
+
 class HotBench:
     """The image of one application, and its runs on cold copies."""
 
@@ -105,9 +117,7 @@ class HotBench:
         self._session, self._application, self._tell, self._runs = session, application, tell, 0
         self.name = application.name
         self.image = self._made_image(session.state_dir.parent)
-        self.extents = written_extents(self.image)
-        self.map_path = session.state_dir / "hot-map"
-        self.map_path.write_text("".join(f"{first} {count}\n" for first, count in self.extents))
+        self._spec = ImageSpec(name="hot", text="", size_gib=SIZE_GIB, runs=written_extents(self.image))
 
     def _made_image(self, folder: Path) -> Path:
         """The image, which a later benchmark finds again while nothing changes that makes it."""
@@ -121,90 +131,75 @@ class HotBench:
         unfinished = image.with_suffix(".img.part")
         with unfinished.open("wb") as file:
             file.truncate(SIZE_GIB * GIB)
-        device = attach_loop(unfinished)
-        try:
-            usage = Running([application.command("build", device)], self._folder("build")).wait(BUILD_SECONDS)
-        finally:
-            detach_loop(device)
-        _require(usage, f"no volume could be made for {application.name}", self._session.volumes / "build")
+        with TemporaryDirectory(dir=self._session.volumes) as output:
+            device = attach_loop(unfinished)
+            try:
+                usage = Running([application.command("build", device)], Path(output)).wait(BUILD_SECONDS)
+            finally:
+                detach_loop(device)
+            _require(usage, f"no volume could be made for {application.name}", Path(output))
         return unfinished.rename(image)
 
-    def _folder(self, name: str) -> Path:
-        folder = self._session.volumes / name
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        return folder
-
     @contextmanager
-    def _volume(self, *, written: bool) -> Iterator[tuple[str, Path]]:
-        """A cold volume: its device and a folder beside it. Only what is written to needs a copy."""
+    def _volume(self, *, written: bool) -> Iterator[ColdVolume]:
+        """A cold volume with the bytes of the image. Only what is written to needs a copy of them."""
         self._runs += 1
-        folder = self._folder(f"vol-hot-{self._runs}")
-        backing = self.image
+        backing, copy = self.image, self._session.volumes / "copy"
         if written:
-            backing = folder / "backing"
+            backing = copy
             subprocess.run(["cp", "--sparse=always", "--reflink=auto", self.image, backing], check=True)
-        arguments = ["--backing", os.fspath(backing), "--extents", os.fspath(self.map_path)]
-        arguments += ["--size-bytes", str(SIZE_GIB * GIB), *limit_arguments(COMMON)]
-        arguments += FirstTouchSettings().arguments(folder.name)
         try:
-            first_touch = FirstTouch(folder, folder.name, arguments)
-            try:
-                device = attach_loop(first_touch.path)
-                try:
-                    yield device, folder
-                finally:
-                    detach_loop(device)
-            finally:
-                first_touch.stop()
+            with cold_volume(self._session.volumes, self._spec, f"vol-hot-{self._runs}", backing) as volume:
+                yield volume
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            copy.unlink(missing_ok=True)
 
-    def _agent(self, device: str, options: Iterable[str]) -> list[str]:
-        agent = [str(self._session.agent), "warm", device, "--map", str(self.map_path)]
+    def _agent(self, volume: ColdVolume, options: Iterable[str]) -> list[str]:
+        agent = [str(self._session.agent), "warm", volume.target, "--map", str(volume.map_path)]
         return [*agent, "--progress", "none", *options]
 
     def _learn(self, written_blocks: int) -> tuple[int, ...]:
         """Records a run of the application; the blocks of its hot set, in order."""
-        with self._volume(written=True) as (device, folder):
-            recording = folder / "recording"
-            observe = [str(self._session.agent), "observe", device]
+        with self._volume(written=True) as volume:
+            recording = volume.folder / "recording"
+            observe = [str(self._session.agent), "observe", volume.target]
             observe += ["--seconds", str(RUN_SECONDS), "--output", str(recording)]
-            running = Running([observe, self._agent(device, POLITE)], _made(folder / "beside"))
+            running = Running([observe, self._agent(volume, POLITE)], _made(volume.folder / "beside"))
             try:
-                self._play(device, folder, LEARNING_SEED)
+                self._play(volume, LEARNING_SEED)
                 running.wait(PATIENCE_SECONDS)
             finally:
                 running.kill()
             texts = [(recording.name, recording.read_text(encoding="utf-8"))]
             return hot_set(texts, [SIZE_GIB * GIB], written_blocks).blocks
 
-    def _play(self, device: str, folder: Path, seed: int) -> list[tuple[float, float]]:
+    def _play(self, volume: ColdVolume, seed: int) -> list[tuple[float, float]]:
         """Runs the application; when each read ended (seconds since 1970), and how long it took in ms."""
-        logs = _made(folder / "logs")
-        script = self._application.command("run", device, str(seed), str(RUN_SECONDS), str(logs))
-        usage = Running([script], _made(folder / "application")).wait(PATIENCE_SECONDS)
-        _require(usage, "the application ended early", folder / "application")
+        logs = _made(volume.folder / "logs")
+        script = self._application.command("run", volume.target, str(seed), str(RUN_SECONDS), str(logs))
+        output = _made(volume.folder / "application")
+        usage = Running([script], output).wait(PATIENCE_SECONDS)
+        _require(usage, "the application ended early", output)
         # pgbench's manual, "Per-Transaction Logging".
         lines = (line.split() for log in logs.iterdir() for line in log.read_text().splitlines())
         return [(int(line[4]) + int(line[5]) / 1e6, int(line[2]) / 1e3) for line in lines]
 
     def warm_seconds(self, order: Order, seed: int) -> float:
         """How long after its start the application is warm, beside a warm-up in this order."""
-        with self._volume(written=True) as (device, folder):
+        with self._volume(written=True) as volume:
             began = time.time()
-            warming = Running([self._agent(device, order.options)], _made(folder / "beside"))
+            warming = Running([self._agent(volume, order.options)], _made(volume.folder / "beside"))
             try:
-                reads = self._play(device, folder, seed)
+                reads = self._play(volume, seed)
             finally:
                 warming.kill()
         return warm_after([(ended - began, took_ms) for ended, took_ms in reads])
 
     def all_seconds(self, order: Order) -> float:
         """How long a warm-up alone takes for the whole volume."""
-        with self._volume(written=False) as (device, folder):
-            beside = _made(folder / "beside")
-            usage = Running([self._agent(device, order.options)], beside).wait(PATIENCE_SECONDS)
+        with self._volume(written=False) as volume:
+            beside = _made(volume.folder / "beside")
+            usage = Running([self._agent(volume, order.options)], beside).wait(PATIENCE_SECONDS)
             _require(usage, "the warm-up failed", beside)
             return usage.seconds
 
@@ -215,7 +210,7 @@ class HotBench:
 
     def orders(self) -> tuple[list[Order], list[Order]]:
         """What is measured beside the application, and what alone: sets that are useless there, too."""
-        blocks = [block for first, count in self.extents for block in range(first, first + count)]
+        blocks = [block for first, count in self._spec.extents for block in range(first, first + count)]
         draw = random.Random(LEARNING_SEED)
         learned = self._write_first("learned", self._learn(len(blocks)))
         useless = self._write_first("useless", draw.sample(blocks, len(blocks) // 10))

@@ -108,7 +108,7 @@ def check_kills(
     session: Session, spec: VolumeSpec, tool: str, kills: int, seed: int, options: Sequence[str] = ()
 ) -> KillResult:
     """Kill so often, then let the agent end; raises when that last run does not say that all is read."""
-    with cold_volume(session.volumes, spec, f"vol-kill-{seed}", session.backing) as volume:
+    with cold_volume(session.volumes, spec, f"vol-kill-{seed}", session.backing.path) as volume:
         command = tool_settings(tool, session.agent)[0].commands(volume, spec)[0]
         command += ["--state", str(volume.folder / "state"), *options]
         began = time.monotonic()

@@ -53,7 +53,7 @@ def check_observing(
     found = []
     for spec in SPECS:
         sized = spec if size_gib is None else spec.sized(size_gib)
-        with cold_volume(session.volumes, sized, f"vol-{spec.name}", session.backing) as volume:
+        with cold_volume(session.volumes, sized, f"vol-{spec.name}", session.backing.path) as volume:
             volume.initialize(1.0)
             found.append(_measure(session.agent, volume, sized, rounds))
         tell(observing_line(found[-1]))

@@ -93,7 +93,7 @@ def _measure(
     busy: Callable[[ColdVolume], list[str]] | None,
     seconds: float,
 ) -> Politeness:
-    with cold_volume(session.volumes, spec, "vol-polite", session.backing) as volume:
+    with cold_volume(session.volumes, spec, "vol-polite", session.backing.path) as volume:
         volume.initialize(1.0 if spec.on_file else WARM_BLOCKS / spec.written_blocks)
         folders = [volume.folder / part for part in ("application", "beside-it")]
         for folder in folders:

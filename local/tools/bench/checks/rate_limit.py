@@ -150,7 +150,7 @@ class RateRun:
 
 
 def _measure(session: Session, rate: RateRun, timing: Timing) -> RateResult:
-    with cold_volume(session.volumes, rate.spec, "vol-rate", session.backing) as volume:
+    with cold_volume(session.volumes, rate.spec, "vol-rate", session.backing.path) as volume:
         if rate.name != "cold":
             volume.initialize(1.0)
         command = [*rate.command(volume), "--max-mib-s", f"{rate.limit_mib_s:g}"]

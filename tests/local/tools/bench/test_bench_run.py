@@ -72,7 +72,7 @@ def _only_io_uring_refused(runs) -> bool:
 
 
 def test_the_volumes_count_sees_a_reader_that_leaves_something_out(session):
-    with cold_volume(session.volumes, TINY, "vol-part", session.backing) as volume:
+    with cold_volume(session.volumes, TINY, "vol-part", session.backing.path) as volume:
         usage = run([["dd", f"if={volume.target}", "of=/dev/null", "bs=512k", "count=4"]], volume.folder, 30)
         stats = volume.stats()
         assert usage.status == 0
@@ -82,7 +82,7 @@ def test_the_volumes_count_sees_a_reader_that_leaves_something_out(session):
 
 
 def test_the_limits_change_after_the_first_read(session):
-    with cold_volume(session.volumes, FILE, "vol-change", session.backing) as volume:
+    with cold_volume(session.volumes, FILE, "vol-change", session.backing.path) as volume:
         slow, fast = (
             VolumeLimits(iops=3_000, throughput_mib_s=1),
             VolumeLimits(iops=3_000, throughput_mib_s=1_000),
@@ -185,5 +185,7 @@ def _still_running(folder: Path) -> list[str]:
 
 def test_the_volumes_of_the_benchmark_fit_first_touch(session):
     for spec in SPECS:
-        with cold_volume(session.volumes, spec.sized(1 / 64), f"vol-{spec.name}", session.backing) as volume:
+        with cold_volume(
+            session.volumes, spec.sized(1 / 64), f"vol-{spec.name}", session.backing.path
+        ) as volume:
             assert volume.stats()["written_blocks"] == spec.sized(1 / 64).written_blocks
