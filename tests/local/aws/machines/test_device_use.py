@@ -11,15 +11,13 @@ from pathlib import Path
 import pytest
 
 from local import ROOT
-from local.aws.machines.dataplane import SnapshotImage, VolumeLimits
-from local.aws.machines.first_touch_process import FirstTouchSettings
+from local.aws.machines.dataplane import SnapshotImage
 from local.aws.machines.instances import BY_ID
 from local.aws.machines.machine import Machine
 from rewarm.domain.benchmark import fio_output
 from tests.contract.stack import documents
-from tests.local.aws.machines.commands import INSTANCE, run
+from tests.local.aws.machines.commands import INSTANCE, VOLUME, run, with_volume
 
-VOLUME = "vol-0123456789abcdef0"
 LINK = f"/dev/disk/by-id/{BY_ID}vol0123456789abcdef0"
 IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 8),), None)
 HOME = "/var/lib/rewarm"
@@ -28,12 +26,8 @@ AGENT = ROOT / "warmer" / "build" / "warmer"
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    made = Machine(tmp_path, FirstTouchSettings(mean_latency_ms=1))
-    made.start_instance(INSTANCE)
-    made.create_volume(VOLUME, 1, IMAGE, VolumeLimits(16_000, 1_000), warm=False)
-    made.attach_volume(VOLUME, INSTANCE, "/dev/sdf")
-    yield made
-    made.close()
+    with with_volume(tmp_path, IMAGE) as made:
+        yield made
 
 
 def filled(document: str, values: dict[str, str]) -> str:

@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 
 from local.aws.machines.dataplane import SnapshotImage, VolumeLimits
-from local.aws.machines.first_touch_process import FirstTouchSettings
 from local.aws.machines.instances import BY_ID
 from local.aws.machines.machine import Machine
 from tests.contract.stack import documents
-from tests.local.aws.machines.commands import INSTANCE, run
+from tests.local.aws.machines.commands import INSTANCE, VOLUME, run, with_volume
 from tests.support.loopback import Loopback, QuietHandler
 
-VOLUME, OTHER = "vol-0123456789abcdef0", "vol-0fedcba9876543210"
+OTHER = "vol-0fedcba9876543210"
 UUID = "11111111-2222-3333-4444-555555555555"
 LINK = f"/dev/disk/by-id/{BY_ID}vol0123456789abcdef0"
 IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 8),), None)
@@ -33,18 +32,14 @@ LVM = struct.pack("<8sQI", b"LABELONE", 1, zlib.crc32(_LABEL, 0xF597A6CF ^ 0xFFF
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
     """An instance with its own /mnt and /etc, and a volume."""
-    made = Machine(tmp_path, FirstTouchSettings(mean_latency_ms=1))
-    made.start_instance(INSTANCE)
-    made.create_volume(VOLUME, 1, IMAGE, VolumeLimits(16_000, 1_000), warm=False)
-    made.attach_volume(VOLUME, INSTANCE, "/dev/sdf")
-    over = "lowerdir=/etc,upperdir=/mnt/etc/upper,workdir=/mnt/etc/work"
-    shell(
-        made,
-        "mount -t tmpfs -o mode=755 none /mnt && mkdir -p /mnt/etc/upper /mnt/etc/work"
-        f" && mount -t overlay -o {over} none /etc && echo '# none' >/etc/fstab",
-    )
-    yield made
-    made.close()
+    with with_volume(tmp_path, IMAGE) as made:
+        over = "lowerdir=/etc,upperdir=/mnt/etc/upper,workdir=/mnt/etc/work"
+        shell(
+            made,
+            "mount -t tmpfs -o mode=755 none /mnt && mkdir -p /mnt/etc/upper /mnt/etc/work"
+            f" && mount -t overlay -o {over} none /etc && echo '# none' >/etc/fstab",
+        )
+        yield made
 
 
 def shell(machine: Machine, script: str) -> str:

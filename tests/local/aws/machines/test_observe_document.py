@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from local.aws.machines.dataplane import SnapshotImage, VolumeLimits
-from local.aws.machines.first_touch_process import FirstTouchSettings
+from local.aws.machines.dataplane import SnapshotImage
 from local.aws.machines.machine import Machine
-from tests.local.aws.machines.commands import INSTANCE, run
-from tests.local.aws.machines.test_device_use import LINK, VOLUME, filled
+from tests.local.aws.machines.commands import INSTANCE, VOLUME, run, with_volume
+from tests.local.aws.machines.test_device_use import LINK, filled
 
 IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 2_048),), None)
 UPLOAD = "http://127.0.0.1/progress"
@@ -22,12 +21,8 @@ BEFORE_BLOCK_9, IN_BLOCK_1200 = 9 * 128 - 1, 1_200 * 128
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    made = Machine(tmp_path, FirstTouchSettings(mean_latency_ms=1))
-    made.start_instance(INSTANCE)
-    made.create_volume(VOLUME, 1, IMAGE, VolumeLimits(16_000, 1_000), warm=False)
-    made.attach_volume(VOLUME, INSTANCE, "/dev/sdf")
-    yield made
-    made.close()
+    with with_volume(tmp_path, IMAGE) as made:
+        yield made
 
 
 def observe(recording: Path) -> str:
