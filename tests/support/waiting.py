@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable
+
+from local import ROOT
 
 STILL_SECONDS = 300.0
 """Real time in which nothing at all moved: only what hangs is as slow as that."""
@@ -26,3 +29,16 @@ def wait_until(
             seen, since = now, time.monotonic()
         assert time.monotonic() - since < STILL_SECONDS, what()
         time.sleep(_PAUSE_SECONDS)
+
+
+def output_within(seconds: float, command: list[str]) -> str:
+    """What a program prints, errors too; one that has not ended by then is killed."""
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as run:
+        try:
+            output, _ = run.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            run.kill()
+            output, _ = run.communicate()
+    return output

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 from local import ROOT
 from tests.local.agent.arrangements import guest
 from tests.local.agent.arrangements.play import PREFIX, REFUSALS
+from tests.support.waiting import output_within
 
 AGENT = ROOT / "warmer" / "build" / "warmer"
 DELTA = ROOT / "warmer" / "tests" / "cli" / "delta.py"
@@ -57,28 +57,14 @@ def played(output: str, count: int, seed: str) -> list[dict[str, Any]]:
 def play_here(seed: str, count: int, seconds: int, *more: str) -> list[dict[str, Any]]:
     options = ["--agent", str(AGENT), "--delta", str(DELTA), "--seed", seed, "--count", str(count), *more]
     command = [sys.executable, "-m", "tests.local.agent.arrangements.play", *options]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as run:
-        try:
-            output, _ = run.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            run.kill()
-            output, _ = run.communicate()
-    return played(output, count, seed)
+    return played(output_within(seconds, command), count, seed)
 
 
 def play_in_guest(folder: Path, seed: str, count: int, seconds: int, *more: str) -> list[dict[str, Any]]:
     image = folder / "image"
     guest.build(KERNEL, AGENT, DELTA, ["--seed", seed, "--count", str(count), *more], image)
     command = guest.command(KERNEL, image, guest.disks(folder, DISKS))
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
-        try:
-            output, _ = run.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            run.kill()
-            output, _ = run.communicate()
-    return played(output, count, seed)
+    return played(output_within(seconds, command), count, seed)
 
 
 def show_both_ends(found: list[dict[str, Any]]) -> None:

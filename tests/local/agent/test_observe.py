@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tests.local.agent.arrangements import guest
 from tests.local.agent.observations.kills import KILLS
 from tests.local.agent.observations.play import PREFIX
 from tests.local.agent.observations.scenes import SCENES
+from tests.support.waiting import output_within
 
 AGENT = ROOT / "warmer" / "build" / "warmer"
 DELTA = ROOT / "warmer" / "tests" / "cli" / "delta.py"
@@ -41,14 +41,7 @@ in_guest = pytest.mark.skipif(
 
 def told(command: list[str]) -> list[dict[str, str]]:
     """What is said of each scene; no scene may have failed."""
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as run:
-        try:
-            output, _ = run.communicate(timeout=LIMIT_SECONDS)
-        except subprocess.TimeoutExpired:
-            run.kill()
-            output, _ = run.communicate()
+    output = output_within(LIMIT_SECONDS, command)
     found: list[dict[str, str]] = [
         json.loads(line.split(PREFIX, 1)[1]) for line in output.splitlines() if PREFIX in line
     ]
