@@ -30,7 +30,7 @@ IN_PLACE = ("auto", "warm-up-agent", "background")
     "instances",
     multiple=True,
     metavar="I",
-    help="Every volume that is attached to this instance; several, and each is a warm-up of its own.",
+    help="Every volume that is attached to this instance; repeated, it makes one warm-up for each instance.",
 )
 @click.option("--tag", multiple=True, metavar="KEY=VALUE", help="Every attached volume with it.")
 @click.option(

@@ -327,7 +327,7 @@ class HotSetList(Contract):
 
 
 class RecordingLine(Contract):
-    """One recording of reads; what nobody could read of it is null."""
+    """One recording of reads; what cannot be read of it is null."""
 
     restore_id: Annotated[str, Field(description="The restore or adoption that asked for it.")]
     index: Annotated[int, Field(description="Of the volume in that restore.")]

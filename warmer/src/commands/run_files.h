@@ -31,7 +31,7 @@ int run_files_keep_state(struct run_files *files, const char *home, const char *
 /** Delete the folder even if something ends this program. Call this before the first thread. */
 void run_files_guard(struct run_files *files);
 
-/** Upload the recording, if there is one. What does not come through in the end is told. */
+/** Upload the recording, if there is one; say so if the last upload fails. */
 void run_files_publish_recording(const struct run_files *files, bool is_last);
 
 /** Upload a line of progress; one that does not come through is followed by the next one. */

@@ -41,7 +41,7 @@ run "$WARMER" warm nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0 --state 
 expect_true the_state_belongs_to_the_volume_id sh -c \
     'test '"$status"' -eq 0 && grep -aq vol-0123456789abcdef0 state'
 
-# Which blocks are read, told by the kernel: the second block and the sector behind it, by somebody else.
+# The kernel says which blocks are read: somebody else reads the second block and the sector behind it.
 trap 'losetup --detach "$loop"; losetup --detach "$disk" 2>/dev/null; rm -rf "$work"' EXIT
 truncate -s 64M larger
 disk=$(losetup --find --show larger)

@@ -421,7 +421,7 @@ class RestoreNotes(Value):
         self.table.note_volume(volume_id, self.restore_id)
 
     def note_waiting(self, reason: str | None) -> None:
-        """The stack has no room for it yet, or its volumes are not attached; None once it goes on."""
+        """The stack has no room for it yet, or its volumes are not attached; None once it continues."""
         self._set(waiting=reason)
 
     def note_held_by(self, restore_id: str | None) -> None:

@@ -32,7 +32,7 @@ NAMED = "the request names it"
 
 
 class Selected(Value):
-    """The volumes that a request comes to, and the request with what they are left out of it for."""
+    """The volumes of a request, and the request itself: its leftOut names the volumes that are not there."""
 
     request: RestoreRequest
     volumes: list[VolumeAssignment]

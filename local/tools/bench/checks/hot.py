@@ -60,7 +60,7 @@ class Application:
     orders: tuple[str, ...]
 
     def command(self, *words: str) -> list[str]:
-        """The script's, in namespaces of its own, so that its mounts and processes end with it."""
+        """The script's, in its own namespaces, so that its mounts and processes end with it."""
         environment = [f"{name}={value}" for name, value in self.settings.items()]
         spaces = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
         interpreter = "bash" if self.script.suffix == ".sh" else sys.executable

@@ -19,7 +19,7 @@ enum order_source {
 #define ORDER_NONE 0u
 #define ORDER_AUTO 15u
 
-/** So many sets are told; further ones are found all the same. */
+/** At most so many sets are reported; the blocks of further sets still count. */
 #define ORDER_SETS 16u
 
 /** The age of which nothing is known. */

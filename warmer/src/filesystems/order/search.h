@@ -63,7 +63,7 @@ struct search {
     const struct order_limits *limits;
     struct order *order;
     struct block_set *taken; /**< Blocks that are listed, or come earlier anyway. */
-    struct order_set *set;   /**< What is being listed; NULL where it is not told. */
+    struct order_set *set;   /**< What is being listed; NULL if it is not reported. */
     uint64_t room;           /**< How many blocks may still be listed. */
     uint64_t looks;          /**< How many blocks may still be looked at. */
     struct part parts[SEARCH_PARTS];

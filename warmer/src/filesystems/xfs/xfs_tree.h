@@ -16,7 +16,7 @@ struct xfs_state {
 /** The byte of a block of the whole file system, UINT64_MAX if there is none. */
 uint64_t xfs_tree_byte_of(const struct xfs *fs, uint64_t block);
 
-/** Decode an inode of `bytes`; is_good stays false where it is none that is in use. */
+/** Decode an inode of `bytes`; is_good stays false if no inode in use is there. */
 void xfs_tree_decode(const struct xfs_state *state, const uint8_t *raw, struct tree_inode *inode);
 
 /** What each is for, tree.h says. */
