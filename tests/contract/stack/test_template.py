@@ -370,7 +370,7 @@ class TestBucket:
         rules = repository.resources("AWS::S3::Bucket")["ArtifactsBucket"]["LifecycleConfiguration"]["Rules"]
         forgotten = {rule["Prefix"] for rule in rules if "ExpirationInDays" in rule}
         keys = (ROOT / "functions/rewarm/steps/record/bucket.py").read_text(encoding="utf-8")
-        assert forgotten == set(re.findall(r'f"(\w+/)\{', keys))
+        assert forgotten == set(re.findall(r'(?:f|^[A-Z_]+ = )"(\w+/)(?:\{|"$)', keys, re.MULTILINE))
 
 
 class TestEvents:
