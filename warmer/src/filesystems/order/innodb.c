@@ -173,12 +173,7 @@ static bool read_list(void *context, size_t index, const struct tree_inode *inod
                       const struct tree_runs *runs) {
     struct list *list = context;
     (void)index;
-    if (inode->is_file) {
-        search_begin_set(list->search, ORDER_LISTS, "InnoDB ib_buffer_pool", inode->content_changed);
-        if (!search_is_stale(list->part, inode->content_changed)) {
-            search_read_list(list->part, inode, runs, 2, take_page, list);
-        }
-    }
+    search_read_list(list->search, list->part, "InnoDB ib_buffer_pool", inode, runs, 2, take_page, list);
     return true;
 }
 

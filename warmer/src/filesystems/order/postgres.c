@@ -221,12 +221,8 @@ static bool read_list(void *context, size_t index, const struct tree_inode *inod
                       const struct tree_runs *runs) {
     struct list *list = context;
     (void)index;
-    if (inode->is_file) {
-        search_begin_set(list->search, ORDER_LISTS, "PostgreSQL autoprewarm.blocks", inode->content_changed);
-        if (!search_is_stale(list->part, inode->content_changed)) {
-            search_read_list(list->part, inode, runs, 5, take_item, list);
-        }
-    }
+    search_read_list(list->search, list->part, "PostgreSQL autoprewarm.blocks", inode, runs, 5, take_item,
+                     list);
     return true;
 }
 

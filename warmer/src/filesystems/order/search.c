@@ -190,7 +190,7 @@ static bool take_text(struct line *line, const char *text, size_t length, search
     return true;
 }
 
-void search_read_list(struct part *part, const struct tree_inode *inode, const struct tree_runs *runs,
+static void read_list(struct part *part, const struct tree_inode *inode, const struct tree_runs *runs,
                       unsigned count, search_take_line *take, void *context) {
     struct line line = {.count = count};
     uint64_t bytes = inode->bytes < SEARCH_LIST_BYTES ? inode->bytes : SEARCH_LIST_BYTES;
@@ -205,6 +205,18 @@ void search_read_list(struct part *part, const struct tree_inode *inode, const s
     free(text);
 }
 
-bool search_is_stale(const struct part *part, int64_t changed) {
+static bool is_stale(const struct part *part, int64_t changed) {
     return part->newest - changed > STALE_SECONDS;
+}
+
+void search_read_list(struct search *search, struct part *part, const char *what,
+                      const struct tree_inode *inode, const struct tree_runs *runs, unsigned count,
+                      search_take_line *take, void *context) {
+    if (!inode->is_file) {
+        return;
+    }
+    search_begin_set(search, ORDER_LISTS, what, inode->content_changed);
+    if (!is_stale(part, inode->content_changed)) {
+        read_list(part, inode, runs, count, take, context);
+    }
 }

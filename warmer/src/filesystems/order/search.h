@@ -101,17 +101,16 @@ void search_walk(struct part *part);
 typedef bool search_take_line(void *context, const uint32_t *fields);
 
 /**
- * Read a text of lines of `count` decimal numbers with commas between, after a first line in <> or without.
- * What is not such a line ends it.
+ * Begin the set `what` with a database's list, and read it unless it is too old to say anything: a text of
+ * lines of `count` decimal numbers with commas between, after a first line in <> or without. What is not such
+ * a line ends it.
  */
-void search_read_list(struct part *part, const struct tree_inode *inode, const struct tree_runs *runs,
-                      unsigned count, search_take_line *take, void *context);
+void search_read_list(struct search *search, struct part *part, const char *what,
+                      const struct tree_inode *inode, const struct tree_runs *runs, unsigned count,
+                      search_take_line *take, void *context);
 
 /** The most bytes of a list that are read. */
 #define SEARCH_LIST_BYTES (UINT64_C(16) << 20)
-
-/** Whether a list is too old to say anything. */
-bool search_is_stale(const struct part *part, int64_t changed);
 
 /** List what a database's own list names, its log's files, and what was changed in the last day. */
 void search_postgres_list(struct search *search, struct part *part, const struct data_directory *data);
