@@ -82,6 +82,7 @@ find_child
 expect_true an_agent_that_is_killed_is_started_again grep -qx \
     'warmer: the agent was ended by signal 9 and is started again' err
 expect_true progress_is_uploaded_meanwhile sh -c 'grep -q "\"event\":\"progress\"" store/put-*'
+until_caught "$child"
 kill -TERM "$pid"
 finish
 expect_true a_signal_ends_both_in_order test "$status" -eq 4 -a "$(field verdict)" = interrupted -a ! -e "/proc/$child"
