@@ -16,7 +16,6 @@ from local.tools.bench.options import Options
 from local.tools.bench.session import Session
 from local.tools.bench.specs import ENGINES, FIO_AWS
 
-POLITENESS_SECONDS = 6.0
 Tell = Callable[[str], None]
 
 
@@ -75,7 +74,7 @@ def _politeness(session: Session, options: Options, tell: Tell) -> list[dict[str
     tell(
         "An application's 4 KiB reads of warm blocks, one at a time, while the rest of the volume is warmed:"
     )
-    found = check_politeness(session, options.size_gib, options.polite_latency_ms, POLITENESS_SECONDS, tell)
+    found = check_politeness(session, options.size_gib, options.polite_latency_ms, options.rounds, tell)
     return [asdict(one) for one in found]
 
 
