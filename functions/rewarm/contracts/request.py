@@ -336,8 +336,8 @@ class Learn(Contract):
     minutes: Annotated[StrictInt, Field(ge=1, le=MOST_LEARN_MINUTES)] = 30
 
 
-OrderSource = Literal["structures", "lists", "logs", "recent"]
-"""Names of `--order` (warmer/warmer.1.md)."""
+OrderSource = Literal["structures", "lists", "logs", "recent", "changed"]
+"""Names of `--order` (warmer/warmer.1.md), and `changed`, which EBS lists and the agent does not look for."""
 
 
 class WarmUp(Contract):
@@ -361,9 +361,10 @@ class WarmUp(Contract):
     )
     order: Annotated[list[OrderSource], Field(max_length=len(get_args(OrderSource)))] | None = Field(
         default=None,
-        description="What the agent looks for on the volume, to read it before the rest. structures: of file "
-        "systems. lists: databases' own, of what they had in memory. logs: write-ahead logs. recent: files "
-        "of the last day. An empty list: nothing. Default: all of them.",
+        description="What is read before the rest, where it is found. structures: of file systems. lists: "
+        "databases' own, of what they had in memory. logs: write-ahead logs. recent: files of the last day. "
+        "changed: blocks that the snapshot before it has not, unless there is a recording. An empty list: "
+        "nothing. Default: all of them.",
     )
     learn: Learn | None = Field(
         default=None,

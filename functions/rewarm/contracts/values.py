@@ -88,6 +88,13 @@ class CopiedSnapshot(Contract):
     region: str
 
 
+class ChangedBlocks(Contract):
+    """Blocks of a volume that differ from an earlier snapshot of it."""
+
+    since_snapshot_id: str
+    blocks: int = Field(gt=0)
+
+
 class VolumeAssignment(Contract):
     """Which snapshot becomes which volume, and where it goes."""
 
@@ -137,6 +144,9 @@ class VolumeAssignment(Contract):
         default=None,
         description="The name under which recordings of its reads are kept: the snapshot's source volume, or "
         "the snapshot; of an adopted volume that is warm already its own.",
+    )
+    changed: ChangedBlocks | None = Field(
+        default=None, description="What is read first of it, unless a recording says it better."
     )
     unlearned_because: str | None = Field(
         default=None, description="Why nothing is recorded of it, where warmUp.learn asks for it."

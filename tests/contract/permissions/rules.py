@@ -167,9 +167,10 @@ def _data() -> Iterator[Rule]:
     # Only one role reads what is on snapshots; others see which blocks are written.
     yield rule("CopyShard", "ebs: GetSnapshotBlock", ANY_SNAPSHOT)
     yield rule(
-        "ChooseStrategy CopyShard ListBlocks", "ebs: ListChangedBlocks ListSnapshotBlocks", ANY_SNAPSHOT
+        "ChooseStrategy CopyShard ListBlocks SelectSnapshot",
+        "ebs: ListChangedBlocks ListSnapshotBlocks",
+        ANY_SNAPSHOT,
     )
-    yield rule("SelectSnapshot", "ebs: ListSnapshotBlocks", ANY_SNAPSHOT)
     yield rule("Api", "ebs: ListChangedBlocks", SNAPSHOT)
     # Keys are used by EC2 in the roles' name, and never by the roles themselves.
     makers, use = (
@@ -211,7 +212,8 @@ def _bucket() -> Iterator[Rule]:
 
 def _files() -> Iterator[Rule]:
     # Files of restores: what is to be made, how it goes, and how it went.
-    yield rule("SelectSnapshot", "s3: PutObject", objects("restores/*/volumes.json", "restores/*/blocks.map"))
+    written = objects("restores/*/volumes.json", "restores/*/blocks.map", "restores/*/first.map")
+    yield rule("SelectSnapshot", "s3: PutObject", written)
     yield rule("SelectSnapshot", "s3: AbortMultipartUpload", objects("restores/*/blocks.map"))
     yield rule("ChooseStrategy", "s3: PutObject", objects("restores/*/plan*.json"))
     progress = objects("restores/*/progress*.json")

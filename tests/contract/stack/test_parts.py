@@ -96,7 +96,7 @@ def test_every_statement_is_one_that_iam_takes(choice: dict[str, str]) -> None:
 
 SERVED = {
     "Fleets": ("/fleet-", ":FleetStateMachine"),
-    "Rewinds": ("/undo/", "/rewound/", "/deltas/", "ebs:ListChangedBlocks", "ebs:GetSnapshotBlock"),
+    "Rewinds": ("/undo/", "/rewound/", "/deltas/", "ebs:GetSnapshotBlock"),
     "Applications": ("ssm:DescribeDocument", "HookDocument"),
     "PerformanceChanges": ("cloudtrail:LookupEvents", "ChangePerformance"),
 }

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.values import HotPlan, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import ChangedBlocks, HotPlan, VolumeAssignment, VolumePlan
 from rewarm.domain.errors import NoStrategyFitsError, RestoreError
-from rewarm.domain.model import GIB
+from rewarm.domain.model import BLOCK_BYTES, GIB
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, count_text, duration_text, size_text
 from rewarm.domain.volume.hot import KEPT, MOST_BYTES, HotSet, hot_set
@@ -58,6 +58,8 @@ def with_hot_sets(
                 hot_plan = _planned(plan, hot)
                 found[at] = plan.model_copy(update={"hot": hot_plan})
                 notes.append(_sentence(plan, hot_plan, several=len(plans) > 1))
+            elif plan.volume.changed is not None:
+                notes.append(_changed_sentence(plan.volume, plan.volume.changed))
         notes += _lateness(request, found[at])
     return found, notes
 
@@ -102,6 +104,11 @@ def _sentence(plan: VolumePlan, hot: HotPlan, *, several: bool) -> str:
     return f"Hot set{whose}: {of}, warm after about {when} (by {seen})."
 
 
+def _changed_sentence(volume: VolumeAssignment, changed: ChangedBlocks) -> str:
+    size = size_text(changed.blocks * BLOCK_BYTES)
+    return f"{size} of {volume.lineage} changed since {changed.since_snapshot_id}, and are read first."
+
+
 def _learning(request: RestoreRequest, plans: Sequence[VolumePlan]) -> Iterator[str]:
     learn = request.warm_up.learn
     if learn is None:
@@ -116,4 +123,5 @@ def _learning(request: RestoreRequest, plans: Sequence[VolumePlan]) -> Iterator[
         if why is not None:
             yield f"What is read of {name} is not recorded: {why}."
         else:
-            yield f"Which blocks of {name} are read is recorded for {learn.minutes} minutes."
+            minutes = count_text(learn.minutes, "minute")
+            yield f"Which blocks of {name} are read is recorded for {minutes}."

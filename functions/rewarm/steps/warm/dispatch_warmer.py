@@ -97,7 +97,8 @@ def _dispatch(event: DispatchWarmerEvent, ports: DispatchWarmerPorts) -> Dispatc
         ports.commands.cancel(earlier.command_id, earlier.instance_id)
     key = progress_key(event.restore_id, event.volume.index, warm_ups=event.warm_ups, restarts=restarts)
     first_key, hot_blocks = _put_first(event, ports.artifacts)
-    command = _command(event, key, first_key)
+    is_known = hot_blocks > 0 or bool(event.request.warm_up.first)
+    command = _command(event, key, first_key, is_known=is_known)
     turn = f"{event.warm_ups}.{restarts}"
     target = agent_command.AgentTarget(event.volume, event.volume_id, event.restore_id, turn)
     command_id = agent_command.send(command, target, ports)
@@ -125,7 +126,8 @@ def warm_arguments(request: RestoreRequest, polite_ms: float | None, *, has_firs
     if wanted.scope is not Scope.WRITTEN:
         flags.append(f"--scope {wanted.scope}")
     if wanted.order is not None:
-        flags.append(f"--order {','.join(dict.fromkeys(wanted.order)) or 'none'}")
+        looked_for = [name for name in dict.fromkeys(wanted.order) if name != "changed"]
+        flags.append(f"--order {','.join(looked_for) or 'none'}")
     if wanted.max_mib_per_second is not None:
         flags.append(f"--max-mib-s {wanted.max_mib_per_second}")
     if polite_ms is not None:
@@ -148,10 +150,13 @@ def cold_arguments(event: DispatchWarmerEvent) -> str:
     return f"--samples {samples} --max-p99-ms {agent_command.plain_number(limit_ms)}"
 
 
-def _command(event: DispatchWarmerEvent, progress_key: str, first_key: str | None) -> AgentCommand:
+def _command(
+    event: DispatchWarmerEvent, progress_key: str, first_key: str | None, *, is_known: bool
+) -> AgentCommand:
+    """`is_known` says that somebody asks for what is read first, or has recorded it."""
     return AgentCommand(
         "warm",
-        warm_arguments(event.request, _polite_ms(event), has_first=first_key is not None),
+        warm_arguments(event.request, _polite_ms(event), has_first=first_key is not None and is_known),
         _execution_seconds(event),
         progress_key,
         first_key=first_key,
@@ -163,13 +168,14 @@ def _command(event: DispatchWarmerEvent, progress_key: str, first_key: str | Non
 def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> tuple[str | None, int]:
     """Writes what to read first: the request's extents, then the hot set, whose blocks it counts.
 
-    `--first` accepts any order, and repetitions. Without a key nothing is read first.
+    Without both it is what has changed since the snapshot before, which `Select Snapshot` wrote. `--first`
+    accepts any order, and repetitions. Without a key nothing is read first.
     """
     first = Runs(Extent(one.start_block, one.block_count) for one in event.request.warm_up.first)
     hot = read_hot_set(event.request, event.volume, artifacts)
-    if not first and not hot.blocks:
-        return None, 0
     key = first_map_key(event.restore_id, event.volume.index)
+    if not first and not hot.blocks:
+        return key if event.volume.changed is not None else None, 0
     try:
         artifacts.put_map(key, [first, hot.extents])
     except RestoreError:

@@ -374,7 +374,9 @@ def _stopped_before_approval(lab: FastLab) -> Ending:
 
 @path("hot-set")
 def _hot_set(lab: FastLab) -> Ending:
-    """A restore records what is read, and a later one reads that first and says when it is warm."""
+    """A restore reads first what has changed, and records what is read; a later one reads that first."""
+    snapshot_of(lab, 11_900)
+    lab.pass_time(60)
     source = {"snapshotId": snapshot_of(lab, 12_000)}
     asked = request(lab, "warm-up-agent", source=source, warmUp={"learn": {"minutes": 1}})
     first = restored(lab, asked)

@@ -6,7 +6,7 @@ from datetime import UTC, timedelta
 
 import pytest
 
-from rewarm.contracts.values import VolumePlan
+from rewarm.contracts.values import ChangedBlocks, VolumePlan
 from rewarm.domain.errors import NoStrategyFitsError, ServiceUnavailableError
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Phase
@@ -102,6 +102,14 @@ def test_what_comes_before_the_reading_comes_before_the_hot_set():
     assert notes == [
         f"Hot set of {SOURCE_VOLUME_ID}: 2 GiB of 40 GiB, warm after about 28 s (by 1 recording)."
     ]
+
+
+def test_without_a_recording_a_plan_says_what_has_changed():
+    changed = ChangedBlocks(since_snapshot_id=SNAPSHOT_ID, blocks=4_096)
+    given = VolumePlan(volume=assignment(lineage=SOURCE_VOLUME_ID, changed=changed), plan=plan())
+    (told,), notes = planned(FakeArtifacts(), given)
+    assert told.hot is None
+    assert notes == [f"2 GiB of {SOURCE_VOLUME_ID} changed since {SNAPSHOT_ID}, and are read first."]
 
 
 def test_a_plan_names_recordings_that_do_not_count():

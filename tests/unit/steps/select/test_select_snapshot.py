@@ -35,6 +35,7 @@ from tests.support.builders import (
     snapshot,
 )
 from tests.support.wired import wired
+from tests.support.worlds.recordings import keep
 
 OTHER = "snap-0bbbbbbbbbbbbbbbb"
 
@@ -72,6 +73,71 @@ def test_how_many_volumes_there_are_to_be_is_noted():
     world.table.put_new(RESTORE_ID, {})
     select(world)
     assert world.table.records[RESTORE_ID]["volumeCount"] == 1
+
+
+class TestWhatChanged:
+    """Blocks that the snapshot before has not, which are read first of a volume without a recording."""
+
+    KEY = f"restores/{RESTORE_ID}/0/first.map"
+
+    def world(self, changed=(5, 6, 70), *, written=1_000):
+        world = World()
+        world.snapshots.add(snapshot(), [Extent(0, written)])
+        for age, each in ((2, OTHER), (3, "snap-0cccccccccccccccc")):
+            world.snapshots.add(snapshot(each, started_at=NOW - timedelta(days=age)))
+        world.blocks.differing[OTHER, SNAPSHOT_ID] = list(changed)
+        return world
+
+    def selected(self, world, **changes):
+        (volume,) = select(world, **changes)
+        assert (volume.changed is None) == (self.KEY not in world.artifacts.maps)
+        return volume.changed
+
+    def test_is_what_differs_from_the_newest_usable_snapshot_before(self):
+        world = self.world()
+        for name, changes in {"later": {"started_at": NOW}, "failed": {"state": "error"}}.items():
+            at = {"started_at": NOW - timedelta(hours=30)} | changes
+            world.snapshots.add(snapshot(f"snap-{name}", **at))
+        changed = self.selected(world, source={"snapshotId": SNAPSHOT_ID})
+        assert (changed.since_snapshot_id, changed.blocks) == (OTHER, 3)
+        assert world.artifacts.maps[self.KEY] == [Extent(5, 2), Extent(70, 1)]
+
+    def test_is_no_order_where_it_is_more_than_a_tenth(self):
+        assert self.selected(self.world(range(100))).blocks == 100
+        assert self.selected(self.world(range(101))) is None
+        assert self.selected(self.world(())) is None
+
+    def test_is_looked_for_no_longer_than_people_wait(self):
+        world = self.world(range(10_000), written=1_000_000)
+        world.blocks.page = 100
+        assert self.selected(world).blocks == 4_000
+        assert world.blocks.requests == 40
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"warmUp": {"order": []}},
+            {"warmUp": {"order": ["lists"]}},
+            {"objective": {"strategy": "background"}},
+            {"body": TO_ZONE},
+        ],
+        ids=str,
+    )
+    def test_is_not_asked_for_where_nobody_reads_it(self, changes):
+        world = self.world()
+        assert self.selected(world, **changes) is None
+        assert world.blocks.requests == 0
+
+    def test_is_not_asked_for_where_a_recording_says_it_better(self):
+        world = self.world()
+        keep(world.artifacts, [1])
+        assert self.selected(world) is None
+        assert world.blocks.requests == 0
+
+    def test_stops_no_restore_where_it_cannot_be_listed(self):
+        world = self.world()
+        world.blocks.differing.clear()
+        assert self.selected(world) is None
 
 
 class TestCancelled:

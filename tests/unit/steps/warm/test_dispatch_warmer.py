@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rewarm.contracts.values import ChangedBlocks
 from rewarm.domain.errors import (
     AgentUnreachableError,
     InstanceAwayError,
@@ -97,7 +98,8 @@ class TestDispatchWarmer:
         assert "blocks.map" in parameters["mapUrl"]
 
     @pytest.mark.parametrize(
-        ("order", "flag"), [(["lists", "recent", "lists"], "lists,recent"), ([], "none")]
+        ("order", "flag"),
+        [(["lists", "changed", "recent", "lists"], "lists,recent"), ([], "none"), (["changed"], "none")],
     )
     def test_passes_on_what_the_agent_is_to_look_for(self, order, flag):
         world = World()
@@ -131,6 +133,16 @@ class TestDispatchWarmer:
         assert result.hot_blocks == 3
         arguments = world.commands.sent[0][2]["arguments"]
         assert arguments == "--depth auto --polite-latency-ms 5 --first-unlimited"
+
+    def test_reads_what_has_changed_first_where_nobody_knows_better_and_politely(self):
+        world = World()
+        changed = ChangedBlocks(since_snapshot_id="snap-0bbbbbbbbbbbbbbbb", blocks=3)
+        volume = assignment(lineage=SOURCE_VOLUME_ID, changed=changed)
+        assert dispatch(world, volume=volume, warmUp={"politeLatencyMs": 5}).hot_blocks == 0
+        assert world.artifacts.maps == {}, "Select Snapshot wrote it"
+        parameters = world.commands.sent[0][2]
+        assert f"get/restores/{RESTORE_ID}/0/first.map?" in parameters["firstUrl"]
+        assert parameters["arguments"] == "--depth auto --polite-latency-ms 5"
 
     def test_reads_no_hot_set_where_it_is_switched_off(self):
         world = World()
