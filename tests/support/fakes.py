@@ -583,11 +583,12 @@ class FakeDocuments:
     failure: Exception | None = None
 
     def add(self, name: str, **changes: Any) -> CommandDocument:
-        """The next version, with the tag of the stack `rewarm`."""
+        """The next version, which becomes the default one, with the tag of the stack `rewarm`."""
         versions = self.known.setdefault(name, [])
         number = str(len(versions) + 1)
         values = {"kind": "Command", "version": number, "sha256": f"sha-{name}-{number}"}
         values |= {"platforms": frozenset({"Linux"}), "tags": {"rewarm:hooks": "rewarm"}}
+        values["default_version"] = number
         made = CommandDocument(**{**values, **changes})
         versions.append(made)
         return made
@@ -596,9 +597,10 @@ class FakeDocuments:
         if self.failure is not None:
             raise self.failure
         versions = self.known.get(name, [])
-        if version == "$DEFAULT":
-            return versions[-1] if versions else None
-        return next((one for one in versions if one.version == version), None)
+        wanted = (
+            versions[-1:] if version == "$DEFAULT" else [one for one in versions if one.version == version]
+        )
+        return next((replace(one, default_version=versions[-1].version) for one in wanted), None)
 
 
 @dataclass

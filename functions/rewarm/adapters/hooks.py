@@ -38,6 +38,7 @@ class SsmDocuments:
         return CommandDocument(
             kind=found.get("DocumentType", ""),
             version=found.get("DocumentVersion", version),
+            default_version=found.get("DefaultVersion", ""),
             sha256=found.get("Hash", ""),
             platforms=frozenset(found.get("PlatformTypes", ())),
             tags={tag["Key"]: tag["Value"] for tag in tags},

@@ -63,7 +63,9 @@ class HookDocument(Contract):
 
     name: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_.-]{3,128}$")]
     version: Annotated[StrictStr, Field(pattern=r"^(\$DEFAULT|[1-9][0-9]{0,5})$")] = Field(
-        default="$DEFAULT", description="The version that this names when the restore begins is sent."
+        default="$DEFAULT",
+        description="What this names when the restore begins is sent: the default version of the document, "
+        "or one that its tag rewarm:hook-versions names.",
     )
     parameters: Annotated[
         dict[

@@ -325,6 +325,7 @@ class CommandDocument(Value):
     kind: str
     """Only a document of the kind Command can be sent to instances."""
     version: str
+    default_version: str
     sha256: str
     platforms: frozenset[str]
     """Linux, MacOS, Windows."""

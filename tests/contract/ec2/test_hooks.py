@@ -19,13 +19,13 @@ DIGEST = "ab" * 32
 
 def test_a_document_has_its_version_hash_and_tags() -> None:
     shown = {"Name": "start-orders", "DocumentVersion": "3", "Hash": DIGEST, "PlatformTypes": ["Linux"]}
-    shown["DocumentType"] = "Command"
+    shown |= {"DocumentType": "Command", "DefaultVersion": "2"}
     ssm = Aws("ssm").on("DescribeDocument", {"Document": shown})
     ssm.on("ListTagsForResource", {"TagList": [{"Key": "rewarm:hooks", "Value": "rewarm"}]})
     found = SsmDocuments(ssm.client).find("start-orders", "$DEFAULT")
     assert found is not None
     assert (found.kind, found.version, found.sha256, found.platforms) == ("Command", "3", DIGEST, {"Linux"})
-    assert found.tags == {"rewarm:hooks": "rewarm"}
+    assert (found.tags, found.default_version) == ({"rewarm:hooks": "rewarm"}, "2")
     assert ssm.params("DescribeDocument") == [{"Name": "start-orders", "DocumentVersion": "$DEFAULT"}]
 
 

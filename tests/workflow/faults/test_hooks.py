@@ -143,6 +143,24 @@ def test_of_a_document_with_a_new_version_the_earlier_one_is_sent():
         assert [one.version for one in sent] == ["1"]
 
 
+def test_a_version_that_its_owner_replaced_is_sent_only_where_a_tag_names_it():
+    with FastLab(1) as lab:
+        after = whole(lab)
+        after["document"]["version"] = "1"
+        asked = request(lab, "provisioned-rate", after=after, verify={"samples": 0})
+        content = json.dumps({**CONTENT, "description": "another"})
+        lab.region.call("ssm", "UpdateDocument", {"Name": NAME, "Content": content})
+        lab.region.call("ssm", "UpdateDocumentDefaultVersion", {"Name": NAME, "DocumentVersion": "2"})
+        status, answer = lab.api("POST", "/restores", asked)
+        assert (status, answer["field"]) == (400, "after.document.name")
+        tags = {"Tags": [{"Key": "rewarm:hook-versions", "Value": "1"}]}
+        named = {"ResourceType": "Document", "ResourceId": NAME}
+        lab.region.call("ssm", "AddTagsToResource", {**named, **tags})
+        assert restored(lab, asked).kind == "ready"
+        sent = [one for one in lab.region._commands.known.values() if one.document == NAME]
+        assert [one.version for one in sent] == ["1"]
+
+
 def test_a_restore_that_is_stopped_while_its_application_comes_back_says_that_nobody_knows():
     with FastLab(1) as lab:
         lab.data_plane.troubles.append(Trouble("hangs", DOCUMENT))

@@ -13,6 +13,8 @@ from rewarm.ports.instances import CommandDocuments
 
 HOOKS_TAG = "rewarm:hooks"
 """Its value is the stack's name; without it IAM does not let Rewarm send the document (template.yaml)."""
+VERSIONS_TAG = "rewarm:hook-versions"
+"""Versions that a request may name beside the default one, with blanks between them."""
 
 
 def check_after(
@@ -49,9 +51,18 @@ def check_after(
 
 
 def problem_of(
-    wanted: HookDocument, found: CommandDocument | None, *, platform: str | None, stack_name: str
+    wanted: HookDocument,
+    found: CommandDocument | None,
+    *,
+    platform: str | None,
+    stack_name: str,
+    is_chosen: bool = False,
 ) -> str | None:
-    """Why the document cannot be sent; None if it can. Without a platform it may be for any."""
+    """Why the document cannot be sent; None if it can. Without a platform it may be for any.
+
+    Its owner says by the default version and a tag which versions are fit to run. That was asked earlier if
+    `is_chosen`.
+    """
     if found is None:
         version = "" if wanted.version == "$DEFAULT" else f" with the version {wanted.version}"
         return f"Systems Manager has no document {wanted.name}{version} here"
@@ -59,6 +70,14 @@ def problem_of(
         return f"the document {wanted.name} is of the kind {found.kind}; only Command is allowed"
     if found.tags.get(HOOKS_TAG) != stack_name:
         return f"the document {wanted.name} lacks the tag {HOOKS_TAG} with the value {stack_name}"
+    if not is_chosen and found.version not in {
+        found.default_version,
+        *found.tags.get(VERSIONS_TAG, "").split(),
+    }:
+        return (
+            f"version {found.version} of the document {wanted.name} is not its default version, which is "
+            f"{found.default_version}, and its tag {VERSIONS_TAG} does not name it"
+        )
     platforms = {name.lower() for name in found.platforms}
     if platform and platforms and platform not in platforms:
         return f"the document {wanted.name} is for {', '.join(sorted(found.platforms))}, not for {platform}"
@@ -75,7 +94,10 @@ def look(
 ) -> tuple[CommandDocument | None, str | None]:
     """The document, and why it cannot be sent. `version` is one that was found earlier."""
     found = documents.find(wanted.name, version or wanted.version)
-    return found, problem_of(wanted, found, platform=platform, stack_name=stack_name)
+    problem = problem_of(
+        wanted, found, platform=platform, stack_name=stack_name, is_chosen=version is not None
+    )
+    return found, problem
 
 
 def check_document(

@@ -85,6 +85,29 @@ class TestDocument:
         with pytest.raises(InvalidRequestError, match="with the version 2"):
             self.check(world, version="2")
 
+    def test_another_version_than_the_default_one_is_refused(self):
+        world = World()
+        world.documents.add("start-orders")
+        world.documents.add("start-orders")
+        self.check(world, version="2")
+        words = "version 1 of the document start-orders is not its default version, which is 2"
+        with pytest.raises(InvalidRequestError, match=words):
+            self.check(world, version="1")
+
+    @pytest.mark.parametrize(
+        ("named", "allowed"), [("1", True), ("11 1", True), ("11", False), ("1,3", False)]
+    )
+    def test_its_owner_names_more_of_them_by_a_tag(self, named, allowed):
+        world = World()
+        tags = {"rewarm:hooks": "rewarm", "rewarm:hook-versions": named}
+        for _ in range(2):
+            world.documents.add("start-orders", tags=tags)
+        if allowed:
+            self.check(world, version="1")
+        else:
+            with pytest.raises(InvalidRequestError, match="its tag rewarm:hook-versions does not name it"):
+                self.check(world, version="1")
+
     def test_an_error_of_aws_is_not_taken_for_a_missing_document(self):
         world = World()
         world.documents.failure = AccessDeniedError("no")
