@@ -17,7 +17,7 @@ from tests.support.stack.matrix_summary import fault_rows, lines
 pytest_plugins = ["tests.support.stack.lab"]
 
 LONG_FOLDERS = ("tests/lint/", "tests/local/soak/", "tests/workflow/")
-LENGTHS = ("network", "stack", "long", "short")
+LENGTHS = ("network", "empty", "stack", "long", "short")
 
 amount.load_profile()
 models.read_once()
@@ -40,12 +40,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     `--dist=worksteal` gives each worker an equal piece of the list, and moves tests from the end of a piece
     to workers that have nothing left to do. The short tests are there, so that all workers end together.
     What needs the machine's network is the very first: the embedded AWS takes its worker into another one.
+    What needs an empty account is next, before anything is deployed to it.
     """
     workers = int(getattr(config, "workerinput", {}).get("workercount", 1))
     by_length: dict[str, list[pytest.Item]] = {length: [] for length in LENGTHS}
     for item in items:
         by_length[_length(item)].append(item)
-    items[:] = by_length.pop("network")
+    items[:] = by_length.pop("network") + by_length.pop("empty")
     for worker in range(workers):
         for alike in by_length.values():
             items += alike[worker * len(alike) // workers : (worker + 1) * len(alike) // workers]
@@ -60,6 +61,8 @@ def pytest_collection_finish() -> None:
 def _length(item: pytest.Item) -> str:
     if item.get_closest_marker("network"):
         return "network"
+    if "empty_account" in getattr(item, "fixturenames", ()):
+        return "empty"
     if {"lab", "host"} <= set(getattr(item, "fixturenames", ())):
         return "stack"
     return "long" if item.nodeid.startswith(LONG_FOLDERS) else "short"

@@ -26,9 +26,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def image(lab: Host) -> SnapshotImage:
+def image(host: Host) -> SnapshotImage:
     """1 GiB of ext4 with some 60 MiB of files."""
-    return make_ext4_image(lab.state.path / "workflow.ext4", 1, FileTree(share=0.06))
+    return make_ext4_image(host.state.path / "workflow.ext4", 1, FileTree(share=0.06))
 
 
 @pytest.fixture(scope="session")

@@ -76,9 +76,12 @@ class Restore:
 
 
 class RestoreUser:
-    """Somebody who has an account, the stack's API, and a Slack channel."""
+    """Somebody who has an account, the stack's API, and a Slack channel.
 
-    def __init__(self, lab: Host, image: SnapshotImage) -> None:
+    `before` is what there was before they came, and stays when they leave; default: what there is now.
+    """
+
+    def __init__(self, lab: Host, image: SnapshotImage, before: dict[str, list[str]] | None = None) -> None:
         self.lab = lab
         self.region = lab.region
         self.image = image
@@ -90,7 +93,8 @@ class RestoreUser:
         )
         self._states = lab.client("stepfunctions")
         self._machines = lab.outputs["RestoreStateMachineArn"], lab.outputs["RestoreVolumeStateMachineArn"]
-        self._before = self._marked = self.region.inventory()
+        self._marked = self.region.inventory()
+        self._before = self._marked if before is None else before
 
     # ------------------------------------------------------------------------------------ what there is
     @property

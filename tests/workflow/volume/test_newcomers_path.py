@@ -1,7 +1,8 @@
 """From an empty account to a database that answers again, by no other commands than the documents show.
 
 PostgreSQL is Debian's, with its data on the volume. Only the instances and their database are made here, as
-they are there before anybody thinks of Rewarm. The end of the run shows how long each step took.
+they are there before anybody thinks of Rewarm. `make deploy` is read as SAM reads it, and deployed by the
+embedded AWS. The end of the run shows how long each step took.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from local import parts, yaml_text
+from local.aws.host import Host
+from local.aws.machines.dataplane import SnapshotImage
 from local.aws.machines.instances import link_names
 from rewarm_cli.main import run
 from rewarm_cli.problems import DONE
@@ -75,11 +79,15 @@ STOP = "runuser -u postgres -- /usr/lib/postgresql/15/bin/pg_ctl stop --mode=$MO
 class Newcomer:
     """Reads the documents, and does what they say."""
 
-    def __init__(self, user: RestoreUser) -> None:
-        self.user, self.alarm = user, unique(ALARM)
-        self.failing, self.stand_by = user.instance(), user.instance()
-        self.volume = user.region.add_volume(size_gib=1, attach_to=self.failing, device="/dev/sdf")
+    user: RestoreUser
+
+    def __init__(self, account: Host, image: SnapshotImage) -> None:
+        self.lab, self.alarm = account, unique(ALARM)
+        self._image, self._before = image, account.region.inventory()
+        self.failing, self.stand_by = account.region.add_instance(), account.region.add_instance()
+        self.volume = account.region.add_volume(size_gib=1, attach_to=self.failing, device="/dev/sdf")
         self.seconds: list[tuple[str, float]] = []
+        self._chosen: dict[str, str] = parts.defaults(yaml_text.template())
 
     @contextmanager
     def step(self, what: str) -> Iterator[None]:
@@ -90,9 +98,18 @@ class Newcomer:
 
     def on(self, instance_id: str, script: str, **environment: str) -> str:
         """What root's script prints on the instance."""
-        command: Any = self.user.lab.machine.run_command(instance_id, script, environment=environment)
+        command: Any = self.lab.machine.run_command(instance_id, script, environment=environment)
         assert command.wait(300) == 0, command.output()
         return str(command.output()[0]).strip()
+
+    def deploy(self, document: Path, *beginning: str) -> None:
+        """Runs the `make deploy` that begins so; of an update SAM keeps the parameters that are not named."""
+        (arguments,) = self._shown(document, "make", "deploy", *beginning)[2:]
+        option, *chosen = arguments.removeprefix("ARGS=").split()
+        assert option == "--parameter-overrides"
+        self._chosen |= {name: value for name, _, value in (one.partition("=") for one in chosen)}
+        self.lab.deploy(self._chosen)
+        self.user = RestoreUser(self.lab, self._image, self._before)
 
     def rewarm(self, document: Path, *beginning: str, more: tuple[str, ...] = ()) -> None:
         """Runs the command of the document that begins so."""
@@ -102,7 +119,7 @@ class Newcomer:
     def aws(self, document: Path, *beginning: str) -> dict[str, Any]:
         """The same for a command of the AWS CLI."""
         words = self._shown(document, "aws", *beginning)
-        call = getattr(self.user.lab.client(words[1]), words[2].replace("-", "_"))
+        call = getattr(self.lab.client(words[1]), words[2].replace("-", "_"))
         parameters = parameters_of(words[1:])
         if str(parameters.get("Content")).startswith("file://"):
             parameters["Content"] = marked(document, "json", DOCUMENT)
@@ -129,7 +146,12 @@ class Newcomer:
         }
         assert len(lines) == 1, f"{document.name} shows {' '.join(beginning)} {len(lines)} times"
         filled = lines.pop()
-        places = {"Value=i-…": f"Value={self.failing}", "i-…": self.stand_by, "vol-…": self.volume}
+        places = {
+            "https://hooks.slack.com/services/…": self.lab.slack.url,
+            "Value=i-…": f"Value={self.failing}",
+            "i-…": self.stand_by,
+            "vol-…": self.volume,
+        }
         for place, value in {**places, ALARM: self.alarm}.items():
             filled = filled.replace(place, value)
         assert "…" not in filled
@@ -146,24 +168,37 @@ CHECK = marked(APPLICATION, "text", "## PostgreSQL")
 
 
 @pytest.fixture
-def newcomer(user: RestoreUser) -> Newcomer:
+def empty_account(host: Host) -> Host:
+    """Nothing was ever made in it: tests/conftest.py has this test run first."""
+    assert host.client("cloudformation").describe_stacks()["Stacks"] == []
+    assert host.client("lambda").list_functions()["Functions"] == []
+    assert not any(host.region.inventory().values())
+    return host
+
+
+@pytest.fixture
+def newcomer(empty_account: Host, image: SnapshotImage) -> Iterator[Newcomer]:
     """With an instance whose PostgreSQL has its data on a volume, and another one that stands by."""
     assert (POSTGRESQL / "is-whole").exists(), "`make test-long` unpacks PostgreSQL"
-    made = Newcomer(user)
+    made = Newcomer(empty_account, image)
     for instance_id in (made.failing, made.stand_by):
         made.on(instance_id, MACHINE)
     device = f"/dev/disk/by-id/{link_names(made.volume)[0]}"
     made.on(made.failing, CLUSTER, DEVICE=device, ORDERS=str(ORDERS))
-    return made
+    yield made
+    made.user.leave()
 
 
 def test_an_alarm_a_call_and_a_command_bring_the_database_back_and_a_drill_shows_it(
     newcomer: Newcomer, record_property: Callable[[str, object], None]
 ) -> None:
-    user, step = newcomer.user, newcomer.step
+    lab, step = newcomer.lab, newcomer.step
+    with step("deployed to an empty account"):
+        newcomer.deploy(README, 'ARGS="--parameter-overrides')
+    user = newcomer.user
     with step("a snapshot"):
         snapshot = newcomer.aws(ALARMS, "ec2", "create-snapshot")["SnapshotId"]
-        user.lab.client("ec2").get_waiter("snapshot_completed").wait(SnapshotIds=[snapshot])
+        lab.client("ec2").get_waiter("snapshot_completed").wait(SnapshotIds=[snapshot])
         newcomer.on(newcomer.failing, f"{QUERY} 'insert into orders values (0)'")
     with step("rewarm doctor"):
         newcomer.rewarm(README, "doctor", "--instance")
@@ -175,7 +210,7 @@ def test_an_alarm_a_call_and_a_command_bring_the_database_back_and_a_drill_shows
         newcomer.rewarm(APPLICATION, "runbook", "put", ALARM, more=PATIENT)
         newcomer.rewarm(APPLICATION, "runbook", "check", ALARM)
     newcomer.on(newcomer.failing, STOP, MODE="immediate")
-    user.lab.client("ec2").stop_instances(InstanceIds=[newcomer.failing], Force=True)
+    lab.client("ec2").stop_instances(InstanceIds=[newcomer.failing], Force=True)
     with step("from the alarm to the database"):
         before = set(user.executions())
         newcomer.aws(ALARMS, "cloudwatch", "set-alarm-state")
@@ -196,6 +231,8 @@ def test_an_alarm_a_call_and_a_command_bring_the_database_back_and_a_drill_shows
 
 
 def _is_drilled(newcomer: Newcomer) -> None:
+    with newcomer.step("deployed again, with drills"):
+        newcomer.deploy(DRILLS)
     user = newcomer.user
     newcomer.rewarm(DRILLS, "runbook", "put", ALARM, more=PATIENT)
     newcomer.stand_by = user.instance()
