@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+from local.soak.lab.instances.hook import AGAIN
 from local.soak.lab.lab import FastLab
 
 
 def findings(lab: FastLab) -> list[str]:
     """A sentence for each restore and document that was sent twice."""
-    own = set(lab.stack.documents)
+    own = {*lab.stack.documents, AGAIN}
     sent = Counter(
         (command.document, str(command.request.get("Comment")))
         for command in lab.region._commands.known.values()

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from local import Json
 from local.soak.lab.instances.agent import Trouble
-from local.soak.lab.instances.hook import DOCUMENT
+from local.soak.lab.instances.hook import AGAIN, DOCUMENT, HOOK
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths.hook_paths import document
+from local.soak.trouble.machine_rows import ACTS, HOOK_KINDS
+from local.soak.trouble.paths.hook_paths import CONTENT, document
+from local.soak.trouble.random_faults import CallFault
+
+if TYPE_CHECKING:
+    from local.soak.trouble.scenarios import Plan
 
 SHARE, TROUBLED = 0.3, 0.3
 DRILLS = 0.1
 KINDS = ("killed", "long-output")
+FURTHER, OFTEN = 0.3, 0.3
+"""Of so many plans with an application, each kind of further trouble; a document that may run twice."""
+GONE = tuple(name for name in ACTS if name.startswith("instance"))
+OUTAGES = ("throttled", "internal", "lost")
 CHECK: Json = {"url": "http://127.0.0.1:8080/health", "withinSeconds": 60}
 
 
@@ -48,3 +60,63 @@ def drill(requests: list[Json], told: list[str], chance: random.Random, lab: Fas
             "drill": drilled,
         }
         told.append(f"restore {number} is a drill{' with its application' if drilled else ''}")
+
+
+def _updated(lab: FastLab, name: str) -> None:
+    """A new version, which becomes the default one."""
+    content = json.dumps({**CONTENT, "description": "another"})
+    lab.region.call("ssm", "UpdateDocument", {"Name": name, "Content": content})
+    lab.region.call("ssm", "UpdateDocumentDefaultVersion", {"Name": name, "DocumentVersion": "2"})
+
+
+def _replaced(lab: FastLab, name: str) -> None:
+    """Another document under the same name."""
+    _deleted(lab, name)
+    document(lab, name, description="another")
+
+
+def _deleted(lab: FastLab, name: str) -> None:
+    lab.region.call("ssm", "DeleteDocument", {"Name": name})
+
+
+def _untagged(lab: FastLab, name: str) -> None:
+    tags = [{"Key": "rewarm:hooks", "Value": "another"}]
+    named = {"ResourceType": "Document", "ResourceId": name}
+    lab.region.call("ssm", "AddTagsToResource", {**named, "Tags": tags})
+
+
+CHANGES: dict[str, Callable[[FastLab, str], None]] = {
+    "updated": _updated, "replaced": _replaced, "deleted": _deleted, "untagged": _untagged,
+}  # fmt: skip
+"""What its owner may do to a document while a restore runs; the volume is ready all the same."""
+
+
+def befall(plan: Plan, chance: random.Random, lab: FastLab) -> None:
+    """Further trouble of documents, mounts and checks, by a separate chance: no other seed has changed."""
+    asked = [one["after"]["document"] for one in plan.requests if one.get("after", {}).get("document")]
+    if not asked:
+        return
+    if chance.random() < OFTEN:
+        again = document(lab, AGAIN)
+        for one in asked:
+            one.update(again)
+    name = asked[0]["name"]
+    if chance.random() < FURTHER:
+        kind, action = chance.choice(HOOK_KINDS), chance.choice((DOCUMENT, HOOK))
+        plan.troubles.append(Trouble(kind, action))
+        plan.told.append(f"{kind} during {action}")
+    if chance.random() < FURTHER:
+        change, seconds = chance.choice(tuple(CHANGES)), chance.expovariate(1 / 90)
+        lab.scheduler.after(seconds, lambda: CHANGES[change](lab, name))
+        plan.told.append(f"the document {name} is {change} after {seconds:.0f} s")
+    if chance.random() < FURTHER:
+        begins, seconds = lab.scheduler.now + chance.expovariate(1 / 90), chance.choice((5.0, 60.0))
+        operation = chance.choice(("SendCommand", "ListCommands", "CancelCommand", "DescribeDocument"))
+        fault = CallFault(chance.choice(OUTAGES), None, "ssm", operation, begins, begins + seconds, 0.5)
+        plan.faults.call_faults.append(fault)
+        plan.told.append(str(fault))
+    if chance.random() < FURTHER / 3:
+        gone = chance.choice(GONE)
+        plan.troubles.append(Trouble("call", DOCUMENT, call=lambda *names: ACTS[gone](lab, *names)))
+        plan.harmless = False
+        plan.told.append(f"{gone} during {DOCUMENT}")

@@ -139,6 +139,7 @@ class Writer:
             chance = random.Random(self.plan.seed + 7)
             applications.write(self.plan.requests, self.plan.troubles, chance, lab)
             applications.drill(self.plan.requests, self.plan.told, random.Random(self.plan.seed + 8), lab)
+            applications.befall(self.plan, random.Random(self.plan.seed + 10), lab)
         return self.plan
 
     def write_rewind(self, lab: FastLab) -> Plan:

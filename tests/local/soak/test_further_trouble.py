@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
-from local.aws.region import RegionSettings, VolumeSettings
+from local.aws.region import FaultRule, RegionSettings, VolumeSettings
+from local.soak.audit import applications as audit
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import RESTORE
 from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.benchmark import BENCHMARK
+from local.soak.lab.instances.hook import AGAIN
 from local.soak.lab.lab import FastLab
+from local.soak.trouble import applications
 from local.soak.trouble.matrix import SEED, SWEPT_SECONDS, CallRow, play
 from local.soak.trouble.paths.fleet_paths import PATHS
-from local.soak.trouble.paths.paths import GIB_BLOCKS, request, restored
+from local.soak.trouble.paths.hook_paths import NAME, document
+from local.soak.trouble.paths.paths import GIB_BLOCKS, in_state, request, restored
+from local.soak.trouble.scenarios import Plan
 from local.soak.trouble.wire_faults import CallFault, Kind
+from rewarm.adapters.hooks import SsmHooks
 
 LONG_GIB = 16_384
 
@@ -103,3 +110,53 @@ def test_sixteen_tib_load_in_the_background_for_as_long_as_it_takes():
         main = lab.execution(RESTORE, ending.restore_ids[0])
         assert ending.kind == "ready"
         assert main.stopped - main.started > 7 * 86_400
+
+
+class TestApplications:
+    """What befalls documents, mounts and checks."""
+
+    def test_every_kind_comes_up(self):
+        told, twice = "", 0
+        for seed in range(80):
+            with FastLab(1) as lab:
+                plan = Plan(seed, requests=[{"after": {"document": document(lab)}}, {"target": {}}])
+                applications.befall(plan, random.Random(seed), lab)
+            told += "\n".join(plan.told)
+            twice += plan.requests[0]["after"]["document"]["mayRunTwice"]
+            assert plan.harmless != any(one.call for one in plan.troubles)
+        assert 0 < twice < 40
+        kinds = (
+            *applications.CHANGES,
+            *applications.GONE,
+            "killed during hook",
+            "hangs during document",
+            "lost ssm SendCommand",
+        )
+        assert [kind for kind in kinds if kind not in told] == []
+
+    @pytest.mark.parametrize("change", applications.CHANGES)
+    def test_what_its_owner_does_to_a_document_never_costs_the_volume(self, change):
+        with FastLab(1) as lab:
+            after = {"document": document(lab)}
+            asked = request(lab, "provisioned-rate", after=after, verify={"samples": 0})
+
+            def during(restore_id):
+                assert in_state(lab, restore_id, "Poll Initialization")
+                applications.CHANGES[change](lab, NAME)
+
+            ending = restored(lab, asked, during)
+            assert ending.kind == "ready"
+            state = lab.api("GET", f"/restores/{ending.restore_ids[0]}")[1]["application"]["state"]
+            assert state == ("back" if change == "updated" else "failed")
+
+    def test_one_that_may_run_twice_is_sent_again_without_a_complaint(self, monkeypatch):
+        """With a Run Command that shows no command."""
+        monkeypatch.setattr(SsmHooks, "find", lambda *_names, **_since: [])
+        with FastLab(1) as lab:
+            asked = request(lab, "provisioned-rate", after={"document": document(lab, AGAIN)})
+            asked["verify"] = {"samples": 0}
+            rule = FaultRule("SendCommand", effect="lost-answer", code="InternalServerError", status=500)
+            lab.region.faults.add(rule)
+            assert restored(lab, asked).kind == "ready"
+            sent = [one for one in lab.region._commands.known.values() if one.document == AGAIN]
+            assert (len(sent), audit.findings(lab)) == (2, [])

@@ -22,6 +22,8 @@ End = Callable[[int, str, str], None]
 HOOK = "hook"
 """The action that a trouble of a mount or a health check names; that of the user's document is DOCUMENT."""
 DOCUMENT = "document"
+AGAIN = "start-orders-again"
+"""The name of the user's document that may run twice for one restore."""
 DOCUMENT_SECONDS, TRY_SECONDS = 20, 5
 LONG_OUTPUT = "line of a log\n" * 200_000
 _VALUES = re.compile(

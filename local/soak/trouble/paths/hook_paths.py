@@ -9,7 +9,7 @@ from local import Json
 from local.aws.region import FaultRule
 from local.soak.lab.endings import Ending
 from local.soak.lab.instances.agent import Trouble
-from local.soak.lab.instances.hook import DOCUMENT
+from local.soak.lab.instances.hook import AGAIN, DOCUMENT
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import STACK
 from local.soak.trouble.paths.copy_paths import PATHS
@@ -30,12 +30,12 @@ CONTENT: Json = {
 }
 
 
-def document(lab: FastLab) -> Json:
+def document(lab: FastLab, name: str = NAME, **more: Any) -> Json:
     """A document of the user's, as `after.document` names it."""
     tags = [{"Key": "rewarm:hooks", "Value": STACK}]
-    made = {"Name": NAME, "Content": json.dumps(CONTENT), "DocumentType": "Command", "Tags": tags}
+    made = {"Name": name, "Content": json.dumps(CONTENT | more), "DocumentType": "Command", "Tags": tags}
     lab.region.call("ssm", "CreateDocument", {**made, "DocumentFormat": "JSON"})
-    return {"name": NAME, "parameters": {"service": ["orders"]}}
+    return {"name": name, "parameters": {"service": ["orders"]}, "mayRunTwice": name == AGAIN}
 
 
 def whole(lab: FastLab, **more: Any) -> Json:
