@@ -89,9 +89,11 @@ class ReplacingWorld(World):
     def put_back_ports(self) -> PutBackPorts:
         return PutBackPorts(self.volumes, self.look_ports, self.table)
 
-    def say(self, *mounts: str, others: Collection[str] = ()) -> None:
+    def say(self, *mounts: str, others: Collection[str] = (), boots: bool | None = None) -> None:
         """What the instance answers to the last question."""
         told = {"event": "use", "volumeId": OLD, "mounts": list(mounts), "others": list(others)}
+        if boots is not None:
+            told["boots"] = boots
         self.commands.finish(self.commands.sent[-1][0], stdout=json.dumps(told))
 
     def place_of(self, volume_id: str) -> tuple[str, str] | None:

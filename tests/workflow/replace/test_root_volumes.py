@@ -272,3 +272,29 @@ def test_a_real_agent_reads_the_new_root_volume_on_a_real_machine(user: RestoreU
     counters = user.counters(new)
     assert counters.read_blocks == counters.written_blocks > 0
     assert user.volume(old)["Tags"][REPLACED_TAG] == done.restore_id
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_a_volume_without_a_boot_loader_is_swapped_in_only_by_name(user: RestoreUser, forced: bool) -> None:  # noqa: FBT001
+    """Its source volume is gone, so only the agent can see that it has just a file system."""
+    instance = user.instance()
+    snapshot = user.snapshot()
+    named = {"forceRoot": snapshot} if forced else {}
+    done = user.restore(
+        {
+            "source": {"snapshotId": snapshot},
+            "target": {"instanceId": instance, "mode": "replace", "reboot": True, **named},
+            "objective": {"strategy": "warm-up-agent"},
+            "verify": PATIENT,
+        }
+    )
+    (found,) = user.lab.client("ec2").describe_instances(InstanceIds=[instance])["Reservations"]
+    (mapped,) = found["Instances"][0]["BlockDeviceMappings"]
+    if forced:
+        assert done.main.status == "SUCCEEDED", done.why
+        assert [mapped["Ebs"]["VolumeId"]] == user.volumes_of(done.restore_id)
+    else:
+        assert "would not boot from" in done.record["failure"]["cause"]
+        assert user.volumes_of(done.restore_id) == []
+        said = " ".join(texts(one) for one in user.messages(done.restore_id))
+        assert f"name {snapshot} in target.forceRoot" in said

@@ -3,6 +3,8 @@
 #include "commands/commands.h"
 #include "device/find.h"
 #include "device/use.h"
+#include "filesystems/partitions.h"
+#include "plan/cold_source.h"
 
 #include <stdio.h>
 
@@ -12,6 +14,24 @@ static void put_texts(struct json *json, const char *key, const struct texts *te
         json_text(json, NULL, texts->items[i]);
     }
     json_close(json, ']');
+}
+
+/** Asked alone, because a read of a volume that hangs would hang as well. */
+static enum boot look_for_boot(const char *path) {
+    struct device *device = NULL;
+    struct diag refusal = {{0}};
+    enum boot found = BOOT_UNKNOWN;
+    if (device_open(path, &device, &refusal) != 0) {
+        return found;
+    }
+    struct cold_source *cold = cold_source_open(device, "threads", NULL, NULL);
+    if (cold != NULL) {
+        struct source source = cold_source_of(cold);
+        found = partitions_boot(&source);
+    }
+    cold_source_close(cold);
+    device_close(device);
+    return found;
 }
 
 int command_device_use(const struct options *options, struct diag *diag) {
@@ -30,12 +50,16 @@ int command_device_use(const struct options *options, struct diag *diag) {
     if (status != 0) {
         return status;
     }
+    enum boot boot = options->action == ACTION_BOOT ? look_for_boot(path) : BOOT_UNKNOWN;
     use_find(path, &use);
     json_open(&json, NULL, '{');
     json_text(&json, "event", "use");
     json_text(&json, "volumeId", options->volume);
     put_texts(&json, "mounts", &use.mounts);
     put_texts(&json, "others", &use.others);
+    if (boot != BOOT_UNKNOWN) {
+        json_bool(&json, "boots", boot == BOOT_THERE);
+    }
     json_close(&json, '}');
     json_end_line(&json);
     return WARMER_OK;

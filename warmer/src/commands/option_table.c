@@ -172,13 +172,13 @@ static bool store_seed(struct options *options, const char *value) {
 }
 
 static bool store_action(struct options *options, const char *value) {
-    static const char *const actions[] = {[ACTION_WARM] = "warm",    [ACTION_VERIFY] = "verify",
-                                          [ACTION_APPLY] = "apply",  [ACTION_OBSERVE] = "observe",
-                                          [ACTION_CHECK] = "check",  [ACTION_UNMOUNT] = "unmount",
-                                          [ACTION_ONLINE] = "online"};
+    static const char *const actions[] = {[ACTION_WARM] = "warm",     [ACTION_VERIFY] = "verify",
+                                          [ACTION_APPLY] = "apply",   [ACTION_OBSERVE] = "observe",
+                                          [ACTION_CHECK] = "check",   [ACTION_UNMOUNT] = "unmount",
+                                          [ACTION_ONLINE] = "online", [ACTION_BOOT] = "boot"};
     bool is_use = options->command == COMMAND_DEVICE_USE;
     unsigned first = is_use ? ACTION_CHECK : ACTION_WARM;
-    unsigned last = is_use ? ACTION_ONLINE : ACTION_OBSERVE;
+    unsigned last = is_use ? ACTION_BOOT : ACTION_OBSERVE;
     for (unsigned action = first; action <= last; action++) {
         if (strcmp(value, actions[action]) == 0) {
             options->action = (enum action)action;

@@ -36,7 +36,8 @@ enum action {
     ACTION_OBSERVE,
     ACTION_CHECK,
     ACTION_UNMOUNT,
-    ACTION_ONLINE
+    ACTION_ONLINE,
+    ACTION_BOOT
 };
 
 /** The checked command line. The caller owns the strings. */

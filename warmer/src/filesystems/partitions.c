@@ -9,7 +9,12 @@
 #define SECTOR_BYTES 512u
 #define MBR_ENTRIES 446u
 #define MBR_ENTRY_BYTES 16u
+#define MBR_CODE_BYTES 440u
 #define TYPE_GPT 0xeeu
+#define TYPE_EFI 0xefu
+/** Types of GPT: C12A7328-F81F-11D2-BA4B-00A0C93EC93B (UEFI specification), and GRUB's. */
+#define EFI_SYSTEM "\x28\x73\x2a\xc1\x1f\xf8\xd2\x11\xba\x4b\x00\xa0\xc9\x3e\xc9\x3b"
+#define BIOS_BOOT "Hah!IdontNeedEFI"
 #define GPT_HEADER_BYTES 92u
 #define GPT_ENTRY_BYTES 128u
 #define GPT_MAX_ENTRIES 1024u
@@ -83,6 +88,7 @@ static int read_mbr(const struct source *device, const uint8_t *sector, struct p
     for (unsigned i = 0; i < 4 && failure == 0; i++) {
         const uint8_t *entry = sector + MBR_ENTRIES + (size_t)i * MBR_ENTRY_BYTES;
         uint64_t start = (uint64_t)little32(entry + 8) * SECTOR_BYTES;
+        partitions->boots |= entry[0] != 0 || entry[4] == TYPE_EFI;
         if (entry[4] != 0 && is_extended(entry[4])) {
             failure = read_logical(device, start, partitions, diag);
         } else if (entry[4] != 0) {
@@ -101,6 +107,9 @@ static int take_gpt_entry(const struct source *device, const uint8_t *entry, str
     if (memcmp(entry, unused, sizeof unused) == 0) {
         return 0;
     }
+    /* Bit 2 of the attributes: legacy BIOS bootable. */
+    partitions->boots |= memcmp(entry, EFI_SYSTEM, sizeof unused) == 0 ||
+                         memcmp(entry, BIOS_BOOT, sizeof unused) == 0 || (little64(entry + 48) & 4) != 0;
     uint64_t sectors = device->bytes / SECTOR_BYTES;
     if (first > last || last >= sectors) {
         return refuse(diag, "a partition reaches beyond the device");
@@ -207,6 +216,26 @@ int partitions_read(const struct source *device, struct partitions *partitions, 
     }
     int failure = is_gpt ? read_gpt(device, partitions, diag) : read_mbr(device, sector, partitions, diag);
     return failure == 0 ? check_order(partitions, diag) : failure;
+}
+
+enum boot partitions_boot(const struct source *device) {
+    static struct partitions found;
+    uint8_t sector[2 * SECTOR_BYTES];
+    struct diag refusal = {{0}};
+    if (source_read(device, 0, sector, sizeof sector) != 0) {
+        return BOOT_UNKNOWN;
+    }
+    if (little16(sector + 510) != 0xaa55) {
+        return memcmp(sector + SECTOR_BYTES, "EFI PART", 8) == 0 ? BOOT_UNKNOWN : BOOT_MISSING;
+    }
+    if (partitions_read(device, &found, &refusal) != 0 || found.table == NULL) {
+        return BOOT_UNKNOWN;
+    }
+    bool has_code = false;
+    for (size_t i = 0; i < MBR_CODE_BYTES; i++) {
+        has_code |= sector[i] != 0;
+    }
+    return found.boots ? BOOT_THERE : has_code ? BOOT_UNKNOWN : BOOT_MISSING;
 }
 
 bool partition_has_manager(const struct source *part) {

@@ -16,10 +16,20 @@ struct partitions {
     size_t length;
     struct extent tables[PARTITIONS_LIMIT]; /**< The tables themselves, beyond the device's first MiB. */
     size_t table_count;
+    bool boots; /**< One is an EFI system or BIOS boot partition, or is marked for a boot loader. */
 };
 
 /** Read the partition tables. Returns 0, or -1 with the reason if a table cannot be understood. */
 int partitions_read(const struct source *device, struct partitions *partitions, struct diag *diag);
+
+/** Whether a machine can start from a device. */
+enum boot { BOOT_UNKNOWN, BOOT_MISSING, BOOT_THERE };
+
+/**
+ * Look for what firmware starts: a partition for it, or code in the first sector. Code alone says nothing,
+ * because tools put it on data disks, too.
+ */
+enum boot partitions_boot(const struct source *device);
 
 /** Whether LVM, LUKS or RAID owns this partition, even if an old file system's superblock is left. */
 bool partition_has_manager(const struct source *part);

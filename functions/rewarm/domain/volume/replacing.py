@@ -247,6 +247,8 @@ class DeviceUse(Value):
     others: tuple[str, ...] = ()
     problem: str = ""
     """What the agent could not do about it."""
+    boots: bool | None = None
+    """Whether a machine could start from it; None if nobody asked, or nobody can tell."""
 
     @property
     def is_free(self) -> bool:
@@ -284,7 +286,9 @@ def device_use(stdout: str) -> DeviceUse | None:
             continue
         if isinstance(answer, dict) and answer.get("event") == "use":
             return DeviceUse(
-                _texts(answer.get("mounts"), decode=True), _texts(answer.get("others"), decode=False)
+                _texts(answer.get("mounts"), decode=True),
+                _texts(answer.get("others"), decode=False),
+                boots=answer.get("boots") if isinstance(answer.get("boots"), bool) else None,
             )
     return None
 

@@ -202,7 +202,8 @@ def _unproven(plans: Sequence[VolumePlan]) -> Iterator[str]:
     for volume in (plan.volume for plan in plans if plan.volume.root_unproven):
         yield (
             f"Nothing shows whether {volume.instance_id} boots from {volume.snapshot_id}: its source volume "
-            "is gone or attached nowhere. If it does not boot, the old root volume is still there."
+            "is gone or attached nowhere. With target.reboot the agent looks for a boot loader. If it does "
+            "not boot, the old root volume is still there."
         )
 
 

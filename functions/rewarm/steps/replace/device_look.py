@@ -40,7 +40,7 @@ class Look(Value):
 def ask(
     volume_id: str,
     instance_id: str,
-    action: Literal["check", "unmount", "online"],
+    action: Literal["check", "unmount", "online", "boot"],
     *,
     mount_path: str = "",
     now: datetime,

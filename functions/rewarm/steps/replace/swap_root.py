@@ -26,6 +26,7 @@ from rewarm.domain.volume.replacing import (
     REPLACED_FROM_TAG,
     REPLACED_STACK_TAG,
     REPLACED_TAG,
+    DeviceUse,
     Place,
     living,
 )
@@ -127,7 +128,7 @@ def _look(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -> R
     pending = event.pending
     known = pending is not None and (pending.phase, pending.state) == ("swap", "looking")
     if pending is None or not known or pending.command_id is None or pending.asked_at is None:
-        look = ask(new, place.instance_id, "check", now=event.now, ports=ports.look)
+        look = ask(new, place.instance_id, "boot", now=event.now, ports=ports.look)
         return _result(event, "looking", None, look)
     look, since = Look(pending.command_id, place.instance_id, new, pending.asked_at), pending.started_at
     use = answer(look, now=event.now, commands=ports.look.commands)
@@ -136,15 +137,29 @@ def _look(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -> R
     if not use.is_free and use.is_open_only and event.now - (since or event.now) <= LEAVE_PATIENCE:
         # Some program that looks at every disk, and will soon be done.
         return _result(
-            event, "looking", since, ask(new, place.instance_id, "check", now=event.now, ports=ports.look)
+            event, "looking", since, ask(new, place.instance_id, "boot", now=event.now, ports=ports.look)
         )
     if not use.is_free:
         why = f"{new}, which was to become the root volume of {place.instance_id}, is {use.in_words}"
         # Somebody works with the volume, so it is not deleted.
         _record(event, place, ports).note_place("left", newVolumeId=new, reason=why)
         raise VolumeInUseError(f"{why}. It is kept", field="target.reboot")
+    _check_boot(event, new, place, use)
     ports.volumes.detach(new, place.instance_id)
     return _result(event, "detaching", event.now)
+
+
+def _check_boot(event: ReplaceEvent, new: str, place: Place, use: DeviceUse) -> None:
+    """Refuses a volume without a boot loader, if nothing shows that it boots and nobody names it."""
+    volume = event.volume
+    snapshot_id = volume.copy_of.snapshot_id if volume.copy_of else volume.snapshot_id
+    is_forced = event.request.target.force_root == snapshot_id
+    if use.boots is False and volume.root_unproven and not is_forced:
+        raise VolumeFailedError(
+            f"{place.instance_id} would not boot from {new}: it has no partition for a boot loader, and no "
+            f"code in its first sector. {place.instance_id} still has its old root volume. If it boots "
+            f"all the same, name {snapshot_id} in target.forceRoot"
+        )
 
 
 def _begin(event: ReplaceEvent, old: str, place: Place, ports: ReplacePorts) -> None:

@@ -79,6 +79,8 @@ class Volume:
     """Blocks that somebody wrote between two rewinds, or while an agent was away."""
     forgotten: set[str] = field(default_factory=set)
     """Restores of which somebody or S3 has deleted the undo log, or a part of it."""
+    boots: bool = True
+    """Whether it has a boot loader."""
     before: str | None = None
     """What the agent measured before it read the first block; the document keeps it on the instance."""
 

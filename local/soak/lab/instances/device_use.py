@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any
 
+from local import Json
 from local.soak.lab.scheduler import Future
 from rewarm.domain.ready.agent_output import AgentExit
 
@@ -29,10 +30,12 @@ def look(
         return
     if given["action"] == "unmount":
         data_plane.mounted.pop(volume.volume_id, None)
-    told = {
+    told: Json = {
         "event": "use",
         "volumeId": volume.volume_id,
         "mounts": data_plane.mounted.get(volume.volume_id, []),
         "others": ["process 7 (warmer)"] if volume.reader is not None else [],
     }
+    if given["action"] == "boot":
+        told["boots"] = volume.boots
     end(AgentExit.OK, json.dumps(told), "")

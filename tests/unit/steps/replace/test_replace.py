@@ -25,8 +25,8 @@ from tests.support.builders import DEVICE, INSTANCE_ID, RESTORE_ID, VOLUME_ID, a
 from tests.support.worlds.replacing import OLD, STACK, ReplacingWorld
 
 
-def ask(world, phase="check", pending=None, *, unmount=None, minute=0.0, volume=None):
-    target = {"instanceId": INSTANCE_ID, "device": DEVICE, "mode": "replace", "unmount": unmount}
+def ask(world, phase="check", pending=None, *, unmount=None, minute=0.0, volume=None, **more):
+    target = {"instanceId": INSTANCE_ID, "device": DEVICE, "mode": "replace", "unmount": unmount, **more}
     event = ReplaceEvent(
         restore_id=RESTORE_ID,
         now=at(minute),
@@ -310,11 +310,11 @@ class TestOnAStoppedInstance:
 class TestTheRootVolume:
     ROOT = "/dev/xvda"
 
-    def ask(self, world, pending=None, *, phase="swap", minute=0.0):
-        volume = world.assignment
+    def ask(self, world, pending=None, *, phase="swap", minute=0.0, unproven=False, **more):
+        volume = world.assignment.model_copy(update={"root_unproven": unproven})
         replaces = volume.replaces.model_copy(update={"root_device": self.ROOT})
         swapped = volume.model_copy(update={"replaces": replaces, "device": "/dev/sdf"})
-        return ask(world, phase, pending, minute=minute, volume=swapped)
+        return ask(world, phase, pending, minute=minute, volume=swapped, **more)
 
     @pytest.fixture
     def world(self):
@@ -350,6 +350,23 @@ class TestTheRootVolume:
         assert self.ask(world, pending).state == "detaching"
         assert world.place_of(VOLUME_ID) is None
         assert world.instances.asked_swaps == []
+
+    @pytest.mark.parametrize("boots", [True, False, None])
+    @pytest.mark.parametrize(("unproven", "forced"), [(True, False), (True, True), (False, False)])
+    def test_one_of_data_that_nothing_else_has_shown_is_not_swapped(self, world, boots, unproven, forced):
+        beside = Attachment(INSTANCE_ID, "/dev/sdf", "attached")
+        new = world.volumes.volumes[VOLUME_ID]
+        world.volumes.volumes[VOLUME_ID] = changed(new, state="in-use", attachments=(beside,))
+        more = {"forceRoot": world.assignment.snapshot_id, "reboot": True} if forced else {}
+        pending = self.ask(world, unproven=unproven, **more)
+        assert world.commands.sent[-1][2]["action"] == "boot"
+        world.say(boots=boots)
+        if boots is False and unproven and not forced:
+            with pytest.raises(VolumeFailedError, match="has no partition for a boot loader"):
+                self.ask(world, pending, unproven=unproven, **more)
+            assert world.place_of(VOLUME_ID) == (INSTANCE_ID, "/dev/sdf")
+        else:
+            assert self.ask(world, pending, unproven=unproven, **more).state == "detaching"
 
     def test_a_cancelled_restore_is_not_swapped(self, world):
         world.table.records[RESTORE_ID] = {"cancelRequested": True}
