@@ -24,9 +24,12 @@ _PIECE = re.compile(r"<(style|title|svg|pre)\b.*?</\1>|<[^>]*>|[^<]+", re.DOTALL
 """A tag, or what holds no words for people to read, or a text."""
 _ID = re.compile(
     r"(?<![\w-])(?:(?:vol|snap|ami|i)-[0-9a-f]{8,17}|(?:restore|fleet)-[0-9a-f]{16}(?:-\d+)*"
-    r"|(?:event-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?)(?![\w-])"
+    r"|(?:event-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?)(?![\w-])[.,;)]{0,2}"
 )
-"""Ids and dates. They are marked, and keep their hyphens: who copies an id gets what AWS takes."""
+"""Ids and dates, with the signs after them. They keep their hyphens: who copies an id gets what AWS takes."""
+_LONG = re.compile(r"\S{21,}")
+_BREAK = re.compile(r"(?<=[/:])(?=\w)")
+"""Where an address, an ARN or a path may be broken."""
 MOST_UNBROKEN = 26
 Json = dict[str, Any]
 
@@ -56,9 +59,14 @@ def render(account: Json) -> str:
 
 
 def drawn(template: str, facts: Json) -> str:
-    """The page, with ids that are not broken at their hyphens."""
+    """The page, with ids that are not broken at their hyphens, and addresses that are broken at a sign."""
     html = _environment().get_template(template).render(facts)
-    return _PIECE.sub(lambda piece: piece[0] if piece[0][0] == "<" else _ID.sub(_whole, piece[0]), html)
+    return _PIECE.sub(lambda piece: piece[0] if piece[0][0] == "<" else _breaking(piece[0]), html)
+
+
+def _breaking(words: str) -> str:
+    words = _LONG.sub(lambda long: _BREAK.sub("<wbr>", long[0]), words)
+    return _ID.sub(_whole, words)
 
 
 def _whole(found: re.Match[str]) -> str:

@@ -49,6 +49,19 @@ def test_an_id_is_marked_and_can_be_copied_as_it_is():
     assert "vol-0123456789abcdef0" in outline(page).text
 
 
+def test_an_id_keeps_the_sign_after_it_and_an_address_is_broken_at_one():
+    part = {
+        "title": "health check",
+        "limitSeconds": 60,
+        "state": "failed",
+        "reason": "http://127.0.0.1:8080/health of i-0123456789abcdef0) said 503 at 03:10",
+    }
+    failed = {"state": "failed", "index": 0, "instanceId": "i-0123456789abcdef0", "parts": [part]}
+    page = live.render({**RUNNING_VOLUMES, "application": {**failed, "startedAt": "2026-11-21T03:00:00Z"}})
+    assert "http://<wbr>127.0.0.1:<wbr>8080/<wbr>health of" in page
+    assert '<span class="one">i-0123456789abcdef0)</span> said 503 at 03:10' in page
+
+
 @pytest.mark.parametrize(
     ("volume", "words", "percent"),
     [

@@ -133,8 +133,9 @@ def _evidence_left(restore_id: str, rewind: Rewinding | None, costs: Keeping) ->
     if rewind is None:
         return
     if rewind.undo_log is not None:
-        thing = f"the undo log of {rewind.undo_log.restore_id}"
-        yield _thing(thing, None, f"rewarm undo-log delete {rewind.undo_log.restore_id}")
+        log = rewind.undo_log
+        removal = f"rewarm undo-log delete {log.restore_id}"
+        yield _thing(f"the undo log of {log.restore_id}", log.usd_per_month, removal)
     for snapshot_id in rewind.snapshots if rewind.evidence_state != "gone" else rewind.others:
         thing = f"{snapshot_id}, a snapshot of {rewind.volume_id} before the rewind (at most)"
         yield _thing(thing, costs.snapshot_usd, f"aws ec2 delete-snapshot --snapshot-id {snapshot_id}")

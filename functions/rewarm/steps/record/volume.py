@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, ValidationError, model_validator
@@ -209,6 +210,7 @@ class UndoLogNote(Item):
     """The restore that may have an undo log of the volume."""
 
     restore_id: str = ""
+    usd_per_month: Decimal | None = None
 
 
 class Rewinding(Item):

@@ -109,6 +109,9 @@ def test_the_evidence_of_a_rewind_is_a_snapshot_or_an_undo_log():
     )  # fmt: skip
     (log,) = left_of({"rewind": {"volumeId": "vol-1", "undoLog": {"restoreId": "restore-1"}}})
     assert log == ("the undo log of restore-1", None, "rewarm undo-log delete restore-1")
+    noted = {"restoreId": "restore-1", "usdPerMonth": "0.0031"}
+    (log,) = left_of({"rewind": {"volumeId": "vol-1", "undoLog": noted}})
+    assert log[1] == "0.0031"
 
 
 def test_a_boost_that_is_not_lowered_and_a_fast_restore_that_may_be_on_are_named():
