@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,6 +26,20 @@ def view(found: Any, started_at: Any) -> Json | None:
         "instance": known.instance_id,
         "parts": [_part(part, started_at) for part in known.parts],
     }
+
+
+def moments(found: Any, index: int) -> list[tuple[datetime, str]]:
+    """When each part ended, in words, if the execution of this volume has run them."""
+    try:
+        known = Application.model_validate(found)
+    except ValidationError:
+        return []
+    parts = known.parts if known.index == index else []
+    return [
+        (part.ended_at, f"{part.title[:1].upper()}{part.title[1:]}: {part.state}")
+        for part in parts
+        if part.ended_at is not None
+    ]
 
 
 def left_out(account: Json) -> list[LeftOut]:

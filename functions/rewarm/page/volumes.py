@@ -6,14 +6,14 @@ source, so that programs (and tests) can read them from the page.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from rewarm.domain.time.measured import Sample, rates_mib_s
 from rewarm.domain.units import count_text
 from rewarm.domain.value import Value
-from rewarm.page import text
+from rewarm.page import application, text
 from rewarm.page.pictures import NO_PICTURES, PHASES, Json, pictures_of
 
 MOMENTS = (
@@ -64,7 +64,7 @@ def view(account: Json, place: int, *, is_drawn: bool) -> Json:
         "strategy": text.strategy_text(carried_out) if carried_out else volume.get("strategy") or text.NONE,
         "why": carried_out.get("why", ""),
         "failure": volume.get("failure"),
-        "timeline": timeline_rows(result, started_at),
+        "timeline": timeline_rows(result, started_at, application.moments(account.get("application"), index)),
         "comparison": _comparison(volume, at),
         "phases": _phase_rows(volume, at),
         "latency": _latency_rows(volume, at),
@@ -96,15 +96,17 @@ def _outcome(volume: Json) -> str:
     return "cancelled" if cancelled else str(volume["verdict"])
 
 
-def timeline_rows(result: Json, started_at: datetime) -> list[tuple[str, str, str, str]]:
-    """(what, at, after the start, since the moment before), in the order of time."""
+def timeline_rows(
+    result: Json, started_at: datetime, more: Sequence[tuple[datetime, str]] = ()
+) -> list[tuple[str, str, str, str]]:
+    """(what, at, after the start, since the moment before), in the order of time; with `more` moments."""
     known = dict(result.get("timeline") or {})
     known["agentStarted"] = (result.get("dispatch") or {}).get("startedAt")
     known["agentFinished"] = (result.get("initialization") or {}).get("agentFinishedAt")
     known["ready"] = result.get("readyAt")
     found = [(at, words) for name, words in MOMENTS if (at := text.parsed(known.get(name))) is not None]
     rows, before = [], started_at
-    for at, words in sorted(found, key=lambda moment: moment[0]):
+    for at, words in sorted([*found, *more], key=lambda moment: moment[0]):
         took = text.seconds_text(max(0.0, (at - before).total_seconds()))
         after = text.offset_text((at - started_at).total_seconds())
         rows.append((words, text.clock_text(at.isoformat()), after, took))

@@ -13,7 +13,7 @@ from rewarm.contracts.values import Failure
 from rewarm.domain.model import Strategy
 from rewarm.domain.time.measured import MOST_SAMPLES
 from rewarm.page import pictures, render
-from rewarm.page.volumes import MOST_ROWS
+from rewarm.page.volumes import MOST_ROWS, view
 from tests.support.builders import RESTORE_ID, World
 from tests.support.outline import Outline, read
 from tests.support.values import accounts
@@ -407,6 +407,15 @@ def test_an_application_that_is_not_back_is_said_first_and_part_by_part(account)
     ):
         assert words in shown.text
     assert "b" not in shown.tags
+
+
+def test_the_timeline_has_each_part_of_the_application(account):
+    rows = view({**account, "application": APPLICATION}, 0, is_drawn=False)["timeline"]
+    assert ("Mount /srv/data: done", "+10:02") in [(what, after) for what, _at, after, _took in rows]
+    offsets = [after for _what, _at, after, _took in rows]
+    assert offsets == sorted(offsets, key=lambda after: [int(part) for part in after[1:].split(":")])
+    another = view({**account, "application": {**APPLICATION, "index": 7}}, 0, is_drawn=False)["timeline"]
+    assert not [what for what, *_ in another if "srv" in what]
 
 
 @pytest.mark.parametrize(
