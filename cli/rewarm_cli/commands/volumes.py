@@ -10,6 +10,7 @@ from urllib.parse import quote
 import click
 
 from rewarm_cli import words
+from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.inputs import Known, OneOf, Whole
 from rewarm_cli.output import say
 from rewarm_cli.problems import FAILED, STOPPED
@@ -48,14 +49,22 @@ def get_volume(settings: Settings, volume_id: str) -> None:
 @click.option("--iops", type=Whole(1, 1_000_000), help="I/O operations a second.")
 @click.option("--throughput", type=Whole(1, 1_000_000), metavar="MIB_S", help="MiB/s.")
 @click.option("--wait", is_flag=True, help="Wait until the change holds.")
+@takes_yes
 @takes_settings
-def set_volume(settings: Settings, volume_id: str, *, wait: bool, **options: Any) -> None:
-    """Change a volume. EC2 takes four changes within 24 hours, and none can be cancelled."""
+def set_volume(settings: Settings, volume_id: str, *, wait: bool, yes: bool, **options: Any) -> None:
+    """Show a volume, ask, and change it. EC2 takes four changes in 24 hours, and none can be cancelled."""
     names = {"volume_type": "volumeType", "iops": "iops", "throughput": "throughputMibS"}
     body = {names[name]: value for name, value in options.items() if value is not None}
     if not body:
         raise click.UsageError("at least one of --type, --iops and --throughput is needed")
-    api = settings.api()
+    asked, api = asks(yes=yes), settings.api()
+    if asked:
+        before = api.insist(200, "GET", _path(volume_id))
+        say(f"{volume_id} is {_settings(before['performance'])}", err=True)
+        for line in _lines(before):
+            say(f"  {line}", err=True)
+        wanted = _settings({"volumeType": before["performance"]["volumeType"], **body})
+        agree(f"Change {volume_id} to {wanted}? It cannot be cancelled.", "Nothing was changed.")
     # Sent only once, because a second request would find the first one's change.
     started = api.expect(202, "POST", _path(volume_id), body)
     if wait:

@@ -8,12 +8,15 @@ import pytest
 
 from rewarm_cli import main
 from rewarm_cli.problems import DECLINED, DONE, USAGE
+from tests.support.commands.every import commands
 
 PLANNED = {
     "plans": [],
     "frontier": [],
     "summary": {"readyP90At": "2026-11-22T10:04:00Z", "totalCostUsd": "0.75", "deadlineMissed": False},
 }
+VOLUME = "vol-0123456789abcdef0"
+PERFORMANCE = {"volumeType": "gp3", "iops": 3_000}
 TO = ("--volume", "vol-0123456789abcdef0", "--instance", "i-0123456789abcdef0")
 APPROVAL = {"askedAt": "2026-11-22T10:00:00Z", "until": "2026-11-22T11:00:00Z", "usd": "3.20", "reason": "x"}
 ASKING = {
@@ -44,8 +47,38 @@ ASKING = {
     ("undo-log", "delete", "restore-1"): (
         "", "Delete what undoes the rewind of restore-1?", "deleted", ("DELETE", "/undo-logs/restore-1"),
     ),
+    ("warm", VOLUME): ("At full speed by", "Start this warm-up?", "started", ("POST", "/restores")),
+    ("observe", VOLUME): ("At full speed by", "Start this recording?", "started", ("POST", "/restores")),
+    ("hot", "delete", VOLUME): (
+        "", f"Delete what is recorded of {VOLUME}?", "deleted", ("DELETE", f"/hot-sets/{VOLUME}"),
+    ),
+    ("rule", "delete", "orders"): (
+        "mode: act", "Delete the rule orders", "deleted", ("DELETE", "/rules/orders"),
+    ),
+    ("volume", "set", VOLUME, "--iops", "6000"): (
+        "gp3, 3,000 IOPS", "to gp3, 6,000 IOPS? It cannot be cancelled.", "changed",
+        ("POST", f"/volumes/{VOLUME}/performance"),
+    ),
 }  # fmt: skip
 """Command -> what it shows, what it asks, what it says after no, and what it then calls after yes."""
+ELSEWHERE = {
+    "launch": "tests/cli/commands/test_launch.py",
+    "calibrate": "tests/cli/test_any_words.py and the tests of its ways: it makes things with AWS itself",
+}
+"""Commands that ask as well -> where that is tested."""
+READS = {
+    "plan", "wait", "status", "list", "report", "doctor", "completion", "version", "fleet list", "fleet plan",
+    "fleet report", "fleet status", "drill list", "drill report", "hot list", "hot show", "undo-log list",
+    "volume get", "rule get", "rule list", "rule check", "runbook get", "runbook list", "runbook check",
+    "runbook test",
+}  # fmt: skip
+"""Commands that only read."""
+QUIET = {
+    "bench": "it writes scratch files, which it removes",
+    "rule put": "it stores what is in the user's file",
+    "runbook put": "it stores what the user has typed",
+}
+"""Others that ask nothing -> why."""
 
 
 @pytest.fixture
@@ -55,6 +88,11 @@ def asked(rewarm, stack, monkeypatch, tmp_path):
     (tmp_path / "file.yaml").write_text("source: {items: []}", encoding="utf-8")
     stack.answers["POST", "/plans"] = 200, PLANNED
     stack.answers["DELETE", "/undo-logs/restore-1"] = 200, {"deletedObjects": 1}
+    stack.answers["DELETE", f"/hot-sets/{VOLUME}"] = 200, {"deletedObjects": 1}
+    path, slots = f"/volumes/{VOLUME}/performance", {"nextFreeAt": None}
+    stack.answers["GET", path] = 200, {"performance": PERFORMANCE, "slots": slots}
+    stack.answers["POST", path] = 202, {"changeId": "performance-1", "target": PERFORMANCE}
+    stack.rules["orders"] = {"mode": "act"}
     stack.runbooks["rewarm-orders"] = {"source": {"volumeId": "vol-1"}}
     made = {"index": 0, "volume": {"volumeId": "vol-1"}}
     stack.put({"restoreId": "restore-1", "status": "restoring", "volumes": [made]})
@@ -120,6 +158,14 @@ def test_every_command_that_asks_has_the_same_option():
         if option.name == "yes"
     }
     assert len(said) == 1
+
+
+def test_every_command_asks_or_has_a_reason_not_to():
+    tested = {" ".join(path) for path, _ in commands() for words in ASKING if words[: len(path)] == path}
+    assert tested | set(ELSEWHERE) == {
+        " ".join(path) for path, command in commands() if any(one.name == "yes" for one in command.params)
+    }
+    assert tested | set(ELSEWHERE) | set(QUIET) | READS == {" ".join(path) for path, _ in commands()}
 
 
 def _all(group):

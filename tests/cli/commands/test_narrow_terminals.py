@@ -166,7 +166,7 @@ RUNS = {
     ("rule", "delete"): (NAME, "--yes"),
     ("rule", "check"): (NAME,),
     ("volume", "get"): (LONG["volume"],),
-    ("volume", "set"): (LONG["volume"], "--iops", "6000"),
+    ("volume", "set"): (LONG["volume"], "--iops", "6000", "--yes"),
     ("observe",): (LONG["volume"], "--yes"),
     ("hot", "list"): (),
     ("hot", "show"): (LONG["volume"],),

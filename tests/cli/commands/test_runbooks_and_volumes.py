@@ -108,7 +108,7 @@ class TestVolumes:
                 stack.answers["GET", self.PATH] = 200, {**self.FACTS, "change": states.pop(0)}
 
         stack.before = proceed
-        shown = rewarm("volume", "set", "vol-1", "--iops", "4000", "--type", "gp3", "--wait")
+        shown = rewarm("volume", "set", "vol-1", "--iops", "4000", "--type", "gp3", "--wait", "--yes")
         assert shown.status == status
         assert f"change performance-1: {end}" in shown.out
         assert [call.body for call in stack.calls if call.method == "POST"] == [
@@ -120,7 +120,7 @@ class TestVolumes:
             raise RefusedError(503, "ServiceUnavailableError", "later")
 
         stack.before = refuse
-        assert rewarm("volume", "set", "vol-1", "--iops", "4000").status == FAILED
+        assert rewarm("volume", "set", "vol-1", "--iops", "4000", "--yes").status == FAILED
         assert len(stack.calls) == 1
 
     def test_nothing_to_change_is_a_wrong_option(self, rewarm):
