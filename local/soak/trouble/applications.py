@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from local import Json
@@ -12,7 +10,7 @@ from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.hook import AGAIN, DOCUMENT, HOOK
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.machine_rows import ACTS, HOOK_KINDS
-from local.soak.trouble.paths.hook_paths import CONTENT, document
+from local.soak.trouble.paths.hook_paths import CHANGES, document
 from local.soak.trouble.random_faults import CallFault
 
 if TYPE_CHECKING:
@@ -60,35 +58,6 @@ def drill(requests: list[Json], told: list[str], chance: random.Random, lab: Fas
             "drill": drilled,
         }
         told.append(f"restore {number} is a drill{' with its application' if drilled else ''}")
-
-
-def _updated(lab: FastLab, name: str) -> None:
-    """A new version, which becomes the default one."""
-    content = json.dumps({**CONTENT, "description": "another"})
-    lab.region.call("ssm", "UpdateDocument", {"Name": name, "Content": content})
-    lab.region.call("ssm", "UpdateDocumentDefaultVersion", {"Name": name, "DocumentVersion": "2"})
-
-
-def _replaced(lab: FastLab, name: str) -> None:
-    """Another document under the same name."""
-    _deleted(lab, name)
-    document(lab, name, description="another")
-
-
-def _deleted(lab: FastLab, name: str) -> None:
-    lab.region.call("ssm", "DeleteDocument", {"Name": name})
-
-
-def _untagged(lab: FastLab, name: str) -> None:
-    tags = [{"Key": "rewarm:hooks", "Value": "another"}]
-    named = {"ResourceType": "Document", "ResourceId": name}
-    lab.region.call("ssm", "AddTagsToResource", {**named, "Tags": tags})
-
-
-CHANGES: dict[str, Callable[[FastLab, str], None]] = {
-    "updated": _updated, "replaced": _replaced, "deleted": _deleted, "untagged": _untagged,
-}  # fmt: skip
-"""What its owner may do to a document while a restore runs; the volume is ready all the same."""
 
 
 def befall(plan: Plan, chance: random.Random, lab: FastLab) -> None:

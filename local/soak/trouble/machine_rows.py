@@ -18,6 +18,7 @@ from local.soak.lab.lab import FastLab
 from local.soak.trouble.attacker import YEAR_SECONDS
 from local.soak.trouble.matrix import SEED, SETTLED_SECONDS, SWEPT_SECONDS, Result
 from local.soak.trouble.paths.fleet_paths import PATHS
+from local.soak.trouble.paths.hook_paths import CHANGES, NAME
 
 Act = Callable[[FastLab, str, str], None]
 AGENT_KINDS = ("killed", "unreadable", "disk-full", "no-download", "no-progress", "wrong-sha256", "hangs")
@@ -130,6 +131,14 @@ ATTACKS: dict[str, Act] = {
 }
 
 
+def _by_owner(change: str) -> Act:
+    return lambda lab, _instance, _volume: CHANGES[change](lab, NAME)
+
+
+OWNERS = {f"it is {change}": _by_owner(change) for change in CHANGES}
+"""What the owner of the document does to it while the volume is warmed up."""
+
+
 @dataclass(frozen=True, slots=True)
 class MachineRow:
     """One trouble of one command."""
@@ -156,13 +165,14 @@ def machine_rows() -> list[MachineRow]:
     # The volumes are announced by then, so they are their owner's to delete.
     gone = [name for name in ACTS if name.startswith("instance")]
     found += [MachineRow(name, *hook) for name in (*HOOK_KINDS, *gone) for hook in HOOKS]
+    found += [MachineRow(name, "document", "warm", "application") for name in OWNERS]
     return found + [MachineRow(name, *COMMANDS[0], share) for name in ACTS for share in (0.1, 0.9)]
 
 
 def play_machine(row: MachineRow) -> Result:
     """The row's path with its trouble."""
     with FastLab(SEED) as lab:
-        act = (ACTS | ATTACKS).get(row.name)
+        act = (ACTS | ATTACKS | OWNERS).get(row.name)
         trouble = Trouble(row.name, row.action, row.at_share)
         if act is not None:
             trouble.kind, trouble.call = "call", lambda *names: act(lab, *names)

@@ -18,7 +18,7 @@ from local.soak.lab.lab import FastLab
 from local.soak.trouble import applications
 from local.soak.trouble.matrix import SEED, SWEPT_SECONDS, CallRow, play
 from local.soak.trouble.paths.fleet_paths import PATHS
-from local.soak.trouble.paths.hook_paths import NAME, document
+from local.soak.trouble.paths.hook_paths import CHANGES, NAME, document
 from local.soak.trouble.paths.paths import GIB_BLOCKS, in_state, request, restored
 from local.soak.trouble.scenarios import Plan
 from local.soak.trouble.wire_faults import CallFault, Kind
@@ -126,7 +126,7 @@ class TestApplications:
             assert plan.harmless != any(one.call for one in plan.troubles)
         assert 0 < twice < 40
         kinds = (
-            *applications.CHANGES,
+            *CHANGES,
             *applications.GONE,
             "killed during hook",
             "hangs during document",
@@ -134,7 +134,7 @@ class TestApplications:
         )
         assert [kind for kind in kinds if kind not in told] == []
 
-    @pytest.mark.parametrize("change", applications.CHANGES)
+    @pytest.mark.parametrize("change", CHANGES)
     def test_what_its_owner_does_to_a_document_never_costs_the_volume(self, change):
         with FastLab(1) as lab:
             after = {"document": document(lab)}
@@ -142,7 +142,7 @@ class TestApplications:
 
             def during(restore_id):
                 assert in_state(lab, restore_id, "Poll Initialization")
-                applications.CHANGES[change](lab, NAME)
+                CHANGES[change](lab, NAME)
 
             ending = restored(lab, asked, during)
             assert ending.kind == "ready"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from local import Json
@@ -36,6 +37,35 @@ def document(lab: FastLab, name: str = NAME, **more: Any) -> Json:
     made = {"Name": name, "Content": json.dumps(CONTENT | more), "DocumentType": "Command", "Tags": tags}
     lab.region.call("ssm", "CreateDocument", {**made, "DocumentFormat": "JSON"})
     return {"name": name, "parameters": {"service": ["orders"]}, "mayRunTwice": name == AGAIN}
+
+
+def _updated(lab: FastLab, name: str) -> None:
+    """A new version, which becomes the default one."""
+    content = json.dumps({**CONTENT, "description": "another"})
+    lab.region.call("ssm", "UpdateDocument", {"Name": name, "Content": content})
+    lab.region.call("ssm", "UpdateDocumentDefaultVersion", {"Name": name, "DocumentVersion": "2"})
+
+
+def _replaced(lab: FastLab, name: str) -> None:
+    """Another document under the same name."""
+    _deleted(lab, name)
+    document(lab, name, description="another")
+
+
+def _deleted(lab: FastLab, name: str) -> None:
+    lab.region.call("ssm", "DeleteDocument", {"Name": name})
+
+
+def _untagged(lab: FastLab, name: str) -> None:
+    tags = [{"Key": "rewarm:hooks", "Value": "another"}]
+    named = {"ResourceType": "Document", "ResourceId": name}
+    lab.region.call("ssm", "AddTagsToResource", {**named, "Tags": tags})
+
+
+CHANGES: dict[str, Callable[[FastLab, str], None]] = {
+    "updated": _updated, "replaced": _replaced, "deleted": _deleted, "untagged": _untagged,
+}  # fmt: skip
+"""What its owner may do to a document while a restore runs; the volume is ready all the same."""
 
 
 def whole(lab: FastLab, **more: Any) -> Json:
