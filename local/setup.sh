@@ -237,7 +237,7 @@ case $PURPOSE in
     cli | undeploy | deploy | release | soak) exit 0 ;;
     long)
         make_environment .venv-clients tests/clients/requirements.txt
-        npm_install tests/clients "the compiler of TypeScript"
+        npm_install tests/clients "the linter of OpenAPI and the compiler of TypeScript"
         fetch_go_modules
         unpack_postgresql
         exit 0

@@ -374,6 +374,7 @@ def document() -> JsonObject:
             "title": "Rewarm",
             "version": __version__,
             "summary": "Start, watch and cancel restores; plan them; keep runbooks.",
+            "description": SAYS["document"],
             "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
         },
         "servers": [

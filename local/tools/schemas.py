@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
-from pydantic_core.core_schema import DataclassSchema
+from pydantic_core.core_schema import DataclassSchema, TupleSchema
 
 from rewarm.contracts.answers import PerformanceRequest
 from rewarm.contracts.base import Contract, JsonObject, parsed
@@ -124,7 +124,19 @@ def input_examples() -> dict[str, JsonObject]:
 
 
 class WithoutFieldTitles(GenerateJsonSchema):
-    """Leaves out the titles that pydantic makes of the fields' names; a domain's value is closed too."""
+    """Leaves out the titles that pydantic makes of the fields' names; a domain's value is closed too.
+
+    A pair of one type is a list of two: generators of clients make nothing of `prefixItems`.
+    """
+
+    def tuple_schema(self, schema: TupleSchema) -> JsonSchemaValue:
+        """Returns the schema of a tuple."""
+        made = super().tuple_schema(schema)
+        items = made.get("prefixItems", [])
+        if items and all(item == items[0] for item in items):
+            made = {**made, "items": items[0]}
+            del made["prefixItems"]
+        return made
 
     def dataclass_schema(self, schema: DataclassSchema) -> JsonSchemaValue:
         """Returns the schema of a domain's value, which the config of its contract closes."""

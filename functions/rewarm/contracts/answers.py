@@ -52,7 +52,7 @@ QueryTime = Annotated[Instant, BeforeValidator(_like_a_time)]
 class RestoresQuery(Contract):
     """GET /restores: which restores, the newest first."""
 
-    status: StatusName | None = None
+    status: Annotated[StatusName | None, Field(description="Those that have it now.")] = None
     instance_id: Annotated[InstanceId | None, Field(description="The target's instance.")] = None
     alarm_name: Annotated[AlarmName | None, Field(description="The alarm that started it.")] = None
     drill: Annotated[str | None, Field(description="The runbook whose drill it was.")] = None

@@ -255,7 +255,7 @@ class FleetRequest(Contract):
 class FleetsQuery(Contract):
     """GET /fleets: the newest first."""
 
-    status: FleetStatusName | None = None
+    status: Annotated[FleetStatusName | None, Field(description="Those that have it now.")] = None
     limit: Limit = 50
     next_token: NextToken = None
 

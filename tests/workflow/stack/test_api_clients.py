@@ -77,6 +77,14 @@ def go_client(folder: Path) -> list[object]:
 
 
 @pytest.mark.long
+def test_the_document_keeps_the_rules_of_spectral() -> None:
+    lint = SOURCES / "node_modules" / ".bin" / "spectral"
+    said = ran(lint, "lint", DOCUMENT, "--ruleset", SOURCES / "spectral.yaml", "--fail-severity", "hint",
+               folder=SOURCES)  # fmt: skip
+    assert "No results" in said
+
+
+@pytest.mark.long
 @pytest.mark.timeout(2 * MOST_SECONDS)
 @pytest.mark.parametrize("built", [python_client, typescript_client, go_client])
 def test_a_generated_client_plans_starts_and_lists(
