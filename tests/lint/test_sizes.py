@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_800, "statemachine": 2_126, "events": 7_264, "functions": 51_588}
+MOST_LINES = {"template.yaml": 2_800, "statemachine": 2_126, "events": 7_266, "functions": 51_588}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
 MOST_MODULES = 288
 """In functions/."""

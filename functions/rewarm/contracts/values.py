@@ -91,8 +91,8 @@ class CopiedSnapshot(Contract):
 class ChangedBlocks(Contract):
     """Blocks of a volume that differ from an earlier snapshot of it."""
 
-    since_snapshot_id: str
-    blocks: int = Field(gt=0)
+    since_snapshot_id: str = Field(description="The earlier snapshot.")
+    blocks: int = Field(gt=0, description="Of 512 KiB.")
 
 
 class VolumeAssignment(Contract):
