@@ -101,6 +101,7 @@ def test_the_picture_shows_states_that_exist(name):
         "Start Instance",
         "Start Instance Check",
         "Announce Available",
+        "Boost Volume",
         "Announce Hot",
         "Dispatch Warmer To Observe",
         "Duplicate Ignored",

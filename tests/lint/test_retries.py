@@ -57,6 +57,8 @@ OTHER_ATTEMPTS = {
         for name in ("Announce Hot", "Dispatch Warmer To Observe")
         for errors in (("ThrottledError",), BUSY)
     },
+    # The agent reads at the old speed meanwhile, and a note says how long EC2 may be asked.
+    **{("Boost Volume", errors): 2 for errors in (OF_LAMBDA, ("ThrottledError",), BUSY)},
     ("Report Failure", ("ThrottledError",)): 4,
     ("Report Failure", BUSY): 4,
 }

@@ -14,9 +14,9 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_800, "statemachine": 2_126, "events": 7_266, "functions": 51_588}
+MOST_LINES = {"template.yaml": 2_799, "statemachine": 2_149, "events": 7_301, "functions": 52_151}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
-MOST_MODULES = 288
+MOST_MODULES = 291
 """In functions/."""
 MOST_FILES = 14
 """In a folder, beside `__init__.py`."""

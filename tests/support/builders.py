@@ -25,6 +25,7 @@ from tests.support.fakes import (
     FakeHistory,
     FakeHooks,
     FakeInstances,
+    FakeLog,
     FakeMessages,
     FakeMetrics,
     FakeModifications,
@@ -62,6 +63,7 @@ class World:
     copies: FakeSnapshotCopies = field(default_factory=FakeSnapshotCopies)
     volumes: FakeVolumes = field(default_factory=lambda: FakeVolumes(NOW))
     modifications: FakeModifications = field(init=False)
+    log: FakeLog = field(default_factory=FakeLog)
     instances: FakeInstances = field(default_factory=FakeInstances)
     commands: FakeCommands = field(default_factory=FakeCommands)
     documents: FakeDocuments = field(default_factory=FakeDocuments)

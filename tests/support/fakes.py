@@ -454,6 +454,8 @@ class FakeModifications:
     changes: dict[str, VolumeModification] = field(default_factory=dict)
     started: list[tuple[str, PerformanceSettings]] = field(default_factory=list)
     failure: Exception | None = None
+    now: datetime | None = None
+    """When a change starts."""
 
     def latest(self, volume_id: str) -> VolumeModification | None:
         self.volumes.get(volume_id)
@@ -467,7 +469,7 @@ class FakeModifications:
         if change is not None and change.under_way:
             raise ModificationPostponedError(f"IncorrectModificationState: {change.state}")
         self.started.append((volume_id, target))
-        self.changes[volume_id] = VolumeModification("modifying", target)
+        self.changes[volume_id] = VolumeModification("modifying", target, started_at=self.now)
 
     def become(self, volume_id: str, state: str) -> None:
         """The change goes on; its settings are in force from `optimizing` on."""
@@ -482,6 +484,26 @@ class FakeModifications:
                 throughput_mib_s=change.target.throughput_mib_s,
             )
             self.volumes.change(volume_id, settings=told)
+
+
+@dataclass
+class FakeLog:
+    """Port PerformanceLog."""
+
+    started: dict[str, set[datetime]] = field(default_factory=dict)
+    changes: dict[str, str] = field(default_factory=dict)
+
+    def starts(self, volume_id: str) -> list[datetime]:
+        return sorted(self.started.get(volume_id, set()))
+
+    def note_start(self, volume_id: str, started_at: datetime) -> None:
+        self.started.setdefault(volume_id, set()).add(started_at)
+
+    def change_id(self, volume_id: str) -> str | None:
+        return self.changes.get(volume_id)
+
+    def begin(self, volume_id: str, change_id: str) -> None:
+        self.changes[volume_id] = change_id
 
 
 @dataclass

@@ -13,7 +13,7 @@ from rewarm_cli.inputs import Minutes, OneOf, Usd
 from rewarm_cli.requests import MAX_COST, READY_WITHIN, STRICT, build, pair, put, takes_key
 from rewarm_cli.settings import Settings, examples, takes_settings
 
-IN_PLACE = ("auto", "warm-up-agent", "background")
+IN_PLACE = ("auto", "warm-up-agent", "background", "boosted-warm-up")
 
 
 @click.command(
@@ -21,6 +21,7 @@ IN_PLACE = ("auto", "warm-up-agent", "background")
         "rewarm warm vol-… --watch",
         "rewarm warm --instance i-… --instance i-… --ready-within 2h",
         "rewarm warm vol-… --wait-for-attachment 30m --yes",
+        "rewarm warm vol-… --boost --ready-within 1h",
         "rewarm warm --tag Name=orders-data --dry-run --yes",
     )
 )
@@ -38,6 +39,11 @@ IN_PLACE = ("auto", "warm-up-agent", "background")
     type=Minutes(),
     metavar="TIME",
     help="So long volumes may be attached, and their instance come online: minutes, or 2h, 1d.",
+)
+@click.option(
+    "--boost",
+    is_flag=True,
+    help="Volumes with the tag rewarm:managed=true may get more IOPS and throughput meanwhile, by the hour.",
 )
 @READY_WITHIN
 @MAX_COST
@@ -99,9 +105,11 @@ def _named(volume_ids: tuple[str, ...], options: dict[str, Any]) -> list[dict[st
 def _request(existing: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     names = ("ready_within", "max_cost", "approve_above", "strategy", "strict")
     request = build(None, {name: options[name] for name in names}, (), options["sets"])
-    minutes = options["wait_for_attachment"]
+    wanted = {"waitForAttachmentMinutes": options["wait_for_attachment"], "boost": options["boost"]}
     put(
-        request, "source.existing", {**existing, "waitForAttachmentMinutes": minutes} if minutes else existing
+        request,
+        "source.existing",
+        existing | {name: value for name, value in wanted.items() if value},
     )
     if options["dry_run"]:
         put(request, "dryRun", value=True)

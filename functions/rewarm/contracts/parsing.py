@@ -19,7 +19,7 @@ from rewarm.domain.blocks.rewind_facts import MOST_REWOUND
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.model import OnFailure, Strategy
 from rewarm.domain.parts import EVERY_PART, Part, Parts
-from rewarm.domain.plan.facts import IN_PLACE
+from rewarm.domain.plan.facts import in_place
 from rewarm.domain.units import shown
 from rewarm.domain.volume.volume_types import RESERVED_TAG_PREFIXES
 
@@ -327,13 +327,15 @@ def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
 def _check_adoption(request: RestoreRequest, existing: ExistingVolumes) -> None:
     """Raises InvalidRequestError with the field."""
     one_of(existing, EXISTING_SELECTORS, EXISTING)
-    for field, why in _not_in_an_adoption(request):
+    for field, why in _not_in_an_adoption(request, in_place(boost=existing.boost)):
         raise InvalidRequestError(f"does not go with {EXISTING}: {why}", field=field)
 
 
-def _not_in_an_adoption(request: RestoreRequest) -> Iterator[tuple[str, str]]:
+def _not_in_an_adoption(
+    request: RestoreRequest, strategies: frozenset[Strategy]
+) -> Iterator[tuple[str, str]]:
     """Fields that are about a volume to make or to move, and why they say nothing here."""
-    stays, no_new = "the volumes stay where they are", "no volume is made or changed"
+    stays, no_new = "the volumes stay where they are", "no volume is made"
     for name in request.target.model_dump(exclude_defaults=True):
         yield f"target.{to_camel(name)}", stays
     for name in request.volume.model_dump(exclude_defaults=True):
@@ -347,6 +349,7 @@ def _not_in_an_adoption(request: RestoreRequest) -> Iterator[tuple[str, str]]:
     if request.objective.approve_replace:
         yield "objective.approveReplace", "nothing is replaced; approveAboveUsd 0 asks for approval"
     wanted = request.objective.strategy
-    if wanted != "auto" and Strategy(wanted) not in IN_PLACE:
-        allowed = ", ".join(sorted(IN_PLACE))
-        yield "objective.strategy", f"found {wanted}, and allowed are auto, {allowed}"
+    if wanted != "auto" and Strategy(wanted) not in strategies:
+        allowed = ", ".join(sorted(strategies))
+        boost = "; source.existing.boost allows it" if Strategy(wanted) is Strategy.BOOSTED_WARM_UP else ""
+        yield "objective.strategy", f"found {wanted}, and allowed are auto, {allowed}{boost}"

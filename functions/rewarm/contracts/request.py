@@ -154,6 +154,11 @@ class ExistingVolumes(Contract):
         description="So long after the request volumes may be attached, and their instance come online in "
         "Systems Manager. With tags, volumes that are not attached yet count then. Default: no wait.",
     )
+    boost: StrictBool = Field(
+        default=False,
+        description="Volumes with the tag rewarm:managed=true may have more IOPS and throughput while they "
+        "are warmed up. That costs money by the hour, and they are lowered afterwards.",
+    )
 
 
 class Source(Contract):

@@ -17,6 +17,7 @@ from rewarm.contracts.values import (
     PhaseReport,
 )
 from rewarm.domain.ready.reads import ExpectedReads
+from rewarm.domain.volume.performance import BoostOutcome
 
 
 class PrepareSnapshotResult(Contract):
@@ -116,15 +117,6 @@ class PollInitializationResult(Contract):
     ] = None
 
 
-class BoostRelease(Contract):
-    """What became of the boost of a volume that is at full speed; the settings are in words."""
-
-    state: Literal["lowering", "lowered", "not-lowered"]
-    boosted: str
-    target: str
-    reason: str = ""
-
-
 class ReleaseResult(Contract):
     """What was given back, and whether to ask again."""
 
@@ -135,7 +127,7 @@ class ReleaseResult(Contract):
     finished: bool
     wait_seconds: WaitSeconds
     first_tried_at: Instant
-    boost: BoostRelease | None = None
+    boost: BoostOutcome | None = None
     failure: Annotated[
         Failure | None,
         Field(description="Why not all was given back; the sweeper tries again. The volume is ready."),
@@ -210,7 +202,7 @@ class VolumeReport(Contract):
     ] = None
     benchmarks: list[BenchmarkRun] = Field(default_factory=list)
     benchmark_problem: str | None = None
-    boost: BoostRelease | None = None
+    boost: BoostOutcome | None = None
     release_failure: Annotated[
         Failure | None,
         Field(description="Why not all was given back, and something may go on costing money."),

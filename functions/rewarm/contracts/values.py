@@ -136,6 +136,9 @@ class VolumeAssignment(Contract):
     warm_because: str | None = Field(
         default=None, description="Why an adopted volume is taken to be at full speed already."
     )
+    boost_refusal: str | None = Field(
+        default=None, description="Why an adopted volume is not boosted; null where that is allowed."
+    )
     unlisted_because: str | None = Field(
         default=None,
         description="Why nobody can list what the snapshot of an adopted volume has: all of it is read then.",

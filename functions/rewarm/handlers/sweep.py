@@ -171,6 +171,7 @@ def _publish_gauges(executions: RestoreExecutions) -> tuple[str, ...]:
             volumes=_REMOVAL.volumes,
             executions=executions,
             prices=_PRICES,
+            table=_REMOVAL.table,
         )
     )
     for gauge in reading.gauges:

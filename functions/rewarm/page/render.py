@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from rewarm.domain.volume.performance import COSTS
 from rewarm.page import application, pictures, text
 from rewarm.page.live import STYLE, drawn, name_of, started_by
 from rewarm.page.pictures import MOST_DRAWN, drills_picture
@@ -238,7 +239,7 @@ def _of_result(result: Json) -> list[Row]:
     if released:
         rows.append(("release", f"{name}: given back", [str(resource) for resource in released]))
     boost = (result.get("released") or {}).get("boost")
-    if boost and boost.get("state") != "lowered":
+    if boost and boost.get("state") in COSTS:
         why = boost.get("reason") or "no reason is known"
         words = f"Still {boost['boosted']}, to be {boost['target']}: {why}."
         rows.append(("release", f"{name}: the boost still costs money", [words]))

@@ -16,8 +16,10 @@ from rewarm.ports import JsonObject
 
 VOLUME_COUNT = "volumeCount"
 """The attribute of the restore that says how many volumes it has, before anything is known of them."""
-RUNBOOK, RULE, NOTED = "runbook", "rule", "adoption"
-"""Statuses of what shares the index of restores: runbooks, rules, and what rules will look at."""
+RUNBOOK, RULE, NOTED, BOOST = "runbook", "rule", "adoption", "boost"
+"""Statuses of what shares the index of restores: runbooks, rules, what rules will look at, and adopted
+volumes that were raised for their warm-up.
+"""
 LISTED = (
     "acceptedAt", "alarmName", "deadlineAt", "failure", "finishedAt", "request", "trigger", VOLUME_COUNT,
 )  # fmt: skip
@@ -137,13 +139,13 @@ class RestoreTable(Protocol):
         """Returns the restore request for an alarm; None if the alarm has none."""
 
     def stored(self, kind: str, name: str) -> JsonObject | None:
-        """Returns a runbook or a rule (`request`), `trigger` (who wrote it) and `startedAt` (when)."""
+        """Returns a runbook, rule or boost (`request`), `trigger` (who wrote it) and `startedAt` (when)."""
 
     def store(self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
-        """Writes or replaces a runbook or a rule."""
+        """Writes or replaces a runbook, a rule or a boost."""
 
     def discard(self, kind: str, name: str) -> bool:
-        """Deletes a runbook or a rule; returns False if there was none."""
+        """Deletes a runbook, a rule or a boost; returns False if there was none."""
 
     def listed(
         self, status: str, *, since: str, until: str, after: tuple[str, str] | None, limit: int

@@ -38,9 +38,9 @@ from rewarm.steps.performance.routes import (
 )
 from tests.local.aws.region.region_lab import Lab
 from tests.support.builders import ALICE
-from tests.support.fakes import FakeExecutions, FakeTable
+from tests.support.fakes import FakeExecutions, FakeLog, FakeTable
 from tests.support.wired import wired
-from tests.support.worlds.performance import CHANGE_ID, FakeLog
+from tests.support.worlds.performance import CHANGE_ID
 
 Json = dict[str, object]
 OVERRUN = 1.04

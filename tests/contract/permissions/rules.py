@@ -93,10 +93,12 @@ def _changed() -> Iterator[Rule]:
     yield rule("DrillAttachVolume", "ec2: AttachVolume", VOLUME, made_for_a_drill)
     yield rule("AttachVolume CleanUp Sweep", "ec2: AttachVolume", INSTANCE)
     yield rule("DrillAttachVolume", "ec2: AttachVolume", INSTANCE, consents("drills"))
-    # Performance: of our volumes, and of those whose owner has said so where a person names the volume.
+    # Performance: of our volumes, and of those whose owner has said so where a person names the volume, or a
+    # boost of one that was there begins or ends.
     yield rule("Release CleanUp Sweep ChangePerformance", "ec2: ModifyVolume", VOLUME, made)
     yield rule("DrillRelease", "ec2: ModifyVolume", VOLUME, made_for_a_drill)
-    yield rule("ChangePerformance", "ec2: ModifyVolume", VOLUME, consents("managed"))
+    changers = "BoostVolume Release CleanUp Sweep ChangePerformance"
+    yield rule(changers, "ec2: ModifyVolume", VOLUME, consents("managed"))
     # Instances.
     yield rule("Replace", "ec2: CreateReplaceRootVolumeTask", on("instance", "volume", "task"))
     yield rule("AttachVolume CleanUp Sweep Replace", "ec2: ModifyInstanceAttribute", on("instance", "volume"),
@@ -132,9 +134,9 @@ def _looks() -> Iterator[Rule]:
     at_instances = (f"{finders} {DRILLS} AttachVolume ChooseStrategy CleanUp DispatchWarmer DrillRunHook "
                     "PollInitialization Replace Rewind RunHook StartInstance Sweep VerifyVolume")  # fmt: skip
     enders = "Release CleanUp Sweep"
-    at_volumes = (f"{planners} {enders} AttachVolume CheckVolume CreateVolume DrillAttachVolume DrillCleanUp "
-                  "DrillCreateVolume DrillRelease DrillVerifyVolume PollInitialization Replace Rewind "
-                  "SelectSnapshot StartInstance VerifyVolume")  # fmt: skip
+    at_volumes = (f"{planners} {enders} AttachVolume BoostVolume CheckVolume CreateVolume DrillAttachVolume "
+                  "DrillCleanUp DrillCreateVolume DrillRelease DrillVerifyVolume PollInitialization Replace "
+                  "Rewind SelectSnapshot StartInstance VerifyVolume")  # fmt: skip
     at_metrics = (f"{planners} CheckPerformance ConfirmReadiness DispatchWarmer DrillDispatchWarmer "
                   "PollInitialization PrepareSnapshot")  # fmt: skip
     for who, actions in (
@@ -144,7 +146,7 @@ def _looks() -> Iterator[Rule]:
         (f"{planners} SelectSnapshot Sweep VerifyVolume DrillVerifyVolume", "ec2: DescribeInstanceTypes"),
         (at_volumes, "ec2: DescribeVolumes"),
         (f"{planners} PollInitialization SelectSnapshot", "ec2: DescribeVolumeStatus"),
-        (f"{enders} Api ChangePerformance CheckPerformance DrillRelease",
+        (f"{enders} Api BoostVolume ChangePerformance CheckPerformance DrillRelease",
          "ec2: DescribeVolumesModifications"),
         (finders, "ec2: DescribeAvailabilityZones DescribeImages DescribeSnapshotTierStatus"),
         (finders, "ec2: ListSnapshotsInRecycleBin"),
@@ -243,8 +245,8 @@ def _files() -> Iterator[Rule]:
 
 def _records() -> Iterator[Rule]:
     """The table of restores is the proof of what is ours, so each role has only what its step keeps there."""
-    steps = ("Announce AwaitSignal ChangePerformance CheckApproval CreateVolume DispatchWarmer DrillCleanUp "
-             "DrillCreateVolume DrillDispatchWarmer DrillRelease DrillRunHook DrillVerifyVolume "
+    steps = ("Announce AwaitSignal BoostVolume ChangePerformance CheckApproval CreateVolume DispatchWarmer "
+             "DrillCleanUp DrillCreateVolume DrillDispatchWarmer DrillRelease DrillRunHook DrillVerifyVolume "
              "PollInitialization PrepareFleet PrepareSnapshot Replace Report Rewind RunHook SelectSnapshot "
              "StartInstance VerifyVolume")  # fmt: skip
     yield rule(f"{steps} ParseRequest Release CleanUp Sweep Api", "dynamodb: GetItem UpdateItem", items())
@@ -257,6 +259,8 @@ def _records() -> Iterator[Rule]:
     yield rule("ReleaseTarget", "dynamodb: GetItem PutItem UpdateItem DeleteItem", items("target", "running"))
     yield rule("ParseRequest", "dynamodb: BatchGetItem DeleteItem", items("target", "running"))
     yield rule("SelectSnapshot", "dynamodb: PutItem DeleteItem", items("target"))
+    # What an adopted volume goes back to, noted before it is raised.
+    yield rule("BoostVolume", "dynamodb: PutItem", items("boost"))
     # Some kinds only.
     yield rule("ChooseStrategy CopyShard", "dynamodb: UpdateItem", items("pace"))
     yield rule("ListBlocks", "dynamodb: UpdateItem", items("restore-volume"))

@@ -18,8 +18,8 @@ from tests.contract.stack.test_state_machines import LAMBDA_TASKS, function_of, 
 PLACE = "arn:aws:ec2:us-east-1:123456789012:"
 DRILLS = sorted(name for name in functions() if name.startswith("Drill"))
 READS = ("Describe", "Get", "List", "BatchGet")
-NO_TWIN = {"Replace", "Rewind", "StartInstance", "PrepareSnapshot"}
-"""A drill changes nothing there: it replaces and rewinds nothing, and copies or changes no snapshot."""
+NO_TWIN = {"BoostVolume", "Replace", "Rewind", "StartInstance", "PrepareSnapshot"}
+"""A drill changes nothing there: it adopts, replaces and rewinds nothing, and copies no snapshot."""
 OURS = {"aws:resourcetag/rewarm:stack": "rewarm"}
 OF_DRILL = OURS | {"aws:resourcetag/rewarm:drill": "true"}
 FOR_DRILLS = {"aws:resourcetag/rewarm:drills": "true"}

@@ -24,8 +24,8 @@ CHOICES = [
     *({**parts.every(WHOLE, "no"), name: "yes"} for name in NAMES), parts.every(WHOLE, "no"),
 ]  # fmt: skip
 """The defaults, all but one, just one, and none."""
-TODAY = 44
-"""Functions of the stack before a part could be left out."""
+TODAY = 45
+"""Functions of a stack with every part."""
 _NAMED = re.compile(r"\$\{(\w+)(?:\.\w+)*\}")
 
 

@@ -46,13 +46,13 @@ GOES_ON = {
     ("FleetStateMachine", "Announce Fleet End"), ("FleetStateMachine", "Announce Approval"),
     ("FleetStateMachine", "Check Approval"), ("FleetStateMachine", "Await Signal Of Approval"),
     ("RestoreVolumeStateMachine", "Copy Blocks"), ("RestoreVolumeStateMachine", "Dispatch Warmer To Observe"),
-    ("RestoreVolumeStateMachine", "Announce Hot"),
+    ("RestoreVolumeStateMachine", "Announce Hot"), ("RestoreVolumeStateMachine", "Boost Volume"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
 }  # fmt: skip
-"""A chat that does not answer, a measurement that is nice to have, and a page never stop a restore, nor does
-what a volume at full speed could not give back or CloudWatch did not say; and Report tells which of several
-volumes failed. Rewind says what became of a volume whose blocks could not be copied. Report Fleet says how a
-fleet ended, by what became of its restores."""
+"""A chat that does not answer, a measurement or boost that is nice to have, and a page never stop a restore.
+Nor does what a volume at full speed could not give back or CloudWatch did not say; and Report tells which of
+several volumes failed. Rewind says what became of a volume whose blocks could not be copied. Report Fleet
+says how a fleet ended, by what became of its restores."""
 FAILS_WHOLE = {
     *(("CopyBlocksStateMachine", name) for name in ("List Blocks", "Copy Shard", "Join Parts")),
     ("FleetStateMachine", "Prepare Fleet Plan"),

@@ -24,7 +24,7 @@ from rewarm.steps.performance.routes import (
     start_performance_change,
 )
 from tests.support.builders import ALICE, NOW, VOLUME_ID, ZONE
-from tests.support.fakes import FakeExecutions, FakeModifications, FakeTable, FakeVolumes
+from tests.support.fakes import FakeExecutions, FakeLog, FakeModifications, FakeTable, FakeVolumes
 from tests.support.wired import wired
 
 STACK = "rewarm"
@@ -45,26 +45,6 @@ class FakeTrail:
         if self.failure is not None:
             raise self.failure
         return sorted(one for one in self.calls.get(volume_id, []) if one >= since)
-
-
-@dataclass
-class FakeLog:
-    """Port PerformanceLog."""
-
-    started: dict[str, set[datetime]] = field(default_factory=dict)
-    changes: dict[str, str] = field(default_factory=dict)
-
-    def starts(self, volume_id: str) -> list[datetime]:
-        return sorted(self.started.get(volume_id, set()))
-
-    def note_start(self, volume_id: str, started_at: datetime) -> None:
-        self.started.setdefault(volume_id, set()).add(started_at)
-
-    def change_id(self, volume_id: str) -> str | None:
-        return self.changes.get(volume_id)
-
-    def begin(self, volume_id: str, change_id: str) -> None:
-        self.changes[volume_id] = change_id
 
 
 @dataclass

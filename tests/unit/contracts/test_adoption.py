@@ -54,3 +54,11 @@ def test_what_is_about_a_volume_to_make_or_to_move_is_refused(field, parts):
 def test_a_plain_restore_still_needs_a_target():
     with pytest.raises(InvalidRequestError, match=r"^target: is missing$"):
         parse_restore_request({"source": {"volumeId": SOURCE_VOLUME_ID}})
+
+
+def test_a_boost_needs_the_consent_of_the_request():
+    boosted = {"strategy": "boosted-warm-up"}
+    assert refusal(objective=boosted).endswith("source.existing.boost allows it")
+    existing = {"volumeIds": [SOURCE_VOLUME_ID], "boost": True}
+    request = parse_restore_request({"source": {"existing": existing}, "objective": boosted})
+    assert request.source.existing.boost

@@ -42,7 +42,7 @@ from rewarm.domain.errors import RestoreNotFoundError, ServiceUnavailableError
 from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import FastRestoreClaim
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import LISTED, NOTED, OVER, RULE, RUNBOOK, VOLUME_COUNT, Listed, Standing
+from rewarm.ports.restores import BOOST, LISTED, NOTED, OVER, RULE, RUNBOOK, VOLUME_COUNT, Listed, Standing
 
 RESTORE_SECONDS = 400 * 86_400
 """As long as the artifacts bucket keeps reports."""
@@ -236,7 +236,7 @@ class DynamoRestoreTable(TableItems):
         """One Query of the index, which reads only the items that it returns."""
         start: Any = {}
         if after is not None:
-            kind = status if status in {RUNBOOK, RULE, NOTED} else "restore"
+            kind = status if status in {RUNBOOK, RULE, NOTED, BOOST} else "restore"
             key = {"status": status, "startedAt": after[0], "pk": f"{kind}#{after[1]}"}
             start = {"ExclusiveStartKey": to_item(key)}
         with naming_errors():

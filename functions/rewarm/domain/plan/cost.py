@@ -168,7 +168,7 @@ def already_enabled_elsewhere() -> CostPart:
 
 
 def boost(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: float) -> CostPart:
-    """What is above the settings, by the hour, from creation until it is lowered. EBS bills provisioned IOPS
+    """What is above the settings, by the hour, until it is lowered. EBS bills provisioned IOPS
     and throughput by the second, at a price for a month (EBS pricing).
     """
     more_iops, more_mib_s = _above(settings, raised)

@@ -100,9 +100,7 @@ def _not_in_place(strategy: Strategy, facts: VolumeFacts) -> str | None:
     """Why a volume that is there cannot have the strategy."""
     if not facts.is_there:
         return None
-    if strategy is Strategy.BOOSTED_WARM_UP:
-        return "the volume is in use, and its performance is its owner's"
-    if strategy not in IN_PLACE:
+    if strategy not in IN_PLACE and strategy is not Strategy.BOOSTED_WARM_UP:
         return "it needs a new volume, and this one is there already"
     return facts.warm_because if strategy is not Strategy.BACKGROUND else None
 

@@ -20,6 +20,11 @@ IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})
 NO_WAIT = Quantiles(0.0, 0.0)
 
 
+def in_place(*, boost: bool) -> frozenset[Strategy]:
+    """What may bring a volume that is there to full speed, where its request allows a boost or not."""
+    return IN_PLACE | {Strategy.BOOSTED_WARM_UP} if boost else IN_PLACE
+
+
 class UnusedQuotas(Value):
     """What the Region's quotas leave at this moment."""
 
@@ -65,7 +70,9 @@ class VolumeFacts(Value):
     scope: Scope = Scope.WRITTEN
     polite_latency_ms: float | None = None
     is_there: bool = False
-    """It exists and is in use: nothing is made, and its settings stay."""
+    """It exists and is in use: nothing is made. Its settings stay, or are raised while it is warmed up."""
+    boost_refusal: str | None = None
+    """Why the settings of a volume that is there stay."""
     warm_because: str | None = None
     """Why a volume that is there is taken to be warm."""
     starts_instance: bool = False

@@ -18,6 +18,7 @@ from rewarm.domain.plan.facts import NO_WAIT, VolumeFacts
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import MB_S, PROVISIONED_IOPS, Quantiles
 from rewarm.domain.value import Value
+from rewarm.domain.volume.performance import LOOKS_AGAIN, change_lasts
 from rewarm.domain.volume.volume_types import SSD_IO_KIB, VOLUME_TYPES, VolumeLimits
 
 BURST_SECONDS = 1_800
@@ -31,6 +32,10 @@ RAISED = frozenset({"gp3", "io1", "io2"})
 IO_THROUGHPUT_MIB_S = {"io1": 1_000, "io2": 4_000}
 """EBS user guide, "Amazon EBS volume types": the most of the types that have no throughput setting."""
 
+
+RAISE_SECONDS = Quantiles(60, 900)
+"""From ModifyVolume until a volume that is there has the higher settings. In published measurements they
+show in the next minute. EBS reaches `optimizing` within minutes; a quarter of an hour is a choice."""
 
 DD_MIB_S = 100 * 1_024 / (53 * 60 + 52)
 """`dd bs=1M` read a whole gp3 volume of 100 GiB (3,000 IOPS, 125 MB/s) in 53 min 52 s (published 2025)."""
@@ -95,10 +100,27 @@ def by_hand_seconds(facts: VolumeFacts, beside: tuple[float, ...]) -> dict[str, 
 def warm_up_times(facts: VolumeFacts, speed: VolumeLimits) -> Times:
     """With a volume of this speed."""
     timings = facts.timings
-    reading = Quantiles(_seconds(facts, *_expected(facts, speed)), _seconds(facts, *_promised(facts, speed)))
+    reading = _reading(facts, speed)
+    if facts.is_there and speed != facts.speed:
+        slow = _reading(facts, facts.speed)
+        reading = Quantiles(
+            _once_raised(slow.p50, reading.p50, RAISE_SECONDS.p50),
+            _once_raised(slow.p90, reading.p90, RAISE_SECONDS.p90),
+        )
     # Random reads prove it if the volume is measured; else the restore waits for VolumeReadOps.
     settle = () if estimates.measured(facts) else ((Phase.SETTLE, timings.metric_delay_seconds),)
     return estimates.timed(facts, ((Phase.DELIVER, timings.delivery_seconds), (Phase.READ, reading), *settle))
+
+
+def _reading(facts: VolumeFacts, speed: VolumeLimits) -> Quantiles:
+    return Quantiles(_seconds(facts, *_expected(facts, speed)), _seconds(facts, *_promised(facts, speed)))
+
+
+def _once_raised(slow_seconds: float, fast_seconds: float, raise_seconds: float) -> float:
+    """Of reading that begins at the old speed; what it has read by then it need not read at the new one."""
+    if slow_seconds <= raise_seconds:
+        return slow_seconds
+    return raise_seconds + fast_seconds * (1 - raise_seconds / slow_seconds)
 
 
 def reading_estimate(
@@ -110,7 +132,9 @@ def reading_estimate(
         warm_up_times(facts, speed),
         parts,
         basis=facts.timings.basis_of(strategy),
-        read_limit_mib_s=read_limit_mib_s(facts, speed) if facts.is_rate_typical else None,
+        read_limit_mib_s=read_limit_mib_s(facts, speed)
+        if facts.is_rate_typical and (speed == facts.speed or not facts.is_there)
+        else None,
     )
 
 
@@ -130,9 +154,14 @@ def promised_p90(facts: VolumeFacts) -> Callable[[float], float]:
     times = warm_up_times(facts, facts.speed)
     ready, instance, share = estimates.ready_p90_if(times, Phase.READ), *_promised_instance(facts)
     ceiling, first_touch = _ceiling(facts), _from_s3(facts).p90
-    return lambda mib_s: ready(
-        _seconds(facts, _own(facts, share * min(mib_s, ceiling), first_touch), instance)
-    )
+
+    def reading(mib_s: float) -> float:
+        return _seconds(facts, _own(facts, share * min(mib_s, ceiling), first_touch), instance)
+
+    if not facts.is_there:
+        return lambda mib_s: ready(reading(mib_s))
+    slow = _reading(facts, facts.speed).p90
+    return lambda mib_s: ready(_once_raised(slow, reading(mib_s), RAISE_SECONDS.p90))
 
 
 def promised_p90_beside(facts: VolumeFacts) -> Callable[[tuple[int, ...]], float]:
@@ -266,6 +295,15 @@ class Boosts(Value):
         had = self.settings.iops or cost.BASE_IOPS.get(kind, 0)
         return Boost(kind, max(had, mib_s * IOPS_PER_MIB_S), mib_s if kind == "gp3" else None)
 
+    def billed_seconds(self, mib_s: float) -> float:
+        """Until it is lowered. EC2 takes that change of a volume that was raised only once it has finished
+        the raise, and the sweeper asks for it then.
+        """
+        ready = self.ready_p90(mib_s)
+        if not self.facts.is_there:
+            return ready
+        return max(ready, (change_lasts(self.settings.size_gib) + LOOKS_AGAIN).total_seconds())
+
 
 def boosted_warm_up(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
     """The lowest boost that meets the deadline (its price grows with it), else the fastest affordable.
@@ -286,7 +324,9 @@ def boosted_warm_up(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits)
     affordable = bisect_right(
         steps,
         budget,
-        key=lambda mib_s: cost.boost_usd(book, boosts.settings, boosts.at(mib_s), boosts.ready_p90(mib_s)),
+        key=lambda mib_s: cost.boost_usd(
+            book, boosts.settings, boosts.at(mib_s), boosts.billed_seconds(mib_s)
+        ),
     )
     return at_boost(boosts, book, steps[max(0, affordable - 1)])
 
@@ -294,7 +334,7 @@ def boosted_warm_up(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits)
 def at_boost(boosts: Boosts, book: PriceBook, mib_s: int) -> Estimate:
     """One of its steps."""
     facts, boost = boosts.facts, boosts.at(mib_s)
-    part = cost.boost(book, boosts.settings, boost, boosts.ready_p90(mib_s))
+    part = cost.boost(book, boosts.settings, boost, boosts.billed_seconds(mib_s))
     speed = VolumeLimits(boost.iops, float(mib_s), float(mib_s))
     parts = (estimates.listing(facts, book), part)
     return replace(reading_estimate(Strategy.BOOSTED_WARM_UP, facts, speed, parts), boost=boost)
@@ -303,7 +343,8 @@ def at_boost(boosts: Boosts, book: PriceBook, mib_s: int) -> Estimate:
 def boosts_of(facts: VolumeFacts, book: PriceBook) -> Boosts | str:
     """Or why there are none."""
     settings = facts.settings
-    refusal = no_agent(facts) or _not_raised(settings)
+    in_place = (facts.warm_because or facts.boost_refusal) if facts.is_there else None
+    refusal = in_place or no_agent(facts) or _not_raised(settings)
     if settings is None or refusal is not None:
         return refusal or ""
     able, had = _able_mib_s(settings), facts.speed.sustained_mib_s

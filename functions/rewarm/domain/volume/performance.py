@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
+from typing import Literal
 
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.model import MIB, Boost, VolumeSettings
-from rewarm.domain.units import clock_text, count_text
+from rewarm.domain.model import MIB, Boost, Volume, VolumeSettings
+from rewarm.domain.units import clock_text, count_text, usd_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.volume_types import VOLUME_TYPES, WantedVolume, settle, speed
 
@@ -42,6 +44,8 @@ PER_DAY = 4
 PAUSE = timedelta(hours=6)
 FULL_TIB = timedelta(hours=6)
 """EBS user guide, "Monitor the progress of volume modifications": a full 1 TiB takes about six hours."""
+LOOKS_AGAIN = timedelta(minutes=15)
+"""The sweeper lowers what nobody else could; template.yaml has its schedule."""
 SAME = timedelta(seconds=30)
 """CloudTrail's time of the call and EC2's start of the modification are those of one change; EC2 takes the
 next one only when the first is completed."""
@@ -99,21 +103,66 @@ class VolumeModification(Value):
         return self.state in {"modifying", "optimizing"}
 
 
+BoostState = Literal["raised", "not-raised", "lowering", "lowered", "not-lowered", "left-alone"]
+
+
 class BoostOutcome(Value):
     """A boost and what became of it once the volume was warm; the settings are in words."""
 
+    state: BoostState = field(
+        metadata={"description": "left-alone: somebody has changed it, so it is not lowered."}
+    )
     boosted: str
     target: str
-    is_lowered: bool
     reason: str = ""
+    usd_per_hour: Decimal | None = field(
+        default=None, metadata={"ge": 0, "description": "What an adopted volume costs until it is lowered."}
+    )
+    command: str = field(default="", metadata={"description": "Lowers it by hand."})
+
+    @property
+    def costs(self) -> bool:
+        """Whether the volume still has it."""
+        return self.state in COSTS
 
     @property
     def sentence(self) -> str:
         """For people."""
-        if not self.is_lowered:
-            return f"It is still boosted to {self.boosted} and still costs money: {self.reason}."
+        if self.costs:
+            price = "money" if self.usd_per_hour is None else f"{usd_text(self.usd_per_hour)} an hour"
+            return f"It is still boosted to {self.boosted} and still costs {price}: {self.reason}."
+        if self.state == "not-raised":
+            return f"It was not boosted to {self.boosted}: {self.reason}."
+        if self.state == "left-alone":
+            return f"It was boosted to {self.boosted}, and is not lowered to {self.target}: {self.reason}."
         tail = f" ({self.reason})" if self.reason else ""
         return f"It was boosted to {self.boosted} for the warm-up and is lowered to {self.target}{tail}."
+
+
+COSTS = frozenset({"lowering", "not-lowered"})
+"""States of a boost that the volume still has."""
+
+
+def modify_command(volume_id: str, target: PerformanceSettings) -> str:
+    """Changes the volume's performance by hand."""
+    iops = f" --iops {target.iops}" if target.iops is not None else ""
+    throughput = f" --throughput {target.throughput_mib_s}" if target.throughput_mib_s is not None else ""
+    return f"aws ec2 modify-volume --volume-id {volume_id}{iops}{throughput}"
+
+
+def boost_refusal(volume: Volume, *, asked: bool) -> str | None:
+    """Why the volume may not be boosted for its warm-up; None where request and owner allow it."""
+    name, tags = volume.volume_id, volume.settings.tags
+    if not asked:
+        return "the request does not allow it; source.existing.boost does, and rewarm warm --boost"
+    if tags.get(MANAGED_TAG) != "true":
+        return (
+            f"the owner of {name} has not allowed it by the tag {MANAGED_TAG}=true; to allow it: "
+            f"aws ec2 create-tags --resources {name} --tags Key={MANAGED_TAG},Value=true"
+        )
+    if BOOST_TAG in tags:
+        return f"{name} is boosted already, by the restore that made it"
+    return None
 
 
 def performance_of(settings: VolumeSettings | Boost) -> PerformanceSettings:
@@ -304,10 +353,15 @@ def _in_words(latest: VolumeModification) -> str:
     return f"its change to {latest.target.in_words} is {latest.state}{done}"
 
 
+def change_lasts(size_gib: int) -> timedelta:
+    """How long EC2 takes no other change of a volume, at most: until it has finished the last one."""
+    return FULL_TIB * (size_gib / 1_024)
+
+
 def _expected_end(latest: VolumeModification, size_gib: int, now: datetime) -> datetime:
     """An estimate: from its progress, else from the size; always a little ahead."""
     since = latest.started_at or now
-    end = since + FULL_TIB * (size_gib / 1_024)
+    end = since + change_lasts(size_gib)
     if latest.progress_percent:
         end = since + (now - since) * (100 / latest.progress_percent)
     return max(end, now + timedelta(minutes=1))

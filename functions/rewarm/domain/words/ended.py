@@ -205,7 +205,8 @@ def unreported(restore_id: str, reason: str, *, volume_count: int) -> Message:
 
 def _left(ending: Ending) -> list[str]:
     if ending.is_adoption:
-        return ["Nothing was made, attached, detached or deleted."]
+        left = [f"Left behind: {'; '.join(ending.kept)}."] if ending.kept else []
+        return ["Nothing was made, attached, detached or deleted.", *left]
     removed = [f"Removed: {'; '.join(ending.removed)}."] if ending.removed else []
     kept = f"Left behind: {'; '.join(ending.kept)}." if ending.kept else "Nothing was left behind."
     return [*removed, kept]

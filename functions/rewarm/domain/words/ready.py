@@ -106,7 +106,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     speed = "at full speed" + (" where its file systems have data" if facts.used_only else "")
     warnings, commands = _unreleased(facts)
     missing = next((left.missing for left in facts.left_out if left.missing), "")
-    costs_on = bool(facts.left) or (facts.boost is not None and not facts.boost.is_lowered)
+    costs_on = bool(facts.left) or (facts.boost is not None and facts.boost.costs)
     where, took = facts.volume.where, elapsed_text(facts.seconds)
     lines = [
         f"{facts.volume_id} ({where}) was {speed} already; that was known {took} after the request arrived."
@@ -254,16 +254,15 @@ def _unreleased(facts: ReadyFacts) -> tuple[list[str], list[str]]:
         return [warning], [command]
     if unreleased.boost is not None:
         warning = f"{unreleased.boost.sentence} {TRIES_AGAIN}."
-        command = (
-            f"If it stays boosted, lower {facts.volume_id} to {unreleased.boost.target} with ModifyVolume."
-        )
-        return [warning], [command]
+        target, by_hand = unreleased.boost.target, unreleased.boost.command
+        return [warning], [f"If it stays boosted, lower {facts.volume_id} to {target}: {by_hand}"]
     return [], []
 
 
 def _release_steps(facts: ReadyFacts) -> tuple[str, ...]:
-    if facts.boost is not None and not facts.boost.is_lowered:
-        return (f"Lower {facts.volume_id} to {facts.boost.target} with ModifyVolume.",)
+    if facts.boost is not None and facts.boost.costs:
+        lower = f"lower {facts.volume_id} to {facts.boost.target}: {facts.boost.command}"
+        return (f"If it stays boosted, {lower}",)
     if facts.volume.goes_back:
         return (MOUNT,)
     return (RELEASED,) if facts.volume.is_fast_at_once else ()

@@ -26,7 +26,7 @@ from rewarm.contracts.values import (
 from rewarm.domain.model import Strategy
 from rewarm.domain.ready.reads import Opinion, p99_limit_ms
 from rewarm.domain.volume.extents import Scope, reported
-from rewarm.domain.volume.performance import BoostOutcome, performance_of
+from rewarm.domain.volume.performance import BoostOutcome, modify_command, performance_of
 from rewarm.domain.words import ready as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
@@ -70,7 +70,7 @@ def announce_ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message,
         deadline_at=details.deadline_at,
         proof=_proof(event, details),
         reasons=_reasons(details),
-        boost=_boost(details.released),
+        boost=details.released.boost if details.released else None,
         was_warm=_was_warm(details),
         meanwhile=_meanwhile(details),
         used_only=_used_only(details),
@@ -190,13 +190,6 @@ def _phases(details: ReadyDetails, ready_at: datetime) -> list[tuple[str, float 
     ]
 
 
-def _boost(released: ReleaseResult | None) -> BoostOutcome | None:
-    boost = released.boost if released else None
-    if boost is None:
-        return None
-    return BoostOutcome(boost.boosted, boost.target, boost.state == "lowered", boost.reason)
-
-
 def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
     """What `Release` could not give back; None if it had no error."""
     released, volume, plan = details.released, details.volume, details.plan
@@ -209,7 +202,10 @@ def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
     if plan.boost is None or released.boost is not None:
         return words.Unreleased(reason)
     boosted, target = performance_of(plan.boost), performance_of(volume.volume.settings())
-    outcome = BoostOutcome(boosted.in_words, target.in_words, False, reason.rstrip("."))
+    command = modify_command(details.volume_id, target)
+    outcome = BoostOutcome(
+        "not-lowered", boosted.in_words, target.in_words, reason.rstrip("."), command=command
+    )
     return words.Unreleased(reason, boost=outcome)
 
 

@@ -46,14 +46,16 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeModifications, VolumeStore
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains
-from rewarm.steps.record.leftovers import left_by_rewind
+from rewarm.steps.record.boosts import boost_of
+from rewarm.steps.record.leftovers import BOOST_OF, left_by_rewind
 from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.record.volume import CleanedUp, KnownVolume, Sending, VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
 from rewarm.steps.replace.swap_root import may_be_root
-from rewarm.steps.volume.extras import delete_copies, lower, release_fast_restore
+from rewarm.steps.volume.adopted_boosts import in_words, lower_volume
+from rewarm.steps.volume.extras import UNDER_WAY, delete_copies, lower, release_fast_restore
 from rewarm.steps.warm.agent_command import sent_before
 
 SWEPT_LATER = "the sweeper tries again every 15 minutes"
@@ -150,6 +152,7 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
     record = noted or KnownVolume()
     account.kept_volumes.update(record.clean_up.kept_volumes if record.clean_up else ())
     _cancel_commands(remains, record, ports, account)
+    _lower_adopted(remains, record.adopted, ports, account, now)
     undone = _stop_instance(remains, ports.started)
     if undone.state == "pending":
         account.busy.append(undone.reason)
@@ -380,6 +383,20 @@ def _lower_boost(volume: Volume, target: str | None, ports: CleanUpPorts, accoun
         return
     left = f"boost of {name} ({performance_of(volume.settings).in_words}, to be {target}): {outcome.reason}"
     (account.left if outcome.state == "not-lowered" else account.busy).append(left)
+
+
+def _lower_adopted(
+    remains: Remains, volume_id: str | None, ports: CleanUpPorts, account: CleanUpAccount, now: datetime
+) -> None:
+    """Lowers a volume that was there and was raised. What EC2 does not take now is left to the sweeper."""
+    noted = boost_of(remains.restore_id, remains.index, volume_id, ports.table)
+    if noted is None:
+        return
+    outcome = lower_volume(noted, ports, now=now)
+    if outcome.state == "lowered" or outcome.reason == UNDER_WAY:
+        account.removed.append(f"{BOOST_OF}{noted.volume_id} (it goes back to {outcome.target})")
+    elif outcome.costs or outcome.state == "left-alone":
+        account.kept.append(in_words(noted.volume_id, outcome))
 
 
 def _reason_to_keep(event: Remains, volume: Volume, kept_volumes: Collection[str]) -> str | None:

@@ -24,7 +24,9 @@ from rewarm.domain.volume.leftovers import FAILED_TAG, ExecutionEnd, ExecutionSt
 from rewarm.domain.volume.performance import BOOST_TAG
 from rewarm.ports.executions import Inventory, RestoreExecutions, StackExecutions
 from rewarm.ports.prices import Prices
+from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import VolumeStore
+from rewarm.steps.record.boosts import noted_boosts
 
 RESTORE_TAG, INDEX_TAG = "rewarm:restore-id", "rewarm:volume-index"
 Unit = Literal["Count", "None"]
@@ -39,6 +41,7 @@ class GaugePorts(Value):
     volumes: VolumeStore
     executions: RestoreExecutions
     prices: Prices
+    table: RestoreTable
 
 
 class Gauge(Value):
@@ -106,10 +109,15 @@ def _usd(running: list[RunningFastRestore], ports: GaugePorts) -> float:
 def _volumes(ports: GaugePorts) -> Iterator[Gauge]:
     volumes = ports.volumes.of_stack(ports.stack_name)
     boosted = [volume for volume in volumes if BOOST_TAG in volume.settings.tags]
-    yield Gauge("BoostedVolumes", len(boosted))
-    yield Gauge(
-        "BoostedVolumesLeft", len([volume for volume in boosted if _is_abandoned(volume, ports.executions)])
-    )
+    noted = list(noted_boosts(ports.table))
+    left = [volume for volume in boosted if _is_abandoned(volume, ports.executions)]
+    late = [
+        one
+        for one in noted
+        if one.is_overdue(ports.now) and ports.executions.is_over(one.restore_id, one.index)
+    ]
+    yield Gauge("BoostedVolumes", len(boosted) + len(noted))
+    yield Gauge("BoostedVolumesLeft", len(left) + len(late))
     yield Gauge("FailedVolumes", len([volume for volume in volumes if FAILED_TAG in volume.settings.tags]))
 
 

@@ -41,8 +41,10 @@ from rewarm.steps.clean_up.sweep_unproven import (
     sweep_unproven,
 )
 from rewarm.steps.clean_up.sweep_unrecorded import CALIBRATIONS, holders, sweep_calibrations
+from rewarm.steps.record.boosts import noted_boosts
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.record.volume import CleanedUp, VolumeNotes
+from rewarm.steps.volume.adopted_boosts import in_words, lower_volume
 from rewarm.steps.volume.extras import Lowering, lower, release_fast_restore
 
 __all__ = ["SWEEPS", "SweepPorts", "SweptResource", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
@@ -52,7 +54,13 @@ ROUNDS = 4
 NO_TIME = "no time is left; the next sweep begins elsewhere"
 LATELY = timedelta(hours=2)
 """Eight sweeps look at each execution that did not end well."""
-_STATES: dict[str, SweepState] = {"lowered": "ended", "lowering": "ending", "not-lowered": "left"}
+_STATES: dict[str, SweepState] = {
+    "lowered": "ended",
+    "not-raised": "ended",
+    "left-alone": "ended",
+    "lowering": "ending",
+    "not-lowered": "left",
+}
 
 
 Sweep = Callable[[SweepPorts], Iterator[SweptResource]]
@@ -271,6 +279,27 @@ def sweep_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
                 yield from _lower_own(volume, ports)
         except Exception as error:
             yield failed_sweep("boosts", volume.volume_id, error)
+    yield from _sweep_adopted_boosts(ports)
+
+
+def _sweep_adopted_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
+    """Lowers volumes that were there, by their notes."""
+    for noted in noted_boosts(ports.table):
+        if not ports.has_time():
+            yield SweptResource("boosts", "some", "ending", NO_TIME)
+            return
+        try:
+            if not ports.executions.is_over(noted.restore_id, noted.index):
+                continue
+            outcome = lower_volume(noted, ports, now=ports.now)
+            state, reason = _STATES[outcome.state], outcome.reason
+            if state == "left":
+                # EC2 takes the change once it has finished the raise, so that is nobody's trouble before.
+                state = "left" if noted.is_overdue(ports.now) else "ending"
+                reason = in_words(noted.volume_id, outcome)
+            yield SweptResource("boosts", noted.volume_id, state, reason)
+        except Exception as error:
+            yield failed_sweep("boosts", noted.volume_id, error)
 
 
 def _lower_own(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:

@@ -39,6 +39,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.executions import Executions
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.performance.changes import ChangeStatus, PerformancePorts, known_slots, requested_at
+from rewarm.steps.record.boosts import noted_boost
 from rewarm.steps.record.restore import asked_through_api, parsed_time
 
 VOLUME_ID = re.compile(r"vol-([0-9a-f]{8}|[0-9a-f]{17})")
@@ -63,7 +64,7 @@ def start_performance_change(
     """The same change id starts one change only. Raises every error that names a field of the request."""
     request = parse_performance_request(body)
     volume = the_volume(volume_id, ports.volumes)
-    _check_volume(volume, ports.stack_name)
+    _check_volume(volume, ports)
     original, target = performance_of(volume.settings), settle_target(volume.settings, request.wanted())
     latest = ports.modifications.latest(volume_id)
     free = known_slots(volume, latest, now=now, ports=ports)
@@ -103,9 +104,9 @@ def the_volume(volume_id: str, volumes: VolumeStore) -> Volume:
     return volumes.get(volume_id)
 
 
-def _check_volume(volume: Volume, stack_name: str) -> None:
+def _check_volume(volume: Volume, ports: StartPerformanceChangePorts) -> None:
     tags = volume.settings.tags
-    is_made_here = tags.get(STACK_TAG) == stack_name and CREATION_TAG in tags
+    is_made_here = tags.get(STACK_TAG) == ports.stack_name and CREATION_TAG in tags
     if not is_made_here and tags.get(MANAGED_TAG) != "true":
         raise TargetNotUsableError(
             f"{volume.volume_id} is not this stack's, and its role may change no other volume; tag it "
@@ -118,6 +119,12 @@ def _check_volume(volume: Volume, stack_name: str) -> None:
     if BOOST_TAG in tags:
         raise ModificationPostponedError(
             f"{volume.volume_id} is boosted for its warm-up, and lowered to {tags[BOOST_TAG]} after it"
+        )
+    noted = noted_boost(volume.volume_id, ports.table)
+    if noted is not None:
+        raise ModificationPostponedError(
+            f"{volume.volume_id} is boosted for its warm-up by {noted.restore_id}, and lowered to "
+            f"{noted.original.in_words} after it"
         )
 
 

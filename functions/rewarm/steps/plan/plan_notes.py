@@ -91,6 +91,11 @@ def adoption_notes(plans: Sequence[VolumePlan], *, measured: bool) -> Iterator[s
     if not adopted:
         return
     yield "Nothing is made, attached, detached or deleted, whatever happens."
+    if any(plan.volume.adopts and plan.plan.boost for plan in plans):
+        yield (
+            "A boost is taken back once EC2 has finished the raise, which AWS says takes about 6 h for a "
+            "full TiB; the price counts that. Until then AWS promises no more than the old speed."
+        )
     for volume in adopted:
         if volume.waits_because is not None:
             yield (

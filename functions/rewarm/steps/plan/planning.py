@@ -34,7 +34,7 @@ from rewarm.domain.plan import cost
 from rewarm.domain.plan.approval import ApprovalRule, open_until
 from rewarm.domain.plan.copying import CopySource, choose_with_copies
 from rewarm.domain.plan.estimates import Estimate
-from rewarm.domain.plan.facts import IN_PLACE, CloneSource, UnusedQuotas, VolumeFacts, beside_each_other
+from rewarm.domain.plan.facts import CloneSource, UnusedQuotas, VolumeFacts, beside_each_other, in_place
 from rewarm.domain.plan.strategy import (
     Considered,
     Decision,
@@ -297,6 +297,7 @@ def _facts(
         scope=request.warm_up.scope,
         polite_latency_ms=volume.politeness(request.warm_up.polite_latency_ms),
         is_there=volume.adopts is not None,
+        boost_refusal=volume.boost_refusal or ports.parts.lacks(Part.PERFORMANCE_CHANGES),
         warm_because=volume.warm_because,
         starts_instance=volume.starts_instance,
         swaps_root=bool(request.target.reboot),
@@ -327,13 +328,13 @@ def _clone_source(volume: VolumeAssignment, left: UnusedQuotas) -> CloneSource |
 
 def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datetime) -> PlanObjective:
     """The objective for all volumes together."""
-    wanted = request.objective
+    wanted, existing = request.objective, request.source.existing
     return PlanObjective(
         deadline_seconds=None if deadline_at is None else (deadline_at - now).total_seconds(),
         budget_usd=wanted.max_cost_usd,
         fixed=None if wanted.strategy == "auto" else Strategy(wanted.strategy),
         strict=wanted.strict,
-        without=frozenset() if request.source.existing is None else frozenset(Strategy) - IN_PLACE,
+        without=frozenset() if existing is None else frozenset(Strategy) - in_place(boost=existing.boost),
     )
 
 

@@ -2,6 +2,7 @@
 
 - application: what brings the application back, and how that went
 - approvals: the approval that a restore waits for
+- boosts: volumes that were there and are raised for their warm-up, with what they go back to
 - bucket: every key of the bucket, and links to the page of a restore
 - calibrations: what `rewarm calibrate` has measured, and what it has made, by its own account
 - loading: how far an initialization is, sample by sample, and how far copy-blocks is

@@ -10,12 +10,16 @@ from rewarm.contracts.base import JsonObject
 from rewarm.contracts.results import VolumeReport
 from rewarm.contracts.values import Keeping, LeftThing, VolumePlan
 from rewarm.domain.model import Strategy
+from rewarm.domain.plan.cost import HOURS_A_MONTH
+from rewarm.domain.units import round_usd
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.domain.words.ended import Ending, LeftVolume, Start
 from rewarm.steps.record.restore import KnownRestore
-from rewarm.steps.record.volume import Rewinding
+from rewarm.steps.record.volume import CleanedUp, Rewinding
 
 MOST_THINGS = 50
+BOOST_OF = "boost of "
+"""How the account of a clean-up begins that is about a boost."""
 
 
 def removed_and_kept(
@@ -26,6 +30,9 @@ def removed_and_kept(
     for result in results:
         index = result.get("index", 0)
         if record.request.is_adoption:
+            of_boost = record.volume(index).clean_up or CleanedUp()
+            removed += [one for one in of_boost.removed if one.startswith(BOOST_OF)]
+            kept += [one for one in of_boost.kept if one.startswith(BOOST_OF)]
             continue
         if result.get("verdict") == "ready":
             kept.append(f"volume {result.get('volumeId')} (ready)")
@@ -143,9 +150,12 @@ def _evidence_left(restore_id: str, rewind: Rewinding | None, costs: Keeping) ->
 
 def _settings_left(plan: VolumePlan, report: VolumeReport, costs: Keeping) -> Iterator[LeftThing]:
     """A boost that was not lowered, and fast snapshot restore that may still be on."""
-    if report.boost is not None and report.boost.state != "lowered":
+    if report.boost is not None and report.boost.costs:
         thing = f"{report.volume_id} is still {report.boost.boosted}, to be {report.boost.target}"
-        yield _thing(thing, None, f"rewarm volume set {report.volume_id} with --iops and --throughput")
+        hour = report.boost.usd_per_hour
+        month = None if hour is None else round_usd(hour * HOURS_A_MONTH)
+        by_hand = f"rewarm volume set {report.volume_id} with --iops and --throughput"
+        yield _thing(thing, month, report.boost.command or by_hand)
     if report.release_failure is None:
         return
     why = report.release_failure.cause.rstrip(".")

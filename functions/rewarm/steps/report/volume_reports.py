@@ -135,8 +135,10 @@ def _lasted(plan: JsonObject, result: JsonObject) -> float | None:
     timeline, released = part_of(result, "timeline"), part_of(result, "released")
     if released.get("failure"):
         return None
-    boosted = plan["strategy"] == Strategy.BOOSTED_WARM_UP
-    if boosted and part_of(released, "boost").get("state") != "lowered":
+    boosted, state = plan["strategy"] == Strategy.BOOSTED_WARM_UP, part_of(released, "boost").get("state")
+    if boosted and state == "not-raised":
+        return 0.0
+    if boosted and state != "lowered":
         return None
     since = parsed_time(timeline.get("asked" if boosted else "began"))
     until = parsed_time(released.get("firstTriedAt"))

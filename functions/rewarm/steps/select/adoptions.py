@@ -21,6 +21,7 @@ from rewarm.domain.volume.adopting import (
     warm_already,
 )
 from rewarm.domain.volume.hot import forbidden_by, lineage_of
+from rewarm.domain.volume.performance import boost_refusal
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Instances
 from rewarm.ports.snapshots import SnapshotCatalog
@@ -75,7 +76,9 @@ def adopted_volumes(
         warm = _warm_or_unlisted(request, volume, snapshots, ports.volumes)
         waits_because = waiting.get(volume.volume_id) or (away.reason if away else None)
         lineage = _lineage(volume, snapshot, is_warm="warm_because" in warm)
-        assigned.append(made.model_copy(update={**warm, **lineage, "waits_because": waits_because}))
+        refusal = boost_refusal(volume, asked=existing.boost)
+        known = {**warm, **lineage, "waits_because": waits_because, "boost_refusal": refusal}
+        assigned.append(made.model_copy(update=known))
     asked = request.model_copy(update={"left_out": []})
     because = {name: f"it {why.removeprefix(f'{name} ')}" for name, why in refused.items()}
     return Selected(asked, assigned).without(because, restore_id)

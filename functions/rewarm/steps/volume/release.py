@@ -7,12 +7,13 @@ that somebody has deleted since its measurement fails here: nobody shall hear th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pydantic import Field
 
-from rewarm.contracts.base import StepEvent
-from rewarm.contracts.results import BoostRelease, ReleaseResult
+from rewarm.contracts.base import JsonObject, StepEvent
+from rewarm.contracts.results import ReleaseResult
 from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import (
     TEMPORARY,
@@ -25,12 +26,14 @@ from rewarm.domain.units import duration_text, iso
 from rewarm.domain.value import Value
 from rewarm.domain.volume.adopting import WARM_SINCE_TAG
 from rewarm.domain.volume.leftovers import DELETED
-from rewarm.domain.volume.performance import performance_of
+from rewarm.domain.volume.performance import COSTS, BoostOutcome, modify_command, performance_of
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeModifications, VolumeStore
+from rewarm.steps.record.boosts import boost_of
 from rewarm.steps.record.restore import ENDED, RestoreNotes
 from rewarm.steps.registration import state
+from rewarm.steps.volume.adopted_boosts import lower_volume, never_raised
 from rewarm.steps.volume.extras import delete_copies, lower, release_fast_restore
 
 WAIT_SECONDS = 10
@@ -74,7 +77,7 @@ def release(
     if not record.mark_settled(event.volume.index):
         raise RestoreCancelledError(ENDED)
     if event.volume.adopts is not None:
-        return _tagged_warm(event.volume.adopts, event.now, ports.volumes)
+        return _release_adopted(event, event.volume.adopts, ports)
     earlier = event.previous.released if event.previous else []
     place = (event.volume.snapshot_id, event.volume.availability_zone)
     returned = release_fast_restore(
@@ -86,14 +89,7 @@ def release(
     left = [*(event.previous.left if event.previous else []), *returned.left]
     boost = _release_boost(event, ports.volumes, ports.modifications)
     if boost is not None:
-        settings = performance_of(event.volume.volume.settings()).as_text
-        noted = {
-            "volumeId": event.volume_id,
-            **boost.to_json(),
-            "targetSettings": settings,
-            "at": iso(event.now),
-        }
-        record.volume(event.volume.index).note_boost(noted)
+        record.volume(event.volume.index).note_boost(_noted(event, boost))
     if boost is not None and boost.state == "lowered":
         now.append(f"boost of {event.volume_id} taken back: {boost.target} instead of {boost.boosted}")
     return ReleaseResult(
@@ -104,6 +100,19 @@ def release(
         first_tried_at=_first_tried_at(event),
         boost=boost,
     )
+
+
+def _noted(event: ReleaseEvent, boost: BoostOutcome) -> JsonObject:
+    """For the record of a volume that was made with a boost."""
+    return {
+        "volumeId": event.volume_id,
+        "state": boost.state,
+        "boosted": boost.boosted,
+        "target": boost.target,
+        "reason": boost.reason,
+        "targetSettings": performance_of(event.volume.volume.settings()).as_text,
+        "at": iso(event.now),
+    }
 
 
 def _look_once_more(volume_id: str | None, volumes: VolumeStore) -> None:
@@ -120,14 +129,38 @@ def _look_once_more(volume_id: str | None, volumes: VolumeStore) -> None:
         raise VolumeFailedError(f"{volume_id} was deleted after it had reached full speed")
 
 
-def _tagged_warm(volume_id: str, now: datetime, volumes: VolumeStore) -> ReleaseResult:
+def _release_adopted(event: ReleaseEvent, volume_id: str, ports: ReleasePorts) -> ReleaseResult:
     """Says on a volume of others since when it is at full speed. It is so, too, where EC2 refuses the tag."""
-    try:
-        volumes.tag(volume_id, {WARM_SINCE_TAG: iso(now)})
-    except RestoreError as error:
-        if isinstance(error, TEMPORARY):
-            raise
-    return ReleaseResult(released=[], finished=True, wait_seconds=WAIT_SECONDS, first_tried_at=now)
+    if event.previous is None:
+        try:
+            ports.volumes.tag(volume_id, {WARM_SINCE_TAG: iso(event.now)})
+        except RestoreError as error:
+            if isinstance(error, TEMPORARY):
+                raise
+    noted = boost_of(event.restore_id, event.volume.index, volume_id, ports.table)
+    if noted is not None:
+        return _of_adopted(event, lower_volume(noted, ports, now=event.now))
+    earlier = event.previous.boost if event.previous is not None else None
+    if earlier is not None:
+        # It was lowered, and the answer got lost.
+        return _of_adopted(event, BoostOutcome("lowered", earlier.boosted, earlier.target))
+    return _of_adopted(event, None if event.plan is None else never_raised(event.volume, event.plan))
+
+
+def _of_adopted(event: ReleaseEvent, boost: BoostOutcome | None) -> ReleaseResult:
+    """The message waits for a change that EC2 has begun, and not for one that it does not take now."""
+    waited = event.now - _first_tried_at(event)
+    is_lowering = boost is not None and boost.state == "lowering"
+    if boost is not None and is_lowering and waited >= PATIENCE:
+        why = f"not within {duration_text(waited.total_seconds())}: {boost.reason}"
+        boost = replace(boost, state="not-lowered", reason=why)
+    return ReleaseResult(
+        released=[],
+        finished=boost is None or boost.state != "lowering",
+        wait_seconds=WAIT_SECONDS,
+        first_tried_at=_first_tried_at(event),
+        boost=boost,
+    )
 
 
 def _first_tried_at(event: ReleaseEvent) -> datetime:
@@ -136,7 +169,7 @@ def _first_tried_at(event: ReleaseEvent) -> datetime:
 
 def _release_boost(
     event: ReleaseEvent, volumes: VolumeStore, modifications: VolumeModifications
-) -> BoostRelease | None:
+) -> BoostOutcome | None:
     if event.plan is None or event.plan.boost is None or event.volume_id is None:
         return None
     target = performance_of(event.volume.volume.settings())
@@ -145,9 +178,10 @@ def _release_boost(
     waited = event.now - _first_tried_at(event)
     if state == "lowering" and waited >= PATIENCE:
         state, reason = "not-lowered", f"not within {duration_text(waited.total_seconds())}: {reason}"
-    return BoostRelease(
+    return BoostOutcome(
         state=state,
         boosted=performance_of(event.plan.boost).in_words,
         target=target.in_words,
         reason=reason,
+        command=modify_command(event.volume_id, target) if state in COSTS else "",
     )

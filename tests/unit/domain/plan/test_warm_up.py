@@ -291,3 +291,55 @@ class TestBoost:
         assert (boosts.steps_mib_s[0], boosts.steps_mib_s[-1]) == (126, 235)
         assert times == sorted(times, reverse=True)
         assert len(set(times)) == len(times)
+
+
+class TestBoostInPlace:
+    """Of a volume that is there: EC2 raises it while the agent reads, and lowers it afterwards."""
+
+    SLOW = VolumeSettings("io2", 1_024, 200)
+
+    def there(self, **changes):
+        much = {"data_bytes": 400 * GIB, "written_bytes": 400 * GIB, "written_blocks": 800 * 1_024}
+        settings = changes.get("settings", self.SLOW)
+        known = {"settings": settings, "speed": speed(settings), "timings": S3_ALONE, "is_there": True}
+        return facts(**{**much, **known, **changes})
+
+    def boosted(self, the_facts, deadline=None):
+        return boosted_warm_up(the_facts, TOKYO, EstimateLimits(deadline))
+
+    def test_what_is_read_before_ec2_has_raised_it_is_read_at_the_old_speed(self):
+        there, made = self.boosted(self.there()), self.boosted(self.there(is_there=False))
+        slow = warm_up_agent(self.there(), TOKYO, EstimateLimits())
+        reads = {
+            name: dict(one.times.phases)[Phase.READ]
+            for name, one in (("there", there), ("made", made), ("slow", slow))
+        }
+        assert there.boost == made.boost
+        for at, raise_seconds in (("p50", 60), ("p90", 900)):
+            fast, late, whole = (getattr(reads[name], at) for name in ("made", "there", "slow"))
+            assert late == pytest.approx(raise_seconds + fast * (1 - raise_seconds / whole))
+
+    def test_it_is_billed_until_ec2_has_finished_the_raise(self):
+        part = self.boosted(self.there()).parts[-1]
+        assert part.seconds == 6 * 3_600 + 900
+        small = replace(self.SLOW, size_gib=200)
+        estimate = self.boosted(self.there(settings=small))
+        assert estimate.parts[-1].seconds >= estimate.times.ready_p90
+
+    @given(st.integers(1_000, 60_000))
+    def test_the_least_boost_is_the_one_that_meets_the_deadline(self, deadline):
+        """Comparisons use the same sums as the estimate."""
+        estimate = self.boosted(self.there(), float(deadline))
+        found = boosts_of(self.there(), TOKYO)
+        mib_s = estimate.boost.iops // 4
+        assert found.ready_p90(mib_s) == estimate.times.ready_p90
+        if estimate.times.ready_p90 <= deadline and mib_s > found.steps_mib_s[0]:
+            assert found.ready_p90(mib_s - 1) > deadline
+
+    def test_nothing_is_gained_where_all_is_read_before_it_is_raised(self):
+        few = self.there(written_bytes=GIB, data_bytes=GIB, written_blocks=2_048)
+        assert isinstance(self.boosted(few), Infeasible)
+
+    @pytest.mark.parametrize("why", [{"boost_refusal": "not allowed"}, {"warm_because": "not allowed"}])
+    def test_without_consent_or_need_there_is_none(self, why):
+        assert self.boosted(self.there(**why)).reason == "not allowed"

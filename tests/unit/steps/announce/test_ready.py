@@ -127,6 +127,7 @@ class TestExpectation:
 class TestBoost:
     def details(self, state, reason=""):
         boost = {"state": state, "boosted": "gp3 with 4,000 IOPS", "target": "gp3", "reason": reason}
+        boost |= {"usdPerHour": "0.05", "command": "aws ec2 modify-volume"} if state == "not-lowered" else {}
         released = {"released": [], "finished": True, "waitSeconds": 1, "firstTriedAt": NOW.isoformat()}
         the_plan = boosted_plan().to_json()
         return ready_details(
@@ -150,11 +151,29 @@ class TestBoost:
         say(world, "ready", self.details("not-lowered", "ec2:ModifyVolume"))
         message = world.messages.sent[0]
         assert (
-            "It is still boosted to gp3 with 4,000 IOPS and still costs money: ec2:ModifyVolume."
+            "It is still boosted to gp3 with 4,000 IOPS and still costs $0.05 an hour: ec2:ModifyVolume."
             in message["text"]
         )
         assert message["severity"] == "warning"
-        assert message["nextSteps"] == [f"Lower {VOLUME_ID} to gp3 with ModifyVolume."]
+        lower = f"If it stays boosted, lower {VOLUME_ID} to gp3: aws ec2 modify-volume"
+        assert message["nextSteps"] == [lower]
+
+    @pytest.mark.parametrize(
+        ("state", "sentence"),
+        [
+            ("not-raised", "It was not boosted to gp3 with 4,000 IOPS: EC2 refused it."),
+            (
+                "left-alone",
+                "It was boosted to gp3 with 4,000 IOPS, and is not lowered to gp3: EC2 refused it.",
+            ),
+        ],
+    )
+    def test_says_what_did_not_come_of_it_and_costs_nothing(self, state, sentence):
+        world = World()
+        say(world, "ready", self.details(state, "EC2 refused it"))
+        message = world.messages.sent[0]
+        assert sentence in message["text"]
+        assert (message["severity"], message["nextSteps"]) == ("good", [])
 
 
 PLACE = (SNAPSHOT_ID, ZONE)
@@ -217,7 +236,7 @@ class TestUnreleased:
     def test_warns_of_a_boost_that_was_not_even_tried_to_be_lowered(self, world):
         message = say_ready(world, boosted_plan())
         assert "It is still boosted to gp3 with 4,000 IOPS and 1,000 MiB/s" in message["text"]
-        assert "with ModifyVolume." in message["nextSteps"][0]
+        assert f"aws ec2 modify-volume --volume-id {VOLUME_ID} --iops 3000" in message["nextSteps"][0]
 
     def test_says_nothing_of_it_where_the_plan_left_nothing_on(self, world):
         message = say_ready(world, plan(Strategy.PROVISIONED_RATE))

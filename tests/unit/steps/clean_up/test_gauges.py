@@ -11,6 +11,7 @@ from rewarm.domain.errors import AccessDeniedError, RestoreError, ThrottledError
 from rewarm.domain.model import RunningFastRestore, VolumeSettings
 from rewarm.steps.clean_up.gauges import GaugePorts, Reading, read_gauges
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, ZONE, World
+from tests.support.fakes import FakeTable
 from tests.support.worlds.performance import STACK, ChangeWorld, FakeInventory, FakeRestoreExecutions
 
 USER = f"{RESTORE_ID}/0"
@@ -38,6 +39,7 @@ def read(
             volumes=(world or ChangeWorld()).volumes,
             executions=executions or FakeRestoreExecutions(),
             prices=World().prices,
+            table=FakeTable(),
         )
     )
 

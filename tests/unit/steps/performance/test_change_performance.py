@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -17,12 +18,14 @@ from rewarm.domain.errors import (
     VolumeNotFoundError,
 )
 from rewarm.domain.volume.performance import BOOST_TAG, ModificationRule, PerformanceSettings
+from rewarm.ports.restores import BOOST
 from rewarm.steps.performance.change_performance import (
     ChangePerformanceEvent,
     ChangePerformancePorts,
     ChangePerformanceResult,
     change_performance,
 )
+from rewarm.steps.record.boosts import NotedBoost
 from tests.support.builders import NOW, VOLUME_ID, at
 from tests.support.wired import wired
 from tests.support.worlds.performance import CHANGE_ID, IO2, ORIGINAL, STACK, TARGET, ChangeWorld
@@ -99,6 +102,16 @@ class TestRequest:
     def test_leaves_a_boost_alone(self, world: ChangeWorld) -> None:
         world.put(replace(IO2, tags={**IO2.tags, BOOST_TAG: "io2 iops=100"}))
         assert "boosted" in str(refused(world, ModificationPostponedError))
+
+    def test_leaves_the_boost_of_an_adoption_alone(self, world: ChangeWorld) -> None:
+        noted = NotedBoost(
+            volume_id=VOLUME_ID, restore_id="restore-1", index=0, asked_at=NOW, original=ORIGINAL,
+            boosted=TARGET, size_gib=100, usd_per_hour=Decimal("0.01"),
+        )  # fmt: skip
+        world.table.store(BOOST, VOLUME_ID, noted.to_json())
+        assert "by restore-1, and lowered to io2 with 1,000 IOPS" in str(
+            refused(world, ModificationPostponedError)
+        )
 
     def test_an_execution_that_does_not_start_fails_the_change(self, world: ChangeWorld) -> None:
         world.executions.failure = ServiceUnavailableError("busy")

@@ -15,7 +15,7 @@ from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.volume.extents import Scope
 from rewarm.steps.plan.plan_notes import adoption_notes, plan_notes, stale_prices, warm_up_notes
-from tests.support.builders import NOW, SNAPSHOT_ID, assignment, plan, volume_plan
+from tests.support.builders import NOW, SNAPSHOT_ID, assignment, boosted_plan, plan, volume_plan
 from tests.support.fakes import tokyo_prices
 
 
@@ -238,3 +238,10 @@ def test_whether_anything_checks_that_a_volume_is_warm_is_said(measured, checked
     assert list(adoption_notes([warm], measured=measured))[1:] == [
         f"vol-1 is at full speed already: EBS says so{checked}"
     ]
+
+
+def test_when_a_boost_of_a_volume_that_was_there_ends_is_said():
+    boosted = volume_plan(volume=assignment(adopts="vol-1"), plan=boosted_plan())
+    notes = list(adoption_notes([boosted], measured=True))
+    assert len(notes) == 2
+    assert notes[1].startswith("A boost is taken back once EC2 has finished the raise")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
 from types import SimpleNamespace
 
 import pytest
 
 from rewarm.contracts.values import Keeping
 from rewarm.domain.model import Strategy
+from rewarm.domain.volume.performance import BoostOutcome
 from rewarm.steps.record.leftovers import removed_and_kept, things_left
 from rewarm.steps.record.restore import KnownRestore
 from tests.support.builders import INSTANCE_ID, SNAPSHOT_ID, ZONE, assignment, volume_plan
@@ -115,9 +118,12 @@ def test_the_evidence_of_a_rewind_is_a_snapshot_or_an_undo_log():
 
 
 def test_a_boost_that_is_not_lowered_and_a_fast_restore_that_may_be_on_are_named():
-    boost = SimpleNamespace(state="not-lowered", boosted="gp3, 16,000 IOPS", target="gp3, 3,000 IOPS")
+    boost = BoostOutcome("not-lowered", "gp3, 16,000 IOPS", "gp3, 3,000 IOPS")
     (boosted,) = left_of({}, boost=boost)
     assert boosted[0] == "vol-new is still gp3, 16,000 IOPS, to be gp3, 3,000 IOPS"
+    (adopted,) = left_of({}, boost=replace(boost, usd_per_hour=Decimal("0.02"), command="aws ec2 …"))
+    assert adopted[1:] == ("14.600000", "aws ec2 …")
+    assert left_of({}, boost=replace(boost, state="left-alone")) == []
     (fast,) = left_of(
         {}, release_failure=SimpleNamespace(cause="no."), strategy=Strategy.FAST_SNAPSHOT_RESTORE
     )

@@ -35,6 +35,8 @@ from tests.support.builders import (
     request,
     snapshot,
 )
+from tests.support.fakes import FakePrices
+from tests.support.values.facts import TOKYO
 from tests.support.wired import wired
 
 NAME = "vol-0aaaaaaaaaaaaaaaa"
@@ -401,3 +403,41 @@ class TestPlans:
         assert answer["waitsBecause"].startswith(f"{OTHER} is attached to no instance")
         assert [left["effect"] for left in answer["leftOut"]] == [f"{NAME} is not warmed up"]
         assert world.executions.started[RESTORE_ID]["request"]["leftOut"] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "tags", "refusal"),
+    [
+        (True, {"rewarm:managed": "true"}, None),
+        (False, {"rewarm:managed": "true"}, "the request does not allow it"),
+        (True, {}, f"the owner of {NAME} has not allowed it by the tag rewarm:managed=true"),
+        (True, {"rewarm:managed": "yes"}, f"the owner of {NAME} has not allowed it"),
+        (True, {"rewarm:managed": "true", "rewarm:boost": "gp3"}, f"{NAME} is boosted already"),
+    ],
+)
+def test_a_boost_needs_two_consents(asked, tags, refusal):
+    world = in_use(World(), settings=VolumeSettings("gp3", 100, 3_000, 125, tags=tags))
+    (volume,) = adopt(world, adopting({"volumeIds": [NAME], "boost": asked}))
+    found = volume.boost_refusal
+    assert (found is None) if refusal is None else found.startswith(refusal)
+
+
+def test_a_plan_names_price_and_time_of_a_boost_or_why_there_is_none():
+    def candidate(world, strategy="auto"):
+        asked = adopting({"volumeIds": [NAME], "boost": True}, objective={"strategy": strategy})
+        ports = wired(PlanRestorePorts, world)
+        plan = plan_restore(asked.to_json(), restore_id=RESTORE_ID, now=NOW, ports=ports).to_json()
+        (volume,) = plan["plans"]
+        return plan, next(one for one in volume["candidates"] if one["strategy"] == "boosted-warm-up")
+
+    world = in_use(World(), settings=VolumeSettings("io2", 100, 100, tags={"rewarm:managed": "true"}))
+    world.prices = FakePrices(TOKYO)
+    plan, boosted = candidate(world, "boosted-warm-up")
+    assert boosted["chosen"]
+    (_, price) = boosted["costParts"]
+    # A tenth of the 6 h for a full TiB, and the sweeper a quarter of an hour later.
+    assert price["seconds"] == 2_110 + 900
+    assert any("about 6 h for a full TiB" in note for note in plan["summary"]["notes"])
+    untagged = in_use(World(), settings=VolumeSettings("io2", 100, 100))
+    _, refused = candidate(untagged)
+    assert refused["reason"].startswith(f"Not possible: the owner of {NAME} has not allowed it")

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from rewarm.contracts.events import PrepareSnapshotEvent
-from rewarm.contracts.results import BoostRelease
 from rewarm.domain.errors import (
     AccessDeniedError,
     ModificationPostponedError,
@@ -17,7 +16,7 @@ from rewarm.domain.errors import (
     VolumeFailedError,
 )
 from rewarm.domain.model import FastSnapshotRestore, Strategy
-from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification
+from rewarm.domain.volume.performance import BoostOutcome, PerformanceSettings, VolumeModification
 from rewarm.steps.volume.create_volume import CreateVolumeEvent, CreateVolumePorts, create_volume
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from rewarm.steps.volume.release import ReleaseEvent, ReleasePorts, release
@@ -208,7 +207,7 @@ class TestBoost:
         world.modifications.become(VOLUME_ID, "optimizing")
         last = lower(world, minute=1, previous=first)
         assert (last.finished, last.first_tried_at) == (True, NOW)
-        assert last.boost == BoostRelease(state="lowered", boosted=BOOSTED, target=TARGET)
+        assert last.boost == BoostOutcome("lowered", BOOSTED, TARGET)
         assert last.released == [f"boost of {VOLUME_ID} taken back: {TARGET} instead of {BOOSTED}"]
         assert "rewarm:boost" not in world.volumes.volumes[VOLUME_ID].settings.tags
         noted = world.table.records[RESTORE_ID]["boost0"]
