@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from local.aws.region.audit import billed_settings
 from local.soak.lab.endings import RESTORE, VOLUME
 from rewarm.domain.volume.adopting import WARM_SINCE_TAG
 from rewarm.steps.record.restore import RULE_PREFIX
 
 LOOKS = ("Describe", "List", "Get")
 ALLOWED = frozenset({("Release", "ec2", "CreateTags")})
+BOOSTS = frozenset(
+    (place, "ec2", "ModifyVolume")
+    for place in ("Boost Volume", "Release", "Clean Up", "Clean Up Attempt", "SweepFunction")
+)
+CONSENT = ("rewarm:managed", "true")
 SENT = "Dispatch Warmer"
 
 
@@ -28,9 +35,10 @@ class AdoptionAudit:
         if not sources or not all(source.get("existing") for source in sources):
             return
         for key in sorted(self._lab.calls):
-            if key[1] == "ec2" and not key[2].startswith(LOOKS) and key not in ALLOWED:
+            if key[1] == "ec2" and not key[2].startswith(LOOKS) and key not in ALLOWED | BOOSTS:
                 yield f"{key[0]} has called {key[2]}, and every volume is somebody else's"
         yield from self._tagged()
+        yield from self._boosted()
         yield from self._warmed_twice()
         yield from self._adopted_again()
 
@@ -39,8 +47,29 @@ class AdoptionAudit:
             volume = self._lab.region._tables.volumes.get(name)
             keys = [] if volume is None or name in self._lab.outside.others else list(volume.tags)
             for key in keys:
-                if key.startswith("rewarm:") and key != WARM_SINCE_TAG:
+                if key.startswith("rewarm:") and key not in {WARM_SINCE_TAG, CONSENT[0]}:
                     yield f"volume {name} of somebody else has got the tag {key}"
+
+    def _boosted(self) -> Iterator[str]:
+        """What its owner has not allowed is never changed; what Rewarm has raised is lowered, or told."""
+        asking = {
+            name
+            for name, executions in self.adopted().items()
+            for one in executions
+            if one.input["request"]["source"]["existing"].get("boost")
+        }
+        told = json.dumps([*self._lab.slack, *(sent["detail"] for sent in self._lab.events.sent)])
+        for name, asked in sorted(self._lab.removals.changes.items()):
+            volume = self._lab.region._tables.volumes.get(name)
+            if volume is None or volume.state == "deleting":
+                continue
+            is_over = name in self._lab.outside.unconsented
+            if name not in asking or (volume.tags.get(CONSENT[0]) != CONSENT[1] and not is_over):
+                yield f"volume {name} of somebody else was changed, and nobody has allowed it"
+            (_, first), (_, now) = billed_settings(volume)[0], billed_settings(volume)[-1]
+            is_ours = (now.volume_type, str(now.iops), str(now.throughput_mib_s)) in asked
+            if now != first and is_ours and not (is_over and f"modify-volume --volume-id {name}" in told):
+                yield f"volume {name} of somebody else still has its boost"
 
     def _warmed_twice(self) -> Iterator[str]:
         for name, executions in self.adopted().items():

@@ -48,7 +48,7 @@ class OutsideHandsAudit:
 
     def is_told_boosted(self, volume_id: str) -> bool:
         """Whether tags were taken off the volume, and a message names it, or says what to lower by hand."""
-        to_lower = self.is_untagged(volume_id) and f"Lower {volume_id} to " in self._told
+        to_lower = self.is_untagged(volume_id) and f"lower {volume_id} to " in self._told
         return to_lower or self.is_named(volume_id)
 
     def is_announced(self, volume_id: str) -> bool:

@@ -74,6 +74,8 @@ class Outside:
     """Volumes of others, with the tags of ours that they have got."""
     others: set[str] = field(default_factory=set)
     """Volumes, snapshots and instances of others, which somebody tags."""
+    unconsented: set[str] = field(default_factory=set)
+    """Volumes of others whose owners have allowed a boost, and do so no more."""
     lost: set[str] = field(default_factory=set)
     """Keys of items that were deleted from the table, or put back to an earlier moment."""
 

@@ -317,13 +317,21 @@ class NoInterference:
 
 
 class Removals:
-    """Volumes that a function asked EC2 to delete; what a user of the lab deletes is the user's affair."""
+    """What functions asked EC2 to delete and to change; what a user of the lab does is the user's affair."""
 
     def __init__(self) -> None:
         self.volume_ids: set[str] = set()
+        self.changes: dict[str, list[tuple[str, str, str]]] = {}
+        """Of each volume: type, IOPS and MiB/s, as they were asked for."""
 
     def note(self, body: Any) -> None:
         """One request to EC2."""
         text = body.decode() if isinstance(body, bytes) else str(body or "")
         if "Action=DeleteVolume&" in text:
             self.volume_ids.update(parse_qs(text).get("VolumeId", []))
+        elif "Action=ModifyVolume&" in text:
+            asked = {name: values[0] for name, values in parse_qs(text).items()}
+            kind, iops, throughput = (
+                asked.get(name, "None") for name in ("VolumeType", "Iops", "Throughput")
+            )
+            self.changes.setdefault(asked["VolumeId"], []).append((kind, iops, throughput))

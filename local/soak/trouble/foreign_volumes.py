@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from local import Json
 from local.aws.region import ApiError
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths.adopt_paths import in_use
+from local.soak.trouble.paths.adopt_paths import CONSENT, in_use
 
 if TYPE_CHECKING:
     from local.soak.trouble.scenarios import Plan
@@ -31,6 +31,9 @@ RULES, RULES_ALONE = 0.5, 0.5
 """Of so many scenarios a rule adopts the volumes, too; of so many of these nobody else asks for them."""
 ATTACHED_LATE = 0.3
 """Of so many scenarios a volume is attached later; of most of these requests wait for it."""
+BOOSTS, BOOST_WITHIN_MINUTES = 0.25, 40
+"""Of so many scenarios requests allow boosts of large volumes of few IOPS, which need them to be in time."""
+BOOST_ACTS = ("consent is taken back", "volume is lowered", "volume is changed", "nothing")
 RULE_LOOKS_SECONDS = 1_900.0
 """Two sweeps: the first may come before the last volume is attached."""
 
@@ -43,6 +46,9 @@ class ForeignVolumes:
         self._chance = chance
         self._volumes: dict[str, str | None] = {}
         """Each with its snapshot."""
+        self._boosts = random.Random(plan.seed + 19)
+        """A separate chance, so that no seed without boosts has changed."""
+        self._is_boosted = self._boosts.random() < BOOSTS
 
     def write(self, lab: FastLab) -> None:
         """One to three volumes of an instance, and as many requests, which may want the same volume."""
@@ -57,8 +63,13 @@ class ForeignVolumes:
                 break
             asked = self._request(instance_id)
             asked["source"]["existing"] |= waits
+            if self._is_boosted:
+                asked["source"]["existing"]["boost"] = True
+                asked["objective"] |= {"readyWithinMinutes": BOOST_WITHIN_MINUTES}
             plan.requests.append(asked)
             plan.delays.append(chance.choice((0.0, 1.0, 30.0, 600.0)))
+        if self._is_boosted:
+            self._meddle_with_boosts(lab)
         if chance.random() < MEDDLING:
             act, when = chance.choice(ACTS), chance.expovariate(1 / 30)
             plan.harmless = False
@@ -102,6 +113,9 @@ class ForeignVolumes:
             blocks = max(1, int(size_gib * 2_048 * chance.random() ** 2))
             snapshot_id = lab.region.add_snapshot(size_gib=size_gib, extents=((0, blocks),))
         wanted: Json = {"SnapshotId": snapshot_id, "Size": size_gib, "TagSpecifications": tags}
+        if self._is_boosted:
+            wanted |= self._large(lab, kind)
+            snapshot_id = wanted["SnapshotId"]
         volume_id = in_use(lab, instance_id, device, **wanted)
         if kind == "warm":
             lab.data_plane.volumes[volume_id].fetched = lab.data_plane.volumes[volume_id].written
@@ -126,6 +140,35 @@ class ForeignVolumes:
         strategy = chance.choice((*read, "background"))
         asked: Json = {"source": {"existing": existing}, "objective": {"strategy": strategy}}
         return {**asked, "verify": {"samples": chance.choice((0, 100, 256))}}
+
+    def _large(self, lab: FastLab, kind: str) -> Json:
+        """What a volume must have to be worth a boost; most owners allow it."""
+        chance, tags = self._boosts, [TAG]
+        if chance.random() < 0.9:
+            tags.append(CONSENT)
+        extents = ((0, chance.randint(60_000, 120_000)),)
+        made = None if kind == "empty" else lab.region.add_snapshot(size_gib=100, extents=extents)
+        type_and_speed = {"VolumeType": "io2", "Iops": chance.choice((100, 100, 200))}
+        owner = [{"ResourceType": "volume", "Tags": tags}]
+        return {"SnapshotId": made, "Size": 100, **type_and_speed, "TagSpecifications": owner}
+
+    def _meddle_with_boosts(self, lab: FastLab) -> None:
+        """Its owner changes the first volume, or consents no more."""
+        chance, volume_id = self._boosts, next(iter(self._volumes))
+        act, when = chance.choice(BOOST_ACTS), chance.expovariate(1 / 600)
+        self._plan.told.append(f"boosts are allowed; after {when:.0f} s the {act}")
+        iops = 100 if act.endswith("lowered") else 500
+
+        def meddle() -> None:
+            with suppress(ApiError):
+                if act.startswith("consent"):
+                    tags = {"Resources": [volume_id], "Tags": [{"Key": CONSENT["Key"]}]}
+                    lab.region.call("ec2", "DeleteTags", tags)
+                    lab.outside.unconsented.add(volume_id)
+                elif act != "nothing":
+                    lab.region.call("ec2", "ModifyVolume", {"VolumeId": volume_id, "Iops": iops})
+
+        lab.scheduler.after(when, meddle)
 
     def _meddle(self, lab: FastLab, instance_id: str, act: str) -> None:
         """Somebody else does what Rewarm must not."""

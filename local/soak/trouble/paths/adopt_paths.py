@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from local import Json
-from local.soak.lab.endings import RESTORE, Ending, ended
+from local.soak.lab.endings import RESTORE, VOLUME, Ending, ended
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.paths.hook_paths import PATHS
+from local.soak.trouble.paths.interrupted_paths import stop
 from local.soak.trouble.paths.paths import in_state, path, restored, snapshot
 
 __all__ = ["DEVICE", "PATHS", "adoption", "in_use"]
@@ -16,6 +17,7 @@ __all__ = ["DEVICE", "PATHS", "adoption", "in_use"]
 DEVICE = "/dev/sdf"
 ADOPTED_SECONDS = 7_200.0
 """Eight sweeps."""
+CONSENT = {"Key": "rewarm:managed", "Value": "true"}
 READS = ("Poll Initialization", "Wait For Initialization")
 
 
@@ -30,6 +32,15 @@ def in_use(lab: FastLab, instance_id: str | None = None, device: str = DEVICE, *
     lab.region.call("ec2", "AttachVolume", {"VolumeId": made, **place})
     lab.pass_time(30)
     return made
+
+
+def boostable(lab: FastLab, **wanted: Any) -> str:
+    """A volume of much data and few IOPS, whose owner allows to change its performance."""
+    much = lab.region.add_snapshot(size_gib=100, extents=((0, 150_000),))
+    tags = [{"ResourceType": "volume", "Tags": [CONSENT]}]
+    return in_use(
+        lab, SnapshotId=much, VolumeType="io2", Iops=200, Size=100, TagSpecifications=tags, **wanted
+    )
 
 
 def adoption(*volume_ids: str, strategy: str = "auto", **existing: int) -> Json:
@@ -145,8 +156,84 @@ def _deleted(lab: FastLab) -> Ending:
 
 @path("adopted-on-a-stopped-instance")
 def _instance_stopped(lab: FastLab) -> Ending:
-    def stop(_restore: str, volume_id: str) -> None:
+    def stop_instance(_restore: str, volume_id: str) -> None:
         (place,) = lab.region._tables.volumes[volume_id].attachments.values()
         lab.region.call("ec2", "StopInstances", {"InstanceIds": [place.instance_id]})
 
-    return _while_read(lab, stop)
+    return _while_read(lab, stop_instance)
+
+
+def _boosted(lab: FastLab, act: Callable[[str, str], None] | None = None) -> Ending:
+    """An adoption with a boost; `act` gets the restore's id and the volume's while the agent reads."""
+    volume_id = boostable(lab)
+
+    def during(restore_id: str) -> None:
+        if act is not None:
+            in_state(lab, restore_id, *READS)
+            act(restore_id, volume_id)
+
+    return restored(lab, adoption(volume_id, strategy="boosted-warm-up", boost=True), during)
+
+
+@path("adopted-and-boosted")
+def _adopted_boosted(lab: FastLab) -> Ending:
+    return _boosted(lab)
+
+
+@path("adopted-and-boosted-and-cancelled")
+def _boosted_cancelled(lab: FastLab) -> Ending:
+    return _boosted(lab, lambda restore_id, _volume: _cancel(lab, restore_id))
+
+
+@path("adopted-and-boosted-and-stopped")
+def _boosted_stopped(lab: FastLab) -> Ending:
+    """No Catch runs then; the sweeper lowers the volume."""
+
+    def kill(restore_id: str, _volume: str) -> None:
+        stop(lab, f"{restore_id}-0", VOLUME)
+        stop(lab, restore_id)
+
+    return _boosted(lab, kill)
+
+
+@path("adopted-and-not-boosted")
+def _boost_refused(lab: FastLab) -> Ending:
+    """Its owner changes the volume just before, and EC2 takes one change at a time."""
+    volume_id = boostable(lab)
+
+    def change() -> None:
+        lab.region.call("ec2", "ModifyVolume", {"VolumeId": volume_id, "Iops": 200})
+
+    lab.scheduler.after(20, change)
+    return restored(lab, adoption(volume_id, strategy="boosted-warm-up", boost=True))
+
+
+@path("adopted-and-boosted-and-lowered-by-hand")
+def _lowered_by_hand(lab: FastLab) -> Ending:
+    return _boosted(lab, lambda _restore, volume_id: _modify(lab, volume_id, 200))
+
+
+@path("adopted-and-boosted-and-changed-by-hand")
+def _changed_by_hand(lab: FastLab) -> Ending:
+    return _boosted(lab, lambda _restore, volume_id: _modify(lab, volume_id, 150))
+
+
+def _modify(lab: FastLab, volume_id: str, iops: int) -> None:
+    """Somebody changes the volume once EC2 has finished the raise, while the agent reads."""
+    changes = lab.region._tables.volumes[volume_id].modifications
+    if not changes:
+        return  # EC2 has refused the raise
+    changes[-1].end = lab.scheduler.now
+    lab.region.call("ec2", "ModifyVolume", {"VolumeId": volume_id, "Iops": iops})
+
+
+@path("adopted-and-boosted-without-consent-by-then")
+def _consent_taken_back(lab: FastLab) -> Ending:
+    """Nobody may lower the volume then but its owner, who is told how."""
+
+    def untag(_restore: str, volume_id: str) -> None:
+        key = CONSENT["Key"]
+        lab.region.call("ec2", "DeleteTags", {"Resources": [volume_id], "Tags": [{"Key": key}]})
+        lab.outside.unconsented.add(volume_id)
+
+    return _boosted(lab, untag)

@@ -1,0 +1,57 @@
+"""Boosts of adopted volumes in the fast lab: raised, told, and lowered whatever becomes of the restore."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from local.soak.audit.auditor import Auditor
+from local.soak.lab.lab import FastLab
+from local.soak.trouble.matrix import SWEPT_SECONDS
+from local.soak.trouble.paths.fleet_paths import PATHS
+
+RAISED, LOWERED = 204, 200
+STILL = "volume {} of somebody else still has its boost"
+
+
+def iops(lab: FastLab) -> list[int | None]:
+    """What every volume was changed to, in order."""
+    volumes = lab.region._tables.volumes.values()
+    return [change.target.iops for volume in volumes for change in volume.modifications]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "said", "changes"),
+    [
+        ("", "ready", "EC2 takes its next change only when it has finished the raise", [RAISED, LOWERED]),
+        ("-and-cancelled", "failed RestoreCancelledError", "Left behind: boost of", [RAISED, LOWERED]),
+        ("-and-stopped", "aborted", "Left behind: boost of", [RAISED, LOWERED]),
+        ("-and-lowered-by-hand", "ready", "is lowered to io2 with 200 IOPS", [RAISED, LOWERED]),
+        ("-and-changed-by-hand", "ready", "somebody has changed it to io2 with 150 IOPS", [RAISED, 150]),
+        ("-without-consent-by-then", "ready", "aws ec2 modify-volume --volume-id", [RAISED]),
+    ],
+)
+def test_a_boost_is_told_and_ends(path: str, kind: str, said: str, changes: list[int]) -> None:
+    with FastLab(1) as lab:
+        ending = PATHS[f"adopted-and-boosted{path}"].play(lab)
+        lab.pass_time(SWEPT_SECONDS)
+        assert (ending.kind, iops(lab)) == (kind, changes)
+        assert said in json.dumps([sent["detail"] for sent in lab.events.sent])
+        assert Auditor(lab).findings(ending) == []
+
+
+def test_a_boost_that_ec2_refuses_does_not_keep_the_volume_from_being_warmed_up() -> None:
+    with FastLab(1) as lab:
+        ending = PATHS["adopted-and-not-boosted"].play(lab)
+        assert ending.kind == "ready"
+        said = json.dumps([sent["detail"] for sent in lab.events.sent])
+        assert "It was not boosted to io2 with 204 IOPS: EC2 refused it" in said
+        assert iops(lab) == [200], "its owner's own change"
+
+
+def test_the_auditor_finds_a_boost_that_nobody_has_lowered_yet() -> None:
+    with FastLab(1) as lab:
+        ending = PATHS["adopted-and-boosted"].play(lab)
+        (name,) = ending.ready
+        assert Auditor(lab).findings(ending) == [STILL.format(name)]
