@@ -34,13 +34,11 @@ def in_use(lab: FastLab, instance_id: str | None = None, device: str = DEVICE, *
     return made
 
 
-def boostable(lab: FastLab, **wanted: Any) -> str:
+def boostable(lab: FastLab, size_gib: int = 100, iops: int = 200) -> str:
     """A volume of much data and few IOPS, whose owner allows to change its performance."""
-    much = lab.region.add_snapshot(size_gib=100, extents=((0, 150_000),))
+    much = lab.region.add_snapshot(size_gib=size_gib, extents=((0, size_gib * 1_500),))
     tags = [{"ResourceType": "volume", "Tags": [CONSENT]}]
-    return in_use(
-        lab, SnapshotId=much, VolumeType="io2", Iops=200, Size=100, TagSpecifications=tags, **wanted
-    )
+    return in_use(lab, SnapshotId=much, VolumeType="io2", Iops=iops, Size=size_gib, TagSpecifications=tags)
 
 
 def adoption(*volume_ids: str, strategy: str = "auto", **existing: int) -> Json:
@@ -163,9 +161,9 @@ def _instance_stopped(lab: FastLab) -> Ending:
     return _while_read(lab, stop_instance)
 
 
-def _boosted(lab: FastLab, act: Callable[[str, str], None] | None = None) -> Ending:
+def _boosted(lab: FastLab, act: Callable[[str, str], None] | None = None, **volume: int) -> Ending:
     """An adoption with a boost; `act` gets the restore's id and the volume's while the agent reads."""
-    volume_id = boostable(lab)
+    volume_id = boostable(lab, **volume)
 
     def during(restore_id: str) -> None:
         if act is not None:
@@ -178,6 +176,23 @@ def _boosted(lab: FastLab, act: Callable[[str, str], None] | None = None) -> End
 @path("adopted-and-boosted")
 def _adopted_boosted(lab: FastLab) -> Ending:
     return _boosted(lab)
+
+
+@path("adopted-and-boosted-until-warm")
+def _boosted_until_warm(lab: FastLab) -> Ending:
+    """EC2 has finished the raise before the agent has read all."""
+    return _boosted(lab, size_gib=40, iops=100)
+
+
+@path("adopted-and-boosted-and-cancelled-late")
+def _boosted_cancelled_late(lab: FastLab) -> Ending:
+    """EC2 has finished the raise, so clean-up lowers the volume."""
+
+    def cancel(restore_id: str, _volume: str) -> None:
+        lab.pass_time(1_000)
+        _cancel(lab, restore_id)
+
+    return _boosted(lab, cancel, size_gib=40, iops=100)
 
 
 @path("adopted-and-boosted-and-cancelled")

@@ -25,6 +25,8 @@ def iops(lab: FastLab) -> list[int | None]:
     ("path", "kind", "said", "changes"),
     [
         ("", "ready", "EC2 takes its next change only when it has finished the raise", [RAISED, LOWERED]),
+        ("-until-warm", "ready", "is lowered to io2 with 100 IOPS", [104, 100]),
+        ("-and-cancelled-late", "failed RestoreCancelledError", "was cancelled", [104, 100]),
         ("-and-cancelled", "failed RestoreCancelledError", "Left behind: boost of", [RAISED, LOWERED]),
         ("-and-stopped", "aborted", "Left behind: boost of", [RAISED, LOWERED]),
         ("-and-lowered-by-hand", "ready", "is lowered to io2 with 200 IOPS", [RAISED, LOWERED]),
