@@ -71,6 +71,17 @@ class TestReady:
             in message["text"]
         )
 
+    @pytest.mark.parametrize(("reads", "adopts"), [(40, VOLUME_ID), (0, VOLUME_ID), (40, None)])
+    def test_says_what_an_applications_reads_took_of_a_volume_in_use(self, reads, adopts):
+        world, details = World(), ready_details()
+        details["volume"] |= {"adopts": adopts}
+        probes = {"probeReads": reads, "probeLatencyMs": {"p50": 0.7, "p99": 18.4}}
+        details["initialization"]["signals"]["agent"] = probes
+        say(world, "ready", details)
+        told = "During the warm-up a small read, such as an application's, took 0.7 ms (p99 18.4 ms)."
+        is_told = reads > 0 and adopts is not None
+        assert (told in world.messages.sent[0]["text"]) == is_told
+
     def test_names_what_an_earlier_plan_left_behind(self):
         world = World()
         account = {"removed": [], "kept": ["volume vol-1 (its tag rewarm:stack is gone)"], "goesOn": True}

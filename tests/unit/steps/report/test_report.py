@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
+import pytest
+
 from rewarm.contracts.events import ReportEvent
 from rewarm.contracts.values import Failure, Trigger
 from rewarm.domain.model import Strategy
@@ -86,6 +88,13 @@ class TestReport:
         assert volume.verified == "fast"
         assert volume.latency_after_ms is not None
         assert volume.latency_after_ms["p99"] == 1.9
+
+    @pytest.mark.parametrize(("reads", "found"), [(40, {"p50": 0.7, "p99": 18.4}), (0, None)])
+    def test_has_what_an_applications_reads_took_meanwhile(self, reads, found):
+        agent = {"probeReads": reads, "probeLatencyMs": {"p50": 0.7, "p99": 18.4} if reads else {}}
+        initialization = {"ready": True, "bytesDone": 42, "signals": {"agent": agent}}
+        (volume,) = account(World(), [ready(initialization=initialization)]).volumes
+        assert volume.latency_meanwhile_ms == found
 
     def test_keeps_everything_in_the_bucket(self):
         world = World()
