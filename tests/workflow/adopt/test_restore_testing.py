@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from local import yaml_text
+from local.aws.region.faults import FaultRule
 from tests.support.stack import state_machines
 from tests.support.stack.endings import break_blocks
 from tests.support.stack.restores import RestoreUser, unique
@@ -119,6 +120,23 @@ def test_without_an_instance_in_its_zone_nobody_can_tell(user: RestoreUser, begi
     assert ended(user, begin(detail))["verdict"] == "TIMED_OUT"
     said = job_of(user, detail)["ValidationStatusMessage"]
     assert said == f"Not tested: no running instance in {user.other_zone} has the tag restore-testing=yes."
+
+
+def test_where_aws_backup_does_not_answer_nobody_can_tell(user: RestoreUser, begin: Start) -> None:
+    detail = user.region.restore_jobs.add(restored_by_backup(user))
+    user.region.faults.add(FaultRule("DescribeRestoreJob", code="InternalError", status=500, times=None))
+    execution = begin(detail)
+    assert ended(user, execution)["verdict"] == "TIMED_OUT"
+    user.region.faults.clear()
+    assert job_of(user, detail)["ValidationStatusMessage"].startswith("Not tested: Look At Job: ")
+
+
+def test_several_at_once_share_an_instance_and_each_has_its_verdict(user: RestoreUser, begin: Start) -> None:
+    user.instance(tags=TAG)
+    details = [user.region.restore_jobs.add(restored_by_backup(user)) for _ in range(3)]
+    for execution in [begin(detail) for detail in details]:
+        ended(user, execution)
+    assert [job_of(user, detail)["ValidationStatus"] for detail in details] == ["SUCCESSFUL"] * 3
 
 
 @pytest.mark.long
