@@ -96,6 +96,22 @@ def test_all_calls_of_an_execution_are_about_one_restore(
     user.finished(str(another.value).split()[0])
 
 
+def test_all_calls_of_an_execution_are_about_one_fleet(
+    user: RestoreUser, switch: ModuleType, step: Step
+) -> None:
+    background = {"objective": {"strategy": "background"}}
+    items = [{"source": {"snapshotId": user.snapshot()}, **user.to_zone}]
+    request = {"source": {"items": items}, **background}
+    running = execution(unique("execution"), user.lab.addresses.region)
+    with pytest.raises(switch.NotReadyYetError, match=r"^fleet-[0-9a-f]{16} is ") as waiting:
+        step(request, running, kind="fleet")
+    fleet_id = str(waiting.value).split()[0]
+    user.wait_until(
+        lambda: user.call("GET", f"/fleets/{fleet_id}").body["status"] == "ready", lambda: f"{fleet_id} runs"
+    )
+    assert step(request, running, kind="fleet") == {"fleetId": fleet_id, "status": "ready"}
+
+
 def test_a_restore_that_failed_is_not_started_again(
     user: RestoreUser, switch: ModuleType, step: Step
 ) -> None:
