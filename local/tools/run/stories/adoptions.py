@@ -1,7 +1,7 @@
 """`make run ARGS="--scenario adopt"`: a volume that something else has made is warmed up while it is used.
 
 EC2's own calls make it of the snapshot and attach it. An application reads from it all the time. A rule that
-its tag fits adopts it by itself, and then it is asked for by hand.
+its tag fits adopts it by itself. A second one, which fits no rule, is asked for by hand, and then once more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from local.tools.run.live.details import BLOCK_BYTES
 from local.tools.run.report import write_report
 from local.tools.run.story import REPORTS, Scene, Story, StoryError
 
-DEVICE = "/dev/sdf"
+DEVICES = ("/dev/sdf", "/dev/sdg")
 TAG = {"Key": "app", "Value": "orders"}
 RULE = {"match": {"volumeTags": {TAG["Key"]: TAG["Value"]}}, "mode": "act", "verify": labs.MEASURED}
 RULE_SECONDS = 120.0
@@ -38,28 +38,31 @@ done
 
 
 class AdoptStory(Story):
-    """Has a rule warm the volume up, and asks for it once more when it is warm."""
+    """Has a rule warm one volume up, and asks for another one, and for that once more when it is warm."""
 
     def tell(self, host: Host) -> Path:
         scene = self.set_up(host)
         self.view.say("rewarm rule put orders sends this:")
         self.view.command(scene.lab.api.curl("PUT", "/rules/orders", RULE))
         scene.lab.api.expect(200, "PUT", "/rules/orders", RULE)
-        volume_id = self._made_by_others(scene)
+        volume_id = self._made_by_others(scene, DEVICES[0], [TAG])
+        second_id = self._made_by_others(scene, DEVICES[1], [])
         inventory = host.region.inventory()
         application = self._application(scene, volume_id)
         self._restore(
             scene, "1. A rule adopts a cold volume in use, and warms it up where it is", self._by_rule
         )
         self._say_what_reads_took(application)
-        ask = self._warming(volume_id)
-        self._restore(scene, "2. Asked once more: it is warm already, and nothing is read", ask)
+        ask = self._warming(second_id)
+        self._restore(scene, "2. Asked for: another cold volume, which no rule is for", ask)
+        self._restore(scene, "3. Asked once more: it is warm already, and nothing is read", ask)
         self._take_stock(scene, inventory)
-        self._say_what_changed(host, volume_id)
+        for each in (volume_id, second_id):
+            self._say_what_changed(host, each)
         self.run.real_seconds = time.monotonic() - self._began
         return write_report(self.run, REPORTS)
 
-    def _made_by_others(self, scene: Scene) -> str:
+    def _made_by_others(self, scene: Scene, device: str, tags: list[dict[str, str]]) -> str:
         """By botocore alone. Raises StoryError."""
         ec2: Any = scene.lab.host.client("ec2")
         with self.view.setup_step("A volume of it, made and attached without Rewarm", self.run) as step:
@@ -68,13 +71,14 @@ class AdoptStory(Story):
                 SnapshotId=scene.snapshot_id,
                 AvailabilityZone=zone,
                 VolumeType="gp3",
-                TagSpecifications=[{"ResourceType": "volume", "Tags": [TAG]}],
+                TagSpecifications=[{"ResourceType": "volume", "Tags": tags}] if tags else [],
             )
             volume_id = str(made["VolumeId"])
             self._wait(ec2, volume_id, "available")
-            ec2.attach_volume(VolumeId=volume_id, InstanceId=scene.instance_id, Device=DEVICE)
+            ec2.attach_volume(VolumeId=volume_id, InstanceId=scene.instance_id, Device=device)
             self._wait(ec2, volume_id, "in-use")
-            step.detail = f"{volume_id}, {DEVICE} on {scene.instance_id}; its only tag is app=orders"
+            tagged = "its only tag is app=orders" if tags else "it has no tag"
+            step.detail = f"{volume_id}, {device} on {scene.instance_id}; {tagged}"
         return volume_id
 
     def _wait(self, ec2: Any, volume_id: str, state: str) -> None:
@@ -131,12 +135,13 @@ class AdoptStory(Story):
 
     def _say_what_reads_took(self, application: Callable[[], list[float]]) -> None:
         took = application()
-        if took:
-            p50, p99 = (took[int(len(took) * share)] for share in (0.5, 0.99))
-            self.view.say(
-                f"An application has read 4 KiB {len(took):,} times meanwhile: p50 {p50:.1f} ms, "
-                f"p99 {p99:.1f} ms, with the start of a process each time."
-            )
+        if not took:
+            raise StoryError("the application could read nothing while the volume was warmed up")
+        p50, p99 = (took[int(len(took) * share)] for share in (0.5, 0.99))
+        self.view.say(
+            f"An application has read 4 KiB {len(took):,} times meanwhile: p50 {p50:.1f} ms, "
+            f"p99 {p99:.1f} ms, with the start of a process each time."
+        )
 
     def _say_what_changed(self, host: Host, volume_id: str) -> None:
         (volume,) = host.client("ec2").describe_volumes(VolumeIds=[volume_id])["Volumes"]
