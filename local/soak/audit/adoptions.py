@@ -41,6 +41,7 @@ class AdoptionAudit:
         yield from self._boosted()
         yield from self._warmed_twice()
         yield from self._adopted_again()
+        yield from self._forgotten()
 
     def _tagged(self) -> Iterator[str]:
         for name in self.adopted():
@@ -88,6 +89,32 @@ class AdoptionAudit:
         for name, count in sorted(named.items()):
             if count > 1:
                 yield f"rules have adopted volume {name} {count} times"
+
+    def _forgotten(self) -> Iterator[str]:
+        """Volumes that a rule fits, and that nobody has adopted after several sweeps without trouble.
+
+        A rule refuses what is attached too late, and needs neither a volume that was made empty nor one whose
+        instance is away.
+        """
+        status, found = self._lab.api("GET", "/rules/orders")
+        if status != 200 or found["rule"]["mode"] != "act":
+            return
+        rule = found["rule"]
+        ((key, value),) = rule["match"]["volumeTags"].items()
+        known = set(self.adopted())
+        for one in self._lab.executions(RESTORE):
+            known |= set(one.input["request"]["source"]["existing"].get("volumeIds") or ())
+        tables, patience = self._lab.region._tables, 60 * rule["limits"]["waitForAttachmentMinutes"]
+        for name, volume in sorted(tables.volumes.items()):
+            fits = key in volume.tags and value in {"*", volume.tags[key]} and volume.snapshot is not None
+            in_time = [
+                place.instance_id
+                for place in volume.attachments.values()
+                if place.attach_time <= volume.create_time + patience
+            ]
+            can_run = in_time and all(tables.instances[one].state == "running" for one in in_time)
+            if fits and can_run and name not in known:
+                yield f"the rule has forgotten volume {name}"
 
     def adopted(self) -> dict[str, list[Any]]:
         """The executions of each volume of others; these may delete it at any time."""

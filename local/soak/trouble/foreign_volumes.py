@@ -34,6 +34,9 @@ ATTACHED_LATE = 0.3
 BOOSTS, BOOST_WITHIN_MINUTES = 0.25, 40
 """Of so many scenarios requests allow boosts of large volumes of few IOPS, which need them to be in time."""
 BOOST_ACTS = ("consent is taken back", "volume is lowered", "volume is changed", "nothing")
+WISHES, LATE_SECONDS = 0.4, 7_200.0
+"""Of so many scenarios somebody changes what is wanted, or EBS's event comes again after hours."""
+WISH_ACTS = ("tag is taken off", "rule is deleted", "rule only observes", "event comes again")
 RULE_LOOKS_SECONDS = 1_900.0
 """Two sweeps: the first may come before the last volume is attached."""
 
@@ -44,6 +47,7 @@ class ForeignVolumes:
     def __init__(self, plan: Plan, chance: random.Random) -> None:
         self._plan = plan
         self._chance = chance
+        self._by_rule: Json | None = None
         self._volumes: dict[str, str | None] = {}
         """Each with its snapshot."""
         self._boosts = random.Random(plan.seed + 19)
@@ -70,6 +74,7 @@ class ForeignVolumes:
             plan.delays.append(chance.choice((0.0, 1.0, 30.0, 600.0)))
         if self._is_boosted:
             self._meddle_with_boosts(lab)
+        self._change_wishes(lab, random.Random(plan.seed + 23))
         if chance.random() < MEDDLING:
             act, when = chance.choice(ACTS), chance.expovariate(1 / 30)
             plan.harmless = False
@@ -86,9 +91,35 @@ class ForeignVolumes:
         rule: Json = {"match": match, "mode": mode, "limits": limits, "verify": {"samples": 100}}
         status, _ = lab.api("PUT", "/rules/orders", rule)
         if status == 200:
+            self._by_rule = rule
             self._plan.by_rule_seconds = RULE_LOOKS_SECONDS
             self._plan.by_rule_alone = mode == "act" and chance.random() < RULES_ALONE
             self._plan.told.append(f"a rule with {limits} has the mode {mode}")
+
+    def _change_wishes(self, lab: FastLab, chance: random.Random) -> None:
+        """Takes a tag off, changes or deletes the rule, or has an event come late, by a separate chance."""
+        if chance.random() > WISHES:
+            return
+        act, when = chance.choice(WISH_ACTS), chance.expovariate(1 / 300)
+        when += LATE_SECONDS if act.startswith("event") else 0.0
+        self._plan.told.append(f"after {when:.0f} s the {act}")
+        if act.startswith("tag"):
+            self._plan.harmless = False  # a request by tags finds less
+        lab.scheduler.after(when, lambda: self._change_wish(lab, act))
+
+    def _change_wish(self, lab: FastLab, act: str) -> None:
+        volume_id = next(iter(self._volumes))
+        volume = lab.region._tables.volumes.get(volume_id)
+        with suppress(ApiError):
+            if act.startswith("tag"):
+                tags = {"Resources": [volume_id], "Tags": [{"Key": TAG["Key"]}]}
+                lab.region.call("ec2", "DeleteTags", tags)
+            elif act.startswith("event") and volume is not None:
+                lab.region._volumes._notify(volume, "createVolume", "available")
+            elif self._by_rule is not None:
+                method = "DELETE" if act.endswith("deleted") else "PUT"
+                body = None if method == "DELETE" else {**self._by_rule, "mode": "observe"}
+                lab.begin_api(method, "/rules/orders", body)
 
     def _attached_late(self, lab: FastLab, instance_id: str, chance: random.Random) -> Json:
         """Has a volume attached again only later, by a separate chance; what requests say of that."""

@@ -7,7 +7,7 @@ from copy import copy
 from local.soak.audit.adoptions import AdoptionAudit
 from local.soak.lab.endings import RESTORE, VOLUME
 from local.soak.lab.lab import FastLab
-from local.soak.trouble.paths.adopt_paths import PATHS
+from local.soak.trouble.paths.adopt_paths import PATHS, in_use
 from local.soak.trouble.paths.paths import PATHS as RESTORES
 
 
@@ -41,6 +41,24 @@ def test_a_volume_that_rules_adopt_twice_is_found() -> None:
         second.arn, second.name = f"{one.arn}-again", f"{one.name}-again"
         lab.states.executions[second.arn] = second
         assert findings(lab) == [f"rules have adopted volume {volume_id} 2 times"]
+
+
+def test_a_volume_that_a_rule_fits_and_nobody_adopts_is_found() -> None:
+    with FastLab(1) as lab:
+        PATHS["adopted-by-rule"].play(lab)
+        match = {"volumeTags": {"app": "orders"}}
+        assert lab.api("PUT", "/rules/orders", {"match": match, "mode": "act"})[0] == 200
+        tags = [{"ResourceType": "volume", "Tags": [{"Key": "app", "Value": "orders"}]}]
+        volume_id = in_use(lab, TagSpecifications=tags)
+        lab.pass_time(2_000)
+        assert findings(lab) == []
+        for one in lab.executions(RESTORE):
+            if volume_id in one.input["request"]["source"]["existing"]["volumeIds"]:
+                del lab.states.executions[one.arn]
+        for one in lab.executions(VOLUME):
+            if one.input["volume"]["adopts"] == volume_id:
+                del lab.states.executions[one.arn]
+        assert findings(lab) == [f"the rule has forgotten volume {volume_id}"]
 
 
 def test_a_restore_may_make_its_own_volume() -> None:
