@@ -40,7 +40,7 @@ LONGER_FUNCTIONS = {
     "tests/support/commands/aws_account.py sound": (61, "One account of AWS, answer by answer."),
     "tests/support/values/run_recordings.py agent_restore": (70, "One recorded run, state by state."),
     "tests/support/values/run_recordings.py choose_strategy": (42, "One recorded answer, field by field."),
-    "tests/support/values/step_events.py _volume_events": (43, "A list with one event of each state."),
+    "tests/support/values/step_events.py _volume_events": (44, "A list with one event of each state."),
 }
 """File and function -> the lines that it may have, and why it is not divided."""
 _OF_A_SYSTEM = re.compile(r"_(linux|posix|windows)$")

@@ -54,6 +54,7 @@ PHASES = {
     },
     "Measure": {"Verify Volume Before", "Wait For Measurement Before"},
     "Initialize": {
+        "Boost Volume",
         "Dispatch Warmer",
         "Dispatch Warmer To Observe",
         "Announce Hot",

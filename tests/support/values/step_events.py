@@ -52,6 +52,7 @@ from rewarm.steps.request.parse_request import ParseRequestEvent
 from rewarm.steps.select.release_target import ReleaseTargetEvent
 from rewarm.steps.select.select_snapshot import SelectSnapshotEvent
 from rewarm.steps.verify.confirm_readiness import ConfirmReadinessEvent
+from rewarm.steps.volume.boost_volume import BoostVolumeEvent
 from rewarm.steps.volume.check_volume import CheckVolumeEvent
 from rewarm.steps.volume.create_volume import CreateVolumeEvent
 from rewarm.steps.volume.release import ReleaseEvent
@@ -204,6 +205,7 @@ def _volume_events(request: RestoreRequest) -> list[Contract]:
         AttachVolumeEvent(**one, request=request),
         StartInstanceEvent(**COMMON, volume=volume, phase="start"),
         RunHookEvent(**one, request=request),
+        BoostVolumeEvent(**COMMON, volume=volume, plan=plan),
         DispatchWarmerEvent(**one, request=request),
         VerifyVolumeEvent(**one, request=request, phase="after"),
         PollInitializationEvent(

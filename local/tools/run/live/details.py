@@ -136,6 +136,7 @@ _DESCRIBE: dict[str, Callable[[Any], str]] = {
     "Announce Hot": _announced,
     "Announce Available": _announced,
     "Verify Volume Before": _verify,
+    "Boost Volume": lambda answer: f"{answer['boost']['state']}: {answer['boost']['boosted']}",
     "Dispatch Warmer": lambda answer: f"command {answer['commandId']} on {answer['instanceId']}",
     "Dispatch Warmer To Observe": lambda answer: f"command {answer['commandId']} on {answer['instanceId']}",
     "Poll Initialization": _poll,
