@@ -242,19 +242,28 @@ def _with_changed_blocks(
 ) -> list[VolumeAssignment]:
     """Adds what is read first of volumes without a recording: blocks that differ from the snapshot before.
 
-    It raises nothing, and asks at most MOST_CHANGED_PAGES times: without an order the volume is warmed, too.
+    Volumes of one snapshot share its list, as they share its map. It raises nothing, and asks at most
+    MOST_CHANGED_PAGES times: without an order the volume is warmed, too.
     """
     if not _wants_what_changed(event.request):
         return list(volumes)
     found, pages_left = list(volumes), MOST_CHANGED_PAGES
+    known: dict[str, tuple[str, Runs] | None] = {}
     for at, volume in enumerate(volumes):
-        if not _may_be_read_first(volume) or pages_left <= 0:
+        if not _may_be_read_first(volume) or (pages_left <= 0 and volume.snapshot_id not in known):
             continue
         try:
-            changed, pages = _changed_blocks(event.restore_id, volume, ports, pages_left)
+            if volume.snapshot_id not in known:
+                known[volume.snapshot_id], pages = _changed_blocks(volume, ports, pages_left)
+                pages_left -= pages
+            changed = known[volume.snapshot_id]
+            if changed is not None:
+                since, runs = changed
+                blocks = ports.artifacts.put_map(first_map_key(event.restore_id, volume.index), [runs])
+                read_first = ChangedBlocks(since_snapshot_id=since, blocks=blocks)
+                found[at] = volume.model_copy(update={"changed": read_first})
         except RestoreError:
             break
-        found[at], pages_left = volume.model_copy(update={"changed": changed}), pages_left - pages
     return found
 
 
@@ -273,10 +282,10 @@ def _may_be_read_first(volume: VolumeAssignment) -> bool:
 
 
 def _changed_blocks(
-    restore_id: str, volume: VolumeAssignment, ports: SelectSnapshotPorts, most_pages: int
-) -> tuple[ChangedBlocks | None, int]:
-    """Writes them as what the agent reads first; how many requests that took. None where they say nothing:
-    nothing has changed, or so much that it is no order any more.
+    volume: VolumeAssignment, ports: SelectSnapshotPorts, most_pages: int
+) -> tuple[tuple[str, Runs] | None, int]:
+    """The snapshot before and the blocks that differ; how many requests that took. None where they say
+    nothing: nothing has changed, or so much that it is no order any more.
     """
     lineage = volume.lineage or ""
     if ports.artifacts.written(recordings_prefix(lineage), most=1):
@@ -299,5 +308,4 @@ def _changed_blocks(
             break
     if not 0 < len(blocks) <= most:
         return None, pages
-    ports.artifacts.put_map(first_map_key(restore_id, volume.index), [runs_of(blocks)])
-    return ChangedBlocks(since_snapshot_id=before, blocks=len(blocks)), pages
+    return (before, runs_of(blocks)), pages

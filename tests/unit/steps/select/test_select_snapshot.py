@@ -107,6 +107,15 @@ class TestWhatChanged:
         assert self.selected(self.world(range(101))) is None
         assert self.selected(self.world(())) is None
 
+    def test_is_listed_once_for_all_volumes_of_a_snapshot(self):
+        world, image = self.world(), "ami-0123456789abcdef0"
+        world.snapshots.images[image] = {"/dev/sdg": SNAPSHOT_ID, "/dev/sdh": SNAPSHOT_ID}
+        volumes = select(world, source={"imageId": image})
+        assert [volume.changed.blocks for volume in volumes] == [3, 3]
+        keys = [f"restores/{RESTORE_ID}/{index}/first.map" for index in (0, 1)]
+        assert [world.artifacts.maps[key] for key in keys] == [[Extent(5, 2), Extent(70, 1)]] * 2
+        assert world.blocks.requests == 1
+
     def test_is_looked_for_no_longer_than_people_wait(self):
         world = self.world(range(10_000), written=1_000_000)
         world.blocks.page = 100
