@@ -2,7 +2,7 @@
 
 It reads the other blocks of a cold volume, as an adoption of a volume in use does, or writes blocks of a
 snapshot to a warm one. A polite agent keeps its promise if the median of the application's p99 is within the
-latency that the agent is told.
+latency that the agent gets as its limit.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Politeness:
 
     case: str
     rounds: list[Measured]
-    at_most_ms: float
-    """The p99 that the agent promises; infinite where it promises none."""
+    at_most_ms: float | None
+    """The p99 that the agent promises, if it promises one."""
 
     @property
     def p99_ms(self) -> Spread:
@@ -60,7 +60,7 @@ class Politeness:
     @property
     def is_kept(self) -> bool:
         """Whether the promise is kept."""
-        return self.p99_ms.median <= self.at_most_ms
+        return self.at_most_ms is None or self.p99_ms.median <= self.at_most_ms
 
 
 def check_politeness(
@@ -73,17 +73,18 @@ def check_politeness(
     agent = tool_settings(IO_URING, session.agent)[0].commands
     aws = tool_settings(FIO_AWS)[0].commands
     polite = ["--polite-latency-ms", f"{polite_latency_ms:g}"]
+    warmed, written = (" ".join(["beside", *words, *polite]) for words in (["warmer"], [AGENT]))
     read: dict[str, Callable[[ColdVolume], list[str]] | None] = {
         "alone": None,
         "beside AWS's fio command": lambda volume: aws(volume, spec)[0],
         "beside warmer": lambda volume: agent(volume, spec)[0],
-        f"beside warmer {' '.join(polite)}": lambda volume: agent(volume, spec)[0] + polite,
+        warmed: lambda volume: agent(volume, spec)[0] + polite,
     }
     cases = {name: partial(_measure, session, spec, warm_up) for name, warm_up in read.items()}
-    for more in ([], polite):
-        cases[" ".join(["beside", AGENT, *more])] = partial(_while_written, session, more)
-    promised = {name: polite_latency_ms if name.endswith(polite[1]) else float("inf") for name in cases}
-    found = {name: Politeness(name, [], at_most_ms) for name, at_most_ms in promised.items()}
+    cases[f"beside {AGENT}"] = partial(_while_written, session, [])
+    cases[written] = partial(_while_written, session, polite)
+    promised = dict.fromkeys((warmed, written), polite_latency_ms)
+    found = {name: Politeness(name, [], promised.get(name)) for name in cases}
     for number in range(rounds):
         tell(f"round {number + 1} of {rounds}")
         for name, measure in cases.items():
