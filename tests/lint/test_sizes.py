@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_799, "statemachine": 2_149, "events": 7_301, "functions": 52_159}
+MOST_LINES = {"template.yaml": 2_799, "statemachine": 2_149, "events": 7_301, "functions": 52_160}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
 MOST_MODULES = 291
 """In functions/."""

@@ -48,7 +48,8 @@ def never_raised(volume: VolumeAssignment, plan: Plan) -> BoostOutcome | None:
     """What a plan with a boost says of a volume that EC2 was never asked to raise; None for other plans."""
     if plan.boost is None or volume.adopts is None:
         return None
-    return wanted_boost("", volume, plan, volume.snapshot_started_at).outcome("not-raised", NOT_NEEDED)
+    boosted, original = performance_of(plan.boost), performance_of(volume.volume.settings())
+    return BoostOutcome("not-raised", boosted.in_words, original.in_words, NOT_NEEDED)
 
 
 def wanted_boost(restore_id: str, volume: VolumeAssignment, plan: Plan, now: datetime) -> NotedBoost:
