@@ -52,7 +52,10 @@ class AdoptionAudit:
                     yield f"volume {name} of somebody else has got the tag {key}"
 
     def _boosted(self) -> Iterator[str]:
-        """What its owner has not allowed is never changed; what Rewarm has raised is lowered, or told."""
+        """What its owner has not allowed is never changed; what Rewarm has raised is lowered.
+
+        Where the owner has taken the consent back, a message has the command that lowers it.
+        """
         asking = {
             name
             for name, executions in self.adopted().items()

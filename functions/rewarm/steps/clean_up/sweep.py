@@ -294,7 +294,7 @@ def _sweep_adopted_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
             outcome = lower_volume(noted, ports, now=ports.now)
             state, reason = _STATES[outcome.state], outcome.reason
             if state == "left":
-                # EC2 takes the change once it has finished the raise, so that is nobody's trouble before.
+                # EC2 takes the change once it has finished the raise; an alarm before that would be false.
                 state = "left" if noted.is_overdue(ports.now) else "ending"
                 reason = in_words(noted.volume_id, outcome)
             yield SweptResource("boosts", noted.volume_id, state, reason)

@@ -1,6 +1,6 @@
 """The boosts of volumes that were there: what each goes back to, from before EC2 is asked to raise it.
 
-A note stays until its boost is over, whatever becomes of the restore. The sweeper finds it by the index.
+A note stays until its boost is over, however the restore ends. The sweeper finds it by the index.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class BoostVolumeEvent(StepEvent):
 
 
 class BoostVolumeResult(Contract):
-    """What became of it; the state machine goes on whatever that is."""
+    """What became of it; the state machine continues in any case."""
 
     boost: BoostOutcome
 

@@ -244,7 +244,7 @@ def _modify(lab: FastLab, volume_id: str, iops: int) -> None:
 
 @path("adopted-and-boosted-without-consent-by-then")
 def _consent_taken_back(lab: FastLab) -> Ending:
-    """Nobody may lower the volume then but its owner, who is told how."""
+    """Only the owner may lower the volume then; the message says how."""
 
     def untag(_restore: str, volume_id: str) -> None:
         key = CONSENT["Key"]

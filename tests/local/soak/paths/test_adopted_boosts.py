@@ -1,4 +1,4 @@
-"""Boosts of adopted volumes in the fast lab: raised, told, and lowered whatever becomes of the restore."""
+"""Boosts of adopted volumes in the fast lab: raised, reported, and lowered however the restore ends."""
 
 from __future__ import annotations
 
