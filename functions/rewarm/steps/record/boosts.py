@@ -51,6 +51,12 @@ class NotedBoost(Contract):
         earliest, latest = self.asked_at - CLOCKS, self.asked_at + ASKED_WITHIN + CLOCKS
         return earliest <= change.started_at <= latest
 
+    def has_grown(self, change: VolumeModification) -> bool:
+        """Whether the latest change came after the raise, and left the performance as it was raised."""
+        before = change.original
+        is_kept = before is not None and self.boosted.fits(before) and self.boosted.fits(change.target)
+        return is_kept and self.is_later(change)
+
     def is_later(self, change: VolumeModification) -> bool:
         """Whether the change came after the volume was to be raised."""
         return change.started_at is not None and change.started_at >= self.asked_at - CLOCKS

@@ -93,12 +93,13 @@ def lower_volume(noted: NotedBoost, ports: BoostPorts, *, now: datetime) -> Boos
 def _lowered(noted: NotedBoost, ports: BoostPorts) -> BoostOutcome:
     volume = ports.volumes.get(noted.volume_id)
     latest = ports.modifications.latest(noted.volume_id)
-    if latest is not None and noted.is_own(latest):
-        if latest.state == "failed":
+    if latest is not None and (noted.is_own(latest) or noted.has_grown(latest)):
+        if latest.state == "failed" and noted.is_own(latest):
             return noted.outcome("not-raised", latest.message or "EC2 gave up the change")
         if latest.under_way or not noted.boosted.fits(volume.settings):
             done = f", {latest.progress_percent} % done" if latest.progress_percent is not None else ""
-            why = f"EC2 takes its next change only when it has finished the raise ({latest.state}{done})"
+            last = "the raise" if noted.is_own(latest) else "the last one"
+            why = f"EC2 takes its next change only when it has finished {last} ({latest.state}{done})"
             return noted.outcome("not-lowered", why)
     elif noted.refused:
         return noted.outcome("not-raised", noted.refused)

@@ -224,6 +224,18 @@ class TestLower:
         assert released(world).boost.state == "left-alone"
         assert (len(world.modifications.started), note(world)) == (1, None)
 
+    def test_a_volume_that_its_owner_has_grown_meanwhile_is_lowered(self, world):
+        raised(world)
+        grown = VolumeModification("optimizing", BOOSTED, started_at=at(30), original=BOOSTED)
+        world.modifications.changes[VOLUME_ID] = grown
+        settings(world, iops=BOOSTED.iops, throughput_mib_s=BOOSTED.throughput_mib_s, size_gib=120)
+        found = released(world).boost
+        assert (found.state, found.command) == ("not-lowered", BY_HAND)
+        assert "EC2 takes its next change only when it has finished the last one" in found.reason
+        finish_raise(world)
+        assert released(world).boost.state == "lowering"
+        assert world.modifications.started[1:] == [(VOLUME_ID, ORIGINAL)]
+
     def test_lowered_by_hand_is_lowered(self, world):
         raised(world)
         finish_raise(world)
