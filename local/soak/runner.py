@@ -9,6 +9,7 @@ from typing import Any
 
 from local import Json
 from local.aws.region import ApiError
+from local.soak.audit.adoptions import AdoptionAudit
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.endings import FLEET, LONGEST_SECONDS, RESTORE, VOLUME, Ending, ended
 from local.soak.lab.instances.agent import Trouble
@@ -84,8 +85,8 @@ def scenario(
     `taggings` is how often an attacker tags things of others; by default that depends on the seed.
     """
     writer = Writer(seed)
-    faults = writer.plan.faults
-    with FastLab(seed, Writer.settings(seed), interference=faults, mishaps=faults) as lab:
+    faults, settings = writer.plan.faults, Writer.settings(seed, adoptions=adoptions)
+    with FastLab(seed, settings, interference=faults, mishaps=faults) as lab:
         write = writer.write_rewind if rewinds else writer.write_adoption if adoptions else writer.write
         plan = write(lab)
         lab.region.faults.add(*plan.region_faults)
@@ -275,11 +276,26 @@ def _judged(lab: FastLab, plan: Plan, endings: list[Ending]) -> Outcome:
         ]:  # a silent one answers again: nothing may have been given up
             lab.region.change_instance(instance["InstanceId"], reachable=True)
     lab.pass_time(SWEPT_SECONDS)
-    outcome.wrong += _old_events(lab) + _fleets(lab)
+    outcome.wrong += _boosts(lab, outcome.told) + _old_events(lab) + _fleets(lab)
     everything = Ending("", ready=[name for ending in endings for name in ending.ready])
     for finding in Auditor(lab).findings(everything):
         (outcome.wrong if "is cold" in finding else outcome.leaks).append(finding)
     return outcome
+
+
+def _boosts(lab: FastLab, told: list[str]) -> list[str]:
+    """The boosts of which nobody was told that they wait for EC2, which may take no change for a day."""
+    audit = AdoptionAudit(lab)
+    adopted = audit.adopted()
+    raised = audit.still_raised()
+    for _ in range(25):
+        if not audit.still_raised().keys() - lab.outside.unconsented:
+            break
+        lab.pass_time(3_600)
+    known = {name: boosts for name, boosts in audit.boosts().items() if name in adopted}
+    told += [f"{name} was {', then '.join(boosts)}" for name, boosts in known.items() if boosts]
+    untold = [name for name, is_told in raised.items() if not is_told]
+    return [f"volume {name} had its boost, and nobody was told" for name in untold]
 
 
 def _old_events(lab: FastLab) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from local.aws.region.audit import billed_settings
+from local.aws.region.resources import VolumePerformance
 from local.soak.lab.endings import RESTORE, VOLUME
 from rewarm.domain.volume.adopting import WARM_SINCE_TAG
 from rewarm.steps.record.restore import RULE_PREFIX
@@ -20,6 +22,7 @@ BOOSTS = frozenset(
 )
 CONSENT = ("rewarm:managed", "true")
 SENT = "Dispatch Warmer"
+RAISED, LOWERED, CHANGED = "raised", "lowered", "changed by others"
 
 
 class AdoptionAudit:
@@ -62,18 +65,43 @@ class AdoptionAudit:
             for one in executions
             if one.input["request"]["source"]["existing"].get("boost")
         }
-        told = json.dumps([*self._lab.slack, *(sent["detail"] for sent in self._lab.events.sent)])
+        for name, boosts in self.boosts().items():
+            volume = self._lab.region._tables.volumes[name]
+            is_over = name in self._lab.outside.unconsented
+            if name not in asking or (volume.tags.get(CONSENT[0]) != CONSENT[1] and not is_over):
+                yield f"volume {name} of somebody else was changed, and nobody has allowed it"
+            if boosts[-1:] == [RAISED] and not (is_over and self._says_how_to_lower(name)):
+                yield f"volume {name} of somebody else still has its boost"
+
+    def still_raised(self) -> dict[str, bool]:
+        """The volumes that still have their boost, and whether a message says how to lower them."""
+        adopted = self.adopted()
+        raised = [name for name, boosts in self.boosts().items() if boosts[-1:] == [RAISED]]
+        return {name: self._says_how_to_lower(name) for name in raised if name in adopted}
+
+    def _says_how_to_lower(self, volume_id: str) -> bool:
+        sent = [*self._lab.slack, *(one["detail"] for one in self._lab.events.sent), *self._lab.alarmed]
+        return f"modify-volume --volume-id {volume_id}" in json.dumps(sent)
+
+    def boosts(self) -> dict[str, list[str]]:
+        """What became of each volume that functions asked EC2 to change, in order, without its growth."""
+        found: dict[str, list[str]] = {}
         for name, asked in sorted(self._lab.removals.changes.items()):
             volume = self._lab.region._tables.volumes.get(name)
             if volume is None or volume.state == "deleting":
                 continue
-            is_over = name in self._lab.outside.unconsented
-            if name not in asking or (volume.tags.get(CONSENT[0]) != CONSENT[1] and not is_over):
-                yield f"volume {name} of somebody else was changed, and nobody has allowed it"
-            (_, first), (_, now) = billed_settings(volume)[0], billed_settings(volume)[-1]
-            is_ours = (now.volume_type, str(now.iops), str(now.throughput_mib_s)) in asked
-            if now != first and is_ours and not (is_over and f"modify-volume --volume-id {name}" in told):
-                yield f"volume {name} of somebody else still has its boost"
+            settings = [_performance(one) for _, one in billed_settings(volume)]
+            found[name], original = [], None
+            for before, now in pairwise(settings):
+                if now == before:
+                    continue
+                if original is None and now in asked:
+                    original = before
+                    found[name].append(RAISED)
+                elif original is not None:
+                    found[name].append(LOWERED if now == original else CHANGED)
+                    original = None
+        return found
 
     def _warmed_twice(self) -> Iterator[str]:
         for name, executions in self.adopted().items():
@@ -103,20 +131,22 @@ class AdoptionAudit:
         if status != 200 or found["rule"]["mode"] != "act":
             return
         rule = found["rule"]
-        ((key, value),) = rule["match"]["volumeTags"].items()
+        match = rule["match"]
+        ((key, value),) = (match["volumeTags"] or match["instanceTags"]).items()
         known = set(self.adopted())
         for one in self._lab.executions(RESTORE):
             known |= set(one.input["request"]["source"]["existing"].get("volumeIds") or ())
         tables, patience = self._lab.region._tables, 60 * rule["limits"]["waitForAttachmentMinutes"]
         for name, volume in sorted(tables.volumes.items()):
-            fits = key in volume.tags and value in {"*", volume.tags[key]} and volume.snapshot is not None
             in_time = [
                 place.instance_id
                 for place in volume.attachments.values()
                 if place.attach_time <= volume.create_time + patience
             ]
+            tagged = [volume.tags] if match["volumeTags"] else [tables.instances[one].tags for one in in_time]
+            is_tagged = any(value in {"*", one[key]} for one in tagged if key in one)
             can_run = in_time and all(tables.instances[one].state == "running" for one in in_time)
-            if fits and can_run and name not in known:
+            if is_tagged and volume.snapshot is not None and can_run and name not in known:
                 yield f"the rule has forgotten volume {name}"
 
     def adopted(self) -> dict[str, list[Any]]:
@@ -126,3 +156,8 @@ class AdoptionAudit:
             if name := execution.input["volume"].get("adopts"):
                 found[name].append(execution)
         return found
+
+
+def _performance(found: VolumePerformance) -> tuple[str, str, str]:
+    """As ModifyVolume is asked for it."""
+    return found.volume_type, str(found.iops), str(found.throughput_mib_s)

@@ -73,6 +73,11 @@ class Further:
             if self._chance.random() < share:
                 adders[name](lab)
 
+    def outage(self, lab: FastLab) -> None:
+        """Nothing but what may befall Lambda."""
+        if self._chance.random() < SHARES["lambda"]:
+            self._lambda(lab)
+
     def _when(self) -> float:
         return self._chance.expovariate(1 / 90)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from local import Json
-from local.aws.region import FaultRule, ImageDevice, RegionSettings
+from local.aws.region import FaultRule, ImageDevice, RegionSettings, VolumeSettings
 from local.soak.lab.functions import Mishap
 from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.lab import FastLab
@@ -57,6 +57,8 @@ REGION_FAULTS = (
     FaultRule("command:delivery"),
 )
 FOR_GOOD = 1e9
+SIX_HOURS = 0.1
+"""Of so many Regions of adoptions."""
 FAULTS_OF_REWINDS = 0.3
 FLEETS = 0.15
 """Of so many scenarios the restores are one fleet."""
@@ -112,10 +114,12 @@ class Writer:
         self.plan = Plan(seed, faults=RandomFaults(random.Random(seed + 1)))
 
     @staticmethod
-    def settings(seed: int) -> RegionSettings:
-        """The Region of a scenario."""
+    def settings(seed: int, *, adoptions: bool = False) -> RegionSettings:
+        """The Region of a scenario; some, where volumes are adopted, take a change of one in six hours."""
         chance = random.Random(seed + 2)
+        slow = adoptions and random.Random(seed + 37).random() < SIX_HOURS
         return RegionSettings(
+            volume=VolumeSettings(modification_pause_seconds=21_600.0 if slow else 0.0),
             throttling=chance.random() < 0.5,
             metric_delay_seconds=chance.choice([(0.0, 0.0), (60.0, 180.0), (120.0, 120.0), (600.0, 600.0)]),
         )
@@ -154,6 +158,7 @@ class Writer:
         ForeignVolumes(self.plan, random.Random(self.plan.seed + 9)).write(lab)
         for _ in range(self.chance.choice((0, 0, 1, 1, 2))):
             self._trouble()
+        Further(self.plan, random.Random(self.plan.seed + 31)).outage(lab)
         return self.plan
 
     def _fleet(self, chance: random.Random) -> None:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from local.soak.audit.adoptions import AdoptionAudit
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.matrix import SWEPT_SECONDS
@@ -57,3 +58,8 @@ def test_the_auditor_finds_a_boost_that_nobody_has_lowered_yet() -> None:
         ending = PATHS["adopted-and-boosted"].play(lab)
         (name,) = ending.ready
         assert Auditor(lab).findings(ending) == [STILL.format(name)]
+        audit = AdoptionAudit(lab)
+        assert (audit.boosts(), audit.still_raised()) == ({name: ["raised"]}, {name: True})
+        lab.slack.clear()
+        lab.events.sent.clear()
+        assert audit.still_raised() == {name: False}
