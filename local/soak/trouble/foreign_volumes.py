@@ -38,7 +38,7 @@ BOOSTS, BOOST_WITHIN_MINUTES = 0.3, 40
 BOOST_ACTS = ("takes back the consent", "lowers it", "changes it", "grows it", "does nothing")
 INSISTS_SECONDS, INSISTS_TIMES = 60.0, 400
 """EC2 takes no change until it has finished the raise, so the owner asks again."""
-CHANGES_BEFORE = (0, 0, 0, 1, 2, 3)
+CHANGES_BEFORE = (0, 0, 0, 0, 1, 1, 2, 3)
 """Of the four changes of a volume that EC2 takes in a day."""
 OPTIMIZED_SECONDS = 2_200.0
 BOOST_PLACES = ("Boost Volume", "Release", "Clean Up", "SweepFunction")

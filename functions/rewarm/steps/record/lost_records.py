@@ -53,10 +53,10 @@ def recovered(
     known = dict(record.raw)
     trigger = begun.input.get("trigger")
     has_record = isinstance(trigger, dict) and trigger.get("kind") == "api"
-    if begun.runs and not has_record and VOLUME_COUNT not in known:
+    volumes = volumes_begun(restore_id, executions)
+    if begun.runs and not has_record and VOLUME_COUNT not in known and not volumes:
         # The restore has just begun, and its first state will write the record.
         return record
-    volumes = volumes_begun(restore_id, executions)
     if is_ready:
         known.setdefault(VOLUME_COUNT, len(volumes))
     settled = [index for index, volume in enumerate(volumes) if volume.status == "SUCCEEDED"]

@@ -411,11 +411,12 @@ class TestCancelRestore:
             with pytest.raises(RestoreNotFoundError):
                 cancel_restore(RESTORE_ID, by=BOB, now=NOW, ports=ports)
 
-    def test_one_that_is_ready_is_not_cancelled_though_its_record_is_lost(self):
+    @pytest.mark.parametrize("trigger", ["api", "rule"])
+    def test_one_that_is_ready_is_not_cancelled_though_its_record_is_lost(self, trigger):
         """It only waits for the second witness: its volume's execution says that it is at full speed."""
         world = World()
         start(world)
-        data = {"request": world.table.records[RESTORE_ID]["request"], "trigger": {"kind": "api"}}
+        data = {"request": world.table.records[RESTORE_ID]["request"], "trigger": {"kind": trigger}}
         world.table.lose(RESTORE_ID)
         world.holds.leave(RESTORE_ID)
         begins = {
