@@ -104,14 +104,16 @@ class AdoptionAudit:
         return found
 
     def _warmed_twice(self) -> Iterator[str]:
+        """Of two warm-ups on two instances only one finds the volume: it has moved meanwhile."""
         for name, executions in self.adopted().items():
-            until = 0.0
+            until: dict[str, float] = {}
             for one in sorted(executions, key=lambda execution: execution.started):
-                if not any(state == SENT for state, _ in one.answers):
+                sent = next((answer["instanceId"] for state, answer in one.answers if state == SENT), None)
+                if sent is None:
                     continue
-                if one.started < until:
+                if one.started < until.get(sent, 0.0):
                     yield f"volume {name} was warmed up twice at once, the second time by {one.name}"
-                until = max(until, one.stopped or self._lab.scheduler.now)
+                until[sent] = max(until.get(sent, 0.0), one.stopped or self._lab.scheduler.now)
 
     def _adopted_again(self) -> Iterator[str]:
         """Rules adopt a volume once in its life, whatever events and sweeps do."""
