@@ -26,6 +26,8 @@ locals {
     Rewinds                = var.rewinds
     PerformanceChanges     = var.performance_changes
     Calibration            = var.calibration
+    RestoreTesting         = var.restore_testing
+    RestoreTestingMinutes  = tostring(var.restore_testing_minutes)
     MaxRestoresPerInstance = tostring(var.max_restores_per_instance)
     MaxRestoresInFlight    = tostring(var.max_restores_in_flight)
     DescribeCallsPerSecond = tostring(var.describe_calls_per_second)

@@ -310,6 +310,30 @@ variable "calibration" {
   }
 }
 
+variable "restore_testing" {
+  description = "Verdicts on the restore tests of EBS volumes that AWS Backup makes."
+  type        = string
+  default     = "no"
+  nullable    = false
+
+  validation {
+    condition     = contains(["yes", "no"], var.restore_testing)
+    error_message = "It must be one of yes, no."
+  }
+}
+
+variable "restore_testing_minutes" {
+  description = "After so many minutes a restore test is TIMED_OUT. Keep it below the time that AWS Backup gives the validation."
+  type        = number
+  default     = 240
+  nullable    = false
+
+  validation {
+    condition     = var.restore_testing_minutes >= 10 && var.restore_testing_minutes <= 10080
+    error_message = "It must be 10 to 10080."
+  }
+}
+
 variable "max_restores_per_instance" {
   description = "How many restores may work on one instance at the same time."
   type        = number

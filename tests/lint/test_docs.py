@@ -156,7 +156,7 @@ def test_every_status_is_explained():
 
 def test_every_alarm_of_the_stack_is_explained():
     text = (ROOT / "template.yaml").read_text(encoding="utf-8")
-    alarms = re.findall(r"AlarmName: !Sub operations-of-\$\{AWS::StackName\}-([a-z-]+)", text)
+    alarms = re.findall(r'AlarmName: !Sub "?operations-of-\$\{AWS::StackName\}-([a-z-]+)', text)
     assert sorted(first_cells("Dashboard and alarms")) == sorted(alarms)
 
 

@@ -28,6 +28,7 @@ BUSY = (
     "Sandbox.Timedout",
     "States.Timeout",
 )
+OF_AWS = ("States.TaskFailed", "States.Timeout")
 BLOCKS: dict[tuple[str, ...], tuple[float, int, float, int]] = {
     OF_LAMBDA: (4, 20, 2, 120),
     ("ThrottledError",): (4, 14, 2, 120),
@@ -37,6 +38,7 @@ BLOCKS: dict[tuple[str, ...], tuple[float, int, float, int]] = {
     ("AccessDeniedError",): (4, 4, 2, 60),
     ("TooManyRestoresError",): (30, 60, 1.5, 300),
     OF_STEP_FUNCTIONS: (4, 20, 2, 120),
+    OF_AWS: (4, 8, 2, 120),
 }
 """Errors -> seconds to the first retry, how many, how much longer each time, seconds at most."""
 OTHER_ATTEMPTS = {
@@ -59,6 +61,8 @@ OTHER_ATTEMPTS = {
     },
     # The agent reads at the old speed meanwhile, and a note says how long EC2 may be asked.
     **{("Boost Volume", errors): 2 for errors in (OF_LAMBDA, ("ThrottledError",), BUSY)},
+    # Nobody else gives the verdict.
+    ("Give Verdict", OF_AWS): 20,
     ("Report Failure", ("ThrottledError",)): 4,
     ("Report Failure", BUSY): 4,
 }
@@ -126,4 +130,4 @@ def test_every_exception_is_in_use() -> None:
     used = {(one.values[0], tuple(block["ErrorEquals"])) for one in TASKS for block in one.values[1]["Retry"]}
     assert used >= set(OTHER_ATTEMPTS)
     assert {errors for _, errors in used} == set(BLOCKS)
-    assert len(MACHINES) == 5
+    assert len(MACHINES) == 6

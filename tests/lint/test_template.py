@@ -38,8 +38,7 @@ def test_no_partition_is_written_into_what_is_deployed(path):
 
 @pytest.mark.long
 def test_cfn_lint():
-    beside = [f"docs/{name}/template.yaml" for name in ("region-switch", "restore-testing")]
-    assert complaints([BIN / "cfn-lint", "template.yaml", *beside]) == ""
+    assert complaints([BIN / "cfn-lint", "template.yaml", "docs/region-switch/template.yaml"]) == ""
 
 
 def test_what_has_a_name_stands_more_than_once():

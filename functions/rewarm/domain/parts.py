@@ -21,6 +21,7 @@ class Part(StrEnum):
     REWINDS = "Rewinds"
     PERFORMANCE_CHANGES = "PerformanceChanges"
     CALIBRATION = "Calibration"
+    RESTORE_TESTING = "RestoreTesting"
 
 
 WORDS = MappingProxyType(
@@ -33,6 +34,7 @@ WORDS = MappingProxyType(
         Part.REWINDS: "rewinds and direct writes",
         Part.PERFORMANCE_CHANGES: "changes of performance",
         Part.CALIBRATION: "calibration",
+        Part.RESTORE_TESTING: "verdicts on restore tests",
     }
 )
 

@@ -39,7 +39,8 @@ STRONGEST = {
     "ssm:SendCommand": "runs a document as root on an instance: the warm-up agent, the agent that writes "
     "blocks, the question what uses a volume, benchmarks, and the user's own document after a restore",
     "ec2:DeleteVolume": "removes the volume of a failed restore, of a drill, or of a calibration",
-    "ec2:DetachVolume": "moves a replaced volume out of its place, and a failed volume off its instance",
+    "ec2:DetachVolume": "moves a replaced volume out of its place, and a failed volume or that of a restore "
+    "test off its instance",
     "ec2:CreateReplaceRootVolumeTask": "swaps the root volume of a running instance, where a request says so",
     "ec2:StopInstances": "stops an instance that Rewarm started with new volumes and that did not come up",
     "ec2:ModifyVolume": "changes a volume's performance, where POST /volumes/… asks for it, and ends a boost",

@@ -178,6 +178,10 @@ class FastLab:
         self.calls[call.key] += 1
         return call
 
+    def ask(self, service: str, operation: str, params: Json) -> Json:
+        """The Region's answer to a call that a state makes without a function."""
+        return self.region.call(service, operation, params)
+
     def function(self) -> str:
         """The function that runs."""
         current = self.scheduler.current

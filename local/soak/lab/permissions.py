@@ -92,6 +92,10 @@ class Permissions:
         """Why a state machine may not run a Distributed Map over these items."""
         return self._all(self._roles[machine_arn], run_map(self._place, machine_arn, items, results))
 
+    def asked(self, machine_arn: str, call: Call, params: Json) -> Refusal | None:
+        """AWS's answer where a state machine's role does not allow a call that one of its states makes."""
+        return self._refusal(call.service, self._roles[machine_arn], needs(self._asked(call, params)))
+
     def triggered(self, rule: Rule) -> str | None:
         """Why a rule may not start its target: machines start by its role, functions by their policy."""
         if ":stateMachine:" in rule.target:

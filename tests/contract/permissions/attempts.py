@@ -22,6 +22,8 @@ OTHER = Place("123456999999", REGION)
 RESTORES, IDEMPOTENCY = (f"table/{STACK}-{name}Table" for name in ("Restores", "Idempotency"))
 OTHERS = f"{STACK}2"
 """Another stack, and what stands for a function, a document and so on that is not ours."""
+OF_TESTS = ("awsbackup-restore-test", "restore-testing")
+"""Tags that are not Rewarm's: AWS Backup's on the volume of a restore test, and an owner's on an instance."""
 
 OBJECTS = (
     "agents/index.json", "restores/r/plans.json", "restores/r/volumes.json", "restores/r/report.html",
@@ -82,7 +84,7 @@ class Attempt:
 
     def tag(self, name: str) -> object:
         """A tag that the thing carries."""
-        return self.context.get(f"aws:resourcetag/rewarm:{name}")
+        return self.context.get(f"aws:resourcetag/{_key(name)}")
 
     def asked(self, name: str) -> object:
         """A tag that the request gives."""
@@ -168,15 +170,19 @@ def _of_services() -> Iterator[Thing]:
     yield Thing("others'", HERE.arn("iam", f"role/{OTHERS}", region=False))
 
 
+def _key(name: str) -> str:
+    return name if name in OF_TESTS else f"rewarm:{name}"
+
+
 def _tagged(prefix: str, **tags: str) -> Context:
-    return {f"aws:{prefix}tag/rewarm:{name.replace('_', '-')}": value for name, value in tags.items()}
+    return {f"aws:{prefix}tag/{_key(name.replace('_', '-'))}": value for name, value in tags.items()}
 
 
 _MADE = {"stack": STACK, "creation": "c"}
 _KINDS = ("drill", "copy_of", "calibration")
 _EVERY = {**_MADE, "drill": "true", "copy_of": "s", "calibration": "c", "managed": "true", "drills": "true",
           "hooks": STACK, "replaced_by_stack": STACK, "rewinding_by_stack": STACK,
-          "started_by_stack": STACK}  # fmt: skip
+          "started_by_stack": STACK, "awsbackup_restore_test": "p", "restore_testing": "yes"}  # fmt: skip
 CARRIED: tuple[dict[str, str], ...] = (
     {}, {"stack": STACK}, {"creation": "c"}, _MADE, {**_MADE, "stack": OTHERS}, {**_MADE, "creation": ""},
     *({**_MADE, name: value} for name in _KINDS for value in ("true", "", "false", "truly")),
@@ -188,6 +194,7 @@ CARRIED: tuple[dict[str, str], ...] = (
     *({f"{name}_by_stack": whose}
       for name in ("replaced", "rewinding", "started") for whose in (STACK, OTHERS)),
     *({"hooks": whose} for whose in (STACK, OTHERS)),
+    {"awsbackup_restore_test": "nightly"}, *({"restore_testing": value} for value in ("yes", "yet", OTHERS)),
     _EVERY,
 )  # fmt: skip
 """Tags that a thing may have: ours, somebody's imitation, another stack's, or all at once."""

@@ -93,6 +93,10 @@ def _changed() -> Iterator[Rule]:
     yield rule("DrillAttachVolume", "ec2: AttachVolume", VOLUME, made_for_a_drill)
     yield rule("AttachVolume CleanUp Sweep", "ec2: AttachVolume", INSTANCE)
     yield rule("DrillAttachVolume", "ec2: AttachVolume", INSTANCE, consents("drills"))
+    # What AWS Backup has made for a restore test, on an instance that its owner gives to such tests.
+    tests, both = "RestoreTestingStateMachine", "ec2: AttachVolume DetachVolume"
+    yield rule(tests, both, VOLUME, carries("awsbackup-restore-test"))
+    yield rule(tests, both, INSTANCE, lambda attempt: attempt.tag("restore-testing") == "yes")
     # Performance: of our volumes, and of those whose owner has said so where a person names the volume, or a
     # boost of one that was there begins or ends.
     yield rule("Release CleanUp Sweep ChangePerformance", "ec2: ModifyVolume", VOLUME, made)
@@ -136,11 +140,12 @@ def _looks() -> Iterator[Rule]:
     enders = "Release CleanUp Sweep"
     at_volumes = (f"{planners} {enders} AttachVolume BoostVolume CheckVolume CreateVolume DrillAttachVolume "
                   "DrillCleanUp DrillCreateVolume DrillRelease DrillVerifyVolume PollInitialization Replace "
-                  "Rewind SelectSnapshot StartInstance VerifyVolume")  # fmt: skip
+                  "RestoreTestingStateMachine Rewind SelectSnapshot StartInstance VerifyVolume")  # fmt: skip
     at_metrics = (f"{planners} CheckPerformance ConfirmReadiness DispatchWarmer DrillDispatchWarmer "
                   "PollInitialization PrepareSnapshot")  # fmt: skip
     for who, actions in (
-        (at_instances, "ec2: DescribeInstances"),
+        (f"{at_instances} RestoreTestingStateMachine", "ec2: DescribeInstances"),
+        ("RestoreTestingStateMachine", "backup: DescribeRestoreJob PutRestoreValidationResult"),
         (at_instances, "ssm: DescribeInstanceInformation"),
         ("StartInstance", "ec2: DescribeInstanceStatus"),
         (f"{planners} SelectSnapshot Sweep VerifyVolume DrillVerifyVolume", "ec2: DescribeInstanceTypes"),
@@ -183,7 +188,8 @@ def _data() -> Iterator[Rule]:
     yield rule("PrepareSnapshot", use, ANY_KEY, through_any_ec2)
     yield rule("ChooseStrategy CopyShard ListBlocks SelectSnapshot", "kms: Decrypt", ANY_KEY, through_any_ec2)
     yield rule("Api", "kms: Decrypt", KEY, through_ec2)
-    yield rule(f"{makers} AttachVolume CleanUp DrillAttachVolume Replace StartInstance Sweep",
+    yield rule(f"{makers} AttachVolume CleanUp DrillAttachVolume Replace RestoreTestingStateMachine "
+               "StartInstance Sweep",
                "kms: CreateGrant", KEY, through_ec2, for_aws)  # fmt: skip
     yield rule("PrepareSnapshot", "kms: CreateGrant", ANY_KEY, through_any_ec2, for_aws)
     yield rule("Api PrepareFleet SelectSnapshot", "kms: DescribeKey", ANY_KEY)
@@ -311,7 +317,8 @@ def _machines() -> Iterator[Rule]:
     for machine, definition in MACHINES.items():
         # A machine calls what its definition names, and starts its own children.
         text = json.dumps(definition)
-        yield rule(machine, "lambda: InvokeFunction", _named_in(text))
+        if ":lambda:" in text:
+            yield rule(machine, "lambda: InvokeFunction", _named_in(text))
         children = tuple(name for name in MACHINES if f"${{{name}Arn}}" in text)
         children += (machine,) if "DISTRIBUTED" in text else ()
         if children:

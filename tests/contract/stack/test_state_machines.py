@@ -48,11 +48,14 @@ GOES_ON = {
     ("RestoreVolumeStateMachine", "Copy Blocks"), ("RestoreVolumeStateMachine", "Dispatch Warmer To Observe"),
     ("RestoreVolumeStateMachine", "Announce Hot"), ("RestoreVolumeStateMachine", "Boost Volume"),
     ("RestoreVolumeStateMachine", "Await Signal"), ("RestoreVolumeStateMachine", "Await Signal Of Snapshot"),
+    *(("RestoreTestingStateMachine", name) for name in (
+        "Look At Job", "Look At Volume", "Find Instance", "Attach Volume", "Restore", "Detach Volume",
+    )),
 }  # fmt: skip
 """A chat that does not answer, a measurement or boost that is nice to have, and a page never stop a restore.
 Nor does what a volume at full speed could not give back or CloudWatch did not say; and Report tells which of
 several volumes failed. Rewind says what became of a volume whose blocks could not be copied. Report Fleet
-says how a fleet ended, by what became of its restores."""
+says how a fleet ended, by what became of its restores. Give Verdict says why a test came to no end."""
 FAILS_WHOLE = {
     *(("CopyBlocksStateMachine", name) for name in ("List Blocks", "Copy Shard", "Join Parts")),
     ("FleetStateMachine", "Prepare Fleet Plan"),
@@ -131,7 +134,8 @@ class TestErrors:
         assert state["Retry"], machine
         assert state.get("Catch") or (machine, name) in FAILS_WHOLE, f"{machine}/{name}"
         limit = state["TimeoutSeconds"]
-        assert "waitSeconds" in limit if isinstance(limit, str) else limit > 0, name
+        of_wait = ("waitSeconds", "RestoreTestingMinutes")
+        assert any(one in limit for one in of_wait) if isinstance(limit, str) else limit > 0, name
 
     @pytest.mark.parametrize(("machine", "name", "state"), TASKS, ids=ids(TASKS))
     def test_states_all_stands_alone_and_last(self, machine: str, name: str, state: Json) -> None:
@@ -262,7 +266,7 @@ class TestNames:
 
     def test_a_state_that_runs_a_state_machine_has_the_name_of_its_file(self) -> None:
         for _, name, state in TASKS:
-            if ":lambda:" not in state["Resource"]:
+            if ":states:startExecution" in state["Resource"]:
                 (machine,) = re.findall(r"\$\{(\w+)StateMachineArn\}", json.dumps(state["Arguments"]))
                 assert machine == name.replace(" ", "")
                 assert (ROOT / f"statemachine/{repository.snake(machine)}.asl.yaml").is_file()
@@ -276,7 +280,9 @@ class TestNames:
         given = repository.resources("AWS::Serverless::StateMachine")[machine]["DefinitionSubstitutions"]
         assert set(given) == taken
         for name, value in given.items():
-            if name != "Partition":
+            if "Ref" in value and value["Ref"] in repository.template()["Parameters"]:
+                assert name == value["Ref"]
+            elif name != "Partition":
                 resource = value.get("Ref") or value["Fn::GetAtt"][0]
                 assert name == f"{resource}Arn"
 
@@ -350,6 +356,8 @@ def _collect(node: Any, bound: frozenset[str], found: set[str], seen: set[int]) 
     seen.add(id(node))
     if node.type == "variable" and node.value and node.value not in bound:
         found.add(node.value)
+    if node.type == "block":
+        bound = bound | {one.lhs.value for one in node.expressions if one.type == "bind"}
     if node.type == "lambda":
         bound = bound | {argument.value for argument in node.arguments}
         _collect(node.body, bound, found, seen)
@@ -366,3 +374,4 @@ def test_free_variables_are_found() -> None:
         "$count($fallbacks) > 0 and [$filter($list, function($one, $at) { $at > $least })][0] = $merge([$a])"
     )
     assert variables(expression) == {"fallbacks", "list", "least", "a"}
+    assert variables("($own := $a; $own + $other)") == {"a", "other"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from local.soak.lab.transport import Refusal
+from local.soak.lab.transport import Call, Refusal
 
 TIMEOUT = "States.Timeout"
 START = "StepFunctions"
@@ -52,6 +52,19 @@ def of_lambda(refusal: Refusal) -> StateError:
 def of_start(refusal: Refusal) -> StateError:
     """How a state fails whose execution Step Functions refuses to start."""
     return StateError(f"{START}.AWSStepFunctionsException", _refused("Sfn", "StartExecution", refusal))
+
+
+def of_service(call: Call, refusal: Refusal | None) -> StateError:
+    """How a state fails that calls a service itself; without a refusal, the answer got lost.
+
+    Step Functions developer guide, "AWS SDK service integrations": errors are `Service.CodeException`, EC2's
+    all `Ec2.Ec2Exception`.
+    """
+    name = call.service.capitalize()
+    if refusal is None:
+        return StateError(f"{name}.SdkClientException", f"{call.operation}: no answer")
+    code = name if call.service == "ec2" else refusal.code.removesuffix("Exception")
+    return StateError(f"{name}.{code}Exception", _refused(name, call.operation, refusal))
 
 
 def _refused(service: str, operation: str, refusal: Refusal) -> str:

@@ -6,6 +6,7 @@ others are evaluated by jsonata-python. A path that meets a list is left to json
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -80,4 +81,7 @@ def _plain(value: Any) -> Any:
 
 @cache
 def _parsed(expression: str) -> Any:
-    return Jsonata(expression)
+    """With the function that Step Functions adds, as far as the state machines use any."""
+    parsed = Jsonata(expression)
+    parsed.register_lambda("parse", json.loads)
+    return parsed

@@ -6,20 +6,24 @@ import json
 import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from local import Json
+from local.aws.region.errors import ApiError
 from local.soak.lab.objects import Buckets
 from local.soak.lab.scheduler import Fiber, Future, Process, Scheduler
-from local.soak.lab.states.errors import START, START_SILENT, TIMEOUT, StateError, of_start
+from local.soak.lab.states.errors import START, START_SILENT, TIMEOUT, StateError, of_service, of_start
 from local.soak.lab.states.execution import EVENTS, Execution, Interpreter, Visit, limit, stamp
-from local.soak.lab.transport import Call, Interference
+from local.soak.lab.transport import Call, Interference, Refusal
 from rewarm.adapters.executions import execution_arn
 
 Steps = Generator[Future, Any, Any]
 INVOKE, INVOKE_AND_WAIT = "lambda:invoke", "lambda:invoke.waitForTaskToken"
 RUN_EXECUTION = "states:startExecution.sync:2"
 RESOURCES = frozenset({INVOKE, INVOKE_AND_WAIT, RUN_EXECUTION})
+SERVICE_CALL = "aws-sdk:"
+"""Begins the resource of a state that calls an operation of the Region itself."""
 CAUSE_CHARS = 32_768
 """botocore StopExecution: a cause has at most so many characters."""
 STATUS_CHANGE = "Step Functions Execution Status Change"
@@ -44,6 +48,9 @@ class Roles(Protocol):
     def mapped(self, machine_arn: str, items: str, results: str) -> str | None:
         """Why a Distributed Map may not run over these items."""
 
+    def asked(self, machine_arn: str, call: Call, params: Json) -> Refusal | None:
+        """AWS's answer where the machine's role does not allow a call."""
+
 
 class Account(Protocol):
     """The open lab, as Step Functions sees it."""
@@ -57,6 +64,9 @@ class Account(Protocol):
 
     def noted(self, place: str, service: str, operation: str) -> Call:
         """A call that a state makes without a function, noted."""
+
+    def ask(self, service: str, operation: str, params: Json) -> Json:
+        """The Region's answer, in botocore's shapes; raises ApiError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,9 @@ class Machine:
         for name, state in part["States"].items():
             if state["Type"] not in EVENTS:
                 raise ValueError(f"{self.name}, {name}: the type {state['Type']} is not interpreted")
-            if state["Type"] == "Task" and self.integration(state["Resource"]) not in RESOURCES:
+            resource = self.integration(state.get("Resource", ""))
+            is_known = resource in RESOURCES or resource.startswith(SERVICE_CALL)
+            if state["Type"] == "Task" and not is_known:
                 raise ValueError(f"{self.name}, {name}: the resource {state['Resource']} is not interpreted")
             if state["Type"] == "Map":
                 self._check_states(state["ItemProcessor"])
@@ -214,10 +226,27 @@ class StepFunctions:
         arguments = interpreter.value(visit, visit.state["Arguments"])
         limit(f"the input of {visit.name}", arguments)
         seconds = interpreter.value(visit, visit.state.get("TimeoutSeconds"))
+        if resource.startswith(SERVICE_CALL):
+            return self._call(execution, visit, resource, arguments)
         if resource == RUN_EXECUTION:
             return (yield from self._run_child(execution, arguments, seconds))
         result = yield from self._invoke(execution, visit, arguments, seconds)
         return {"StatusCode": 200, "Payload": result} if resource == INVOKE else result
+
+    def _call(self, execution: Execution, visit: Visit, resource: str, params: Json) -> Json:
+        """The answer to an operation that a state calls with its machine's role."""
+        _, service, name = resource.split(":")
+        call = self._account.noted(visit.name, service, f"{name[0].upper()}{name[1:]}")
+        interference, roles = self._account.interference, self._account.permissions
+        refusal = interference.before(call) or roles.asked(execution.machine.arn, call, params)
+        try:
+            answer = {} if refusal else self._account.ask(service, call.operation, params)
+        except ApiError as error:
+            refusal = Refusal(error.code, error.message, error.status)
+        if refusal is not None or interference.after(call):
+            raise of_service(call, refusal)
+        told: Json = json.loads(json.dumps(answer, default=datetime.isoformat))
+        return told
 
     def _invoke(self, execution: Execution, visit: Visit, arguments: Json, seconds: float | None) -> Steps:
         _check_role(self._account.permissions.invoked(execution.machine.arn, arguments["FunctionName"]))

@@ -18,6 +18,7 @@ DEVICE = "/dev/sdf"
 ADOPTED_SECONDS = 7_200.0
 """Eight sweeps."""
 CONSENT = {"Key": "rewarm:managed", "Value": "true"}
+TESTS = "RestoreTestingStateMachine"
 READS = ("Poll Initialization", "Wait For Initialization")
 
 
@@ -32,6 +33,21 @@ def in_use(lab: FastLab, instance_id: str | None = None, device: str = DEVICE, *
     lab.region.call("ec2", "AttachVolume", {"VolumeId": made, **place})
     lab.pass_time(30)
     return made
+
+
+def volume_of_a_test(lab: FastLab, *, blocks: int = 0, **fields: Any) -> tuple[str, Json]:
+    """A cold volume as a restore test of AWS Backup makes it, and the detail of its event."""
+    lab.region.add_instance(tags={"restore-testing": "yes"})
+    source = lab.region.add_snapshot(size_gib=40, extents=((0, blocks),)) if blocks else snapshot(lab)
+    tags = {"awsbackup-restore-test": "nightly"}
+    volume_id = lab.region.add_volume(size_gib=40 if blocks else 8, snapshot_id=source, tags=tags, **fields)
+    return volume_id, lab.region.restore_jobs.add(volume_id)
+
+
+def told_by_backup(lab: FastLab, detail: Json, times: int = 1) -> None:
+    """AWS Backup's event that the volume of a test is there, so many times."""
+    for _ in range(times):
+        lab.events.put("Restore Job State Change", "aws.backup", detail, [])
 
 
 def boostable(lab: FastLab, size_gib: int = 100, iops: int = 200) -> str:

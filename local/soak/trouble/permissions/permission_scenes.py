@@ -15,7 +15,7 @@ from local.aws.region.resources import ImageDevice
 from local.aws.slack_workspace import SlackWorkspace
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import SLACK
-from local.soak.trouble.paths.adopt_paths import adoption, in_use
+from local.soak.trouble.paths.adopt_paths import adoption, in_use, told_by_backup, volume_of_a_test
 from local.soak.trouble.paths.interrupted_paths import DEVICE, replacing, whole_instance
 from local.soak.trouble.paths.paths import FAST_INSTANCE, drilled, request, restored, snapshot
 from local.soak.trouble.wire_faults import CallFault, Kind
@@ -179,6 +179,15 @@ def _sources_of_fleets(lab: FastLab) -> None:
 
 def _item(lab: FastLab, snapshot_id: str) -> Json:
     return {"source": {"snapshotId": snapshot_id}, "target": {"instanceId": lab.region.add_instance()}}
+
+
+@scene("a restore test of AWS Backup, of an encrypted volume")
+def _restore_test(lab: FastLab) -> None:
+    _, detail = volume_of_a_test(lab, encrypted=True, kms_key_id=KEY)
+    told_by_backup(lab, detail)
+    lab.pass_time(7_200)
+    job = lab.region.call("backup", "DescribeRestoreJob", {"RestoreJobId": detail["restoreJobId"]})
+    assert job["ValidationStatus"] == "SUCCESSFUL", job
 
 
 @scene("an encrypted snapshot")
