@@ -396,6 +396,7 @@ def _lower_adopted(
     if outcome.state == "lowered" or outcome.reason == UNDER_WAY:
         account.removed.append(f"{BOOST_OF}{noted.volume_id} (it goes back to {outcome.target})")
     elif outcome.costs or outcome.state == "left-alone":
+        account.boost = outcome
         account.kept.append(in_words(noted.volume_id, outcome))
 
 
@@ -456,7 +457,10 @@ def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> Cle
     known = {"removed": removed, "kept": [*kept, *(f"{item} ({SWEPT_LATER})" for item in unfinished)]}
     goes_on = {"goesOn": True} if event.fallback else {}
     volumes = {"keptVolumes": sorted(account.kept_volumes)} if account.kept_volumes else {}
-    record.note_cleaned_up({**known, **goes_on, **volumes, "stays": stays, "unfinished": bool(unfinished)})
+    found = CleanedUp(boost=account.boost)
+    boost = found.model_dump(mode="json", by_alias=True, include={"boost"}, exclude_none=True)
+    more = {**goes_on, **volumes, **boost}
+    record.note_cleaned_up({**known, **more, "stays": stays, "unfinished": bool(unfinished)})
     if account.busy:
         raise ServiceUnavailableError(f"clean-up is not finished: {'; '.join(unfinished)}")
     if account.left:

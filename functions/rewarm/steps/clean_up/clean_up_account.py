@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from rewarm.domain.model import Attachment, OnFailure, Volume
 from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import REPLACED_TAG
+from rewarm.domain.volume.performance import BoostOutcome
 from rewarm.ports import JsonObject
 
 UNPROVEN = "it has this restore's tags, but the restore's record does not say that it is its own"
@@ -63,6 +64,8 @@ class CleanUpAccount:
     kept_volumes: set[str] = field(default_factory=set)
     """Includes volumes that earlier tries kept: their owners may have removed our tag."""
     stays: list[Stays] = field(default_factory=list)
+    boost: BoostOutcome | None = None
+    """Of an adopted volume that still costs more than it did."""
     moved: bool = False
     """The replaced volume is back: the new one has left its place for it."""
 

@@ -121,7 +121,8 @@ def things_left(
             place = f"{old.volume_id} ({old.size_gib:,} GiB), the volume that was replaced"
             found.append(_thing(place, old.usd_per_month, LeftVolume(old.volume_id).deletion))
         found += _evidence_left(restore_id, known.rewind, costs)
-        found += _settings_left(plan, report, costs)
+        found += _boost_left(plan, report, known.clean_up)
+        found += _fast_restore_left(plan, report, costs)
     return found[:MOST_THINGS]
 
 
@@ -148,14 +149,20 @@ def _evidence_left(restore_id: str, rewind: Rewinding | None, costs: Keeping) ->
         yield _thing(thing, costs.snapshot_usd, f"aws ec2 delete-snapshot --snapshot-id {snapshot_id}")
 
 
-def _settings_left(plan: VolumePlan, report: VolumeReport, costs: Keeping) -> Iterator[LeftThing]:
-    """A boost that was not lowered, and fast snapshot restore that may still be on."""
-    if report.boost is not None and report.boost.costs:
-        thing = f"{report.volume_id} is still {report.boost.boosted}, to be {report.boost.target}"
-        hour = report.boost.usd_per_hour
-        month = None if hour is None else round_usd(hour * HOURS_A_MONTH)
-        by_hand = f"rewarm volume set {report.volume_id} with --iops and --throughput"
-        yield _thing(thing, month, report.boost.command or by_hand)
+def _boost_left(plan: VolumePlan, report: VolumeReport, account: CleanedUp | None) -> Iterator[LeftThing]:
+    """A boost that was not lowered; of a volume that is not ready, as its clean-up says."""
+    boost = report.boost or (account.boost if account is not None else None)
+    if boost is None or not boost.costs:
+        return
+    volume_id = plan.volume.adopts or report.volume_id
+    month = None if boost.usd_per_hour is None else round_usd(boost.usd_per_hour * HOURS_A_MONTH)
+    by_hand = f"rewarm volume set {volume_id} with --iops and --throughput"
+    thing = f"{volume_id} is still {boost.boosted}, to be {boost.target}"
+    yield _thing(thing, month, boost.command or by_hand)
+
+
+def _fast_restore_left(plan: VolumePlan, report: VolumeReport, costs: Keeping) -> Iterator[LeftThing]:
+    """What the strategy needed and may still be on."""
     if report.release_failure is None:
         return
     why = report.release_failure.cause.rstrip(".")

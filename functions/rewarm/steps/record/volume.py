@@ -18,6 +18,7 @@ from rewarm.contracts.values import DispatchWarmerResult, Plan, VolumeAssignment
 from rewarm.domain.model import Strategy, Volume
 from rewarm.domain.units import iso
 from rewarm.domain.value import Value
+from rewarm.domain.volume.performance import BoostOutcome
 from rewarm.domain.volume.proof import Creation, proven
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
@@ -255,6 +256,8 @@ class CleanedUp(Item):
     kept: list[str] = []
     kept_volumes: list[str] = []
     stays: list[LeftBehind] = []
+    boost: BoostOutcome | None = None
+    """Of an adopted volume, where it was raised and is not lowered."""
     unfinished: bool = False
     goes_on: bool = False
     """True for the clean-up of an earlier plan, which did not touch the last plan's volume."""

@@ -11,6 +11,8 @@ from local.soak.audit.auditor import Auditor
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.matrix import SWEPT_SECONDS
 from local.soak.trouble.paths.fleet_paths import PATHS
+from rewarm.page.render import render
+from tests.unit.page.test_page import outline
 
 RAISED, LOWERED = 204, 200
 STILL = "volume {} of somebody else still has its boost"
@@ -42,6 +44,26 @@ def test_a_boost_is_told_and_ends(path: str, kind: str, said: str, changes: list
         assert (ending.kind, iops(lab)) == (kind, changes)
         assert said in json.dumps([sent["detail"] for sent in lab.events.sent])
         assert Auditor(lab).findings(ending) == []
+
+
+@pytest.mark.parametrize("path", ["", "-and-cancelled", "-and-stopped"])
+def test_a_boost_that_is_not_lowered_is_in_report_page_and_message(path: str) -> None:
+    """However the adoption ended: with what it costs, and with the command that lowers it."""
+    with FastLab(1) as lab:
+        ending = PATHS[f"adopted-and-boosted{path}"].play(lab)
+        if path == "-and-stopped":
+            lab.pass_time(1_000)
+        (restore_id,) = ending.restore_ids
+        _, record = lab.api("GET", f"/restores/{restore_id}")
+        report = json.loads(lab.buckets[lab.stack.buckets[0]][record["reportKey"]].value)
+        (left,) = report["left"]
+        assert " is still io2 with " in left["thing"]
+        assert float(left["usdPerMonth"]) > 0
+        assert left["remove"].startswith("aws ec2 modify-volume --volume-id vol-")
+        assert record["left"] == report["left"]
+        assert left["remove"] in outline(render(report)).text
+        assert "an hour" in json.dumps([sent["detail"] for sent in lab.events.sent])
+        assert left["remove"] in json.dumps([sent["detail"] for sent in lab.events.sent])
 
 
 def test_a_boost_that_ec2_refuses_does_not_keep_the_volume_from_being_warmed_up() -> None:

@@ -100,6 +100,11 @@ def test_a_clean_up_does_not_wait_for_ec2_and_says_what_it_costs(world: SweepWor
     assert (removed, world.modifications.started) == ([], [])
     assert kept[0].startswith(f"boost of {VOLUME_ID} (gp3 with 4,000 IOPS and 500 MiB/s, to be gp3")
     assert kept[0].endswith(BY_HAND)
+    account = RestoreNotes(world.table, RESTORE_ID).read_whole().volume(0).clean_up
+    assert account is not None
+    assert account.boost is not None
+    assert (account.boost.costs, account.boost.usd_per_hour) == (True, Decimal("0.02"))
+    assert account.boost.command == BY_HAND
 
 
 @pytest.mark.parametrize(("later", "left"), [(timedelta(minutes=60), 0), (timedelta(minutes=90), 1)])

@@ -124,6 +124,11 @@ def test_a_boost_that_is_not_lowered_and_a_fast_restore_that_may_be_on_are_named
     (adopted,) = left_of({}, boost=replace(boost, usd_per_hour=Decimal("0.02"), command="aws ec2 …"))
     assert adopted[1:] == ("14.600000", "aws ec2 …")
     assert left_of({}, boost=replace(boost, state="left-alone")) == []
+    noted = {"state": "not-lowered", "boosted": "io2", "target": "gp3", "usdPerHour": "0.02", "command": "…"}
+    assert left_of({"cleanUp": {"boost": noted}}, verdict="failed") == [
+        ("vol-new is still io2, to be gp3", "14.600000", "…")
+    ]
+    assert left_of({"cleanUp": {"boost": {**noted, "state": "left-alone"}}}, verdict="failed") == []
     (fast,) = left_of(
         {}, release_failure=SimpleNamespace(cause="no."), strategy=Strategy.FAST_SNAPSHOT_RESTORE
     )
