@@ -119,6 +119,7 @@ _ARN_PARAMETERS = {
     ("secretsmanager", "GetSecretValue"): "SecretId",
     ("cloudformation", "DescribeStacks"): "StackName",
     ("iam", "SimulatePrincipalPolicy"): "PolicySourceArn",
+    ("arc-region-switch", "ListPlanExecutions"): "planArn",
 }
 """Operations on one resource, with the parameter that has its ARN."""
 
