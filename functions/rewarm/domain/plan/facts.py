@@ -11,6 +11,7 @@ from rewarm.domain.model import GIB, FastSnapshotRestore, InstanceEbsLimits, Str
 from rewarm.domain.time.timings import PRIORS, Quantiles, Timings
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Scope
+from rewarm.domain.volume.performance import ModificationRule
 from rewarm.domain.volume.volume_types import VolumeLimits
 
 FSR_RUNNING = frozenset({"enabling", "optimizing", "enabled"})
@@ -73,6 +74,8 @@ class VolumeFacts(Value):
     """It exists and is in use: nothing is made. Its settings stay, or are raised while it is warmed up."""
     boost_refusal: str | None = None
     """Why the settings of a volume that is there stay."""
+    modification_rule: ModificationRule = ModificationRule.FOUR_IN_24_H
+    """How soon EC2 lowers a volume that is there and was raised."""
     warm_because: str | None = None
     """Why a volume that is there is taken to be warm."""
     starts_instance: bool = False

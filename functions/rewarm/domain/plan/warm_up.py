@@ -302,7 +302,8 @@ class Boosts(Value):
         ready = self.ready_p90(mib_s)
         if not self.facts.is_there:
             return ready
-        return max(ready, (change_lasts(self.settings.size_gib) + LOOKS_AGAIN).total_seconds())
+        held = change_lasts(self.settings.size_gib, self.facts.modification_rule)
+        return max(ready, (held + LOOKS_AGAIN).total_seconds())
 
 
 def boosted_warm_up(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:

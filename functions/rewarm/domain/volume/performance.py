@@ -353,9 +353,13 @@ def _in_words(latest: VolumeModification) -> str:
     return f"its change to {latest.target.in_words} is {latest.state}{done}"
 
 
-def change_lasts(size_gib: int) -> timedelta:
-    """How long EC2 takes no other change of a volume, at most: until it has finished the last one."""
-    return FULL_TIB * (size_gib / 1_024)
+def change_lasts(size_gib: int, rule: ModificationRule = ModificationRule.FOUR_IN_24_H) -> timedelta:
+    """How long EC2 takes no other change of a volume, at most: until it has finished the last one.
+
+    Under the rule of six hours it takes none before these are over, however small the volume is.
+    """
+    finished = FULL_TIB * (size_gib / 1_024)
+    return max(finished, PAUSE) if rule is ModificationRule.SIX_HOURS else finished
 
 
 def _expected_end(latest: VolumeModification, size_gib: int, now: datetime) -> datetime:

@@ -49,6 +49,7 @@ from rewarm.domain.time.measured import Likeness, Phase
 from rewarm.domain.time.timings import Timings
 from rewarm.domain.units import ceil_seconds, duration_text
 from rewarm.domain.value import Value
+from rewarm.domain.volume.performance import ModificationRule
 from rewarm.domain.volume.volume_types import speed
 from rewarm.domain.words.message import could_save
 from rewarm.ports.instances import Instances
@@ -76,6 +77,7 @@ class PlanningPorts(Value, kw_only=True):
     quotas: Quotas
     history: History
     parts: Parts = EVERY_PART
+    rule: ModificationRule = ModificationRule.FOUR_IN_24_H
 
 
 class Case(Value):
@@ -276,8 +278,7 @@ def _facts(
     left: UnusedQuotas,
 ) -> VolumeFacts:
     settings, limits = volume.volume.settings(), _limits(volume, ports.instances)
-    can_read = volume.agent_available or limits is _NOT_KNOWN_YET
-    agent_available = can_read and limits is not None and limits.nvme
+    agent_available = (volume.agent_available or limits is _NOT_KNOWN_YET) and bool(limits and limits.nvme)
     return VolumeFacts(
         data_bytes=0 if volume.warm_because else volume.data_bytes,
         written_bytes=volume.written_blocks * BLOCK_BYTES,
@@ -298,6 +299,7 @@ def _facts(
         polite_latency_ms=volume.politeness(request.warm_up.polite_latency_ms),
         is_there=volume.adopts is not None,
         boost_refusal=volume.boost_refusal or ports.parts.lacks(Part.PERFORMANCE_CHANGES),
+        modification_rule=ports.rule,
         warm_because=volume.warm_because,
         starts_instance=volume.starts_instance,
         swaps_root=bool(request.target.reboot),

@@ -15,6 +15,7 @@ from rewarm.domain.volume.performance import (
     LOOKS_AGAIN,
     BoostOutcome,
     BoostState,
+    ModificationRule,
     PerformanceSettings,
     VolumeModification,
     change_lasts,
@@ -41,6 +42,7 @@ class NotedBoost(Contract):
     boosted: PerformanceSettings
     size_gib: int
     usd_per_hour: Usd
+    rule: ModificationRule = ModificationRule.FOUR_IN_24_H
     refused: str = ""
     """What EC2 said instead of raising it."""
 
@@ -63,7 +65,7 @@ class NotedBoost(Contract):
 
     def is_overdue(self, now: datetime) -> bool:
         """Whether EC2 should have finished the raise, and the sweeper lowered the volume."""
-        return now > self.asked_at + change_lasts(self.size_gib) + 2 * LOOKS_AGAIN
+        return now > self.asked_at + change_lasts(self.size_gib, self.rule) + 2 * LOOKS_AGAIN
 
     def outcome(self, state: BoostState, reason: str = "") -> BoostOutcome:
         """What became of it."""

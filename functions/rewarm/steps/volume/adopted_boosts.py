@@ -17,7 +17,13 @@ from rewarm.contracts.values import Plan, VolumeAssignment
 from rewarm.domain.errors import TEMPORARY, RestoreError, VolumeNotFoundError
 from rewarm.domain.model import Volume
 from rewarm.domain.units import round_usd
-from rewarm.domain.volume.performance import BoostOutcome, VolumeModification, boost_refusal, performance_of
+from rewarm.domain.volume.performance import (
+    BoostOutcome,
+    ModificationRule,
+    VolumeModification,
+    boost_refusal,
+    performance_of,
+)
 from rewarm.ports.restores import BOOST, RestoreTable
 from rewarm.ports.volumes import VolumeModifications, VolumeStore
 from rewarm.steps.record.boosts import ASKED_WITHIN, CLOCKS, NotedBoost
@@ -52,7 +58,9 @@ def never_raised(volume: VolumeAssignment, plan: Plan) -> BoostOutcome | None:
     return BoostOutcome("not-raised", boosted.in_words, original.in_words, NOT_NEEDED)
 
 
-def wanted_boost(restore_id: str, volume: VolumeAssignment, plan: Plan, now: datetime) -> NotedBoost:
+def wanted_boost(
+    restore_id: str, volume: VolumeAssignment, plan: Plan, now: datetime, rule: ModificationRule
+) -> NotedBoost:
     """What is noted of a volume that is there before EC2 is asked to raise it as the plan says."""
     if plan.boost is None or volume.adopts is None:
         raise ValueError("the plan boosts no volume that is there")
@@ -67,6 +75,7 @@ def wanted_boost(restore_id: str, volume: VolumeAssignment, plan: Plan, now: dat
         boosted=performance_of(plan.boost),
         size_gib=volume.volume.size_gib,
         usd_per_hour=round_usd(sum(hours, Decimal(0))),
+        rule=rule,
     )
 
 

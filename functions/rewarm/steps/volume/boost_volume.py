@@ -49,6 +49,7 @@ class BoostVolumePorts(Value, kw_only=True):
     modifications: VolumeModifications
     log: PerformanceLog
     table: RestoreTable
+    rule: ModificationRule = ModificationRule.FOUR_IN_24_H
 
 
 @state("Boost Volume")
@@ -59,7 +60,7 @@ def boost_volume(event: BoostVolumeEvent, ports: BoostVolumePorts) -> BoostVolum
 
 def _boosted(event: BoostVolumeEvent, ports: BoostVolumePorts) -> BoostOutcome:
     stop_if_cancelled(ports.table, event.restore_id)
-    wanted = wanted_boost(event.restore_id, event.volume, event.plan, event.now)
+    wanted = wanted_boost(event.restore_id, event.volume, event.plan, event.now, ports.rule)
     known = noted_boost(wanted.volume_id, ports.table)
     if known is not None and (known.restore_id, known.index) != (wanted.restore_id, wanted.index):
         return wanted.outcome("not-raised", f"the restore {known.restore_id} has boosted it")

@@ -10,7 +10,9 @@ from local.soak.audit.adoptions import AdoptionAudit
 from local.soak.audit.auditor import Auditor
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.matrix import SWEPT_SECONDS
+from local.soak.trouble.paths.adopt_paths import adoption, boostable
 from local.soak.trouble.paths.fleet_paths import PATHS
+from local.soak.trouble.paths.paths import restored
 from rewarm.page.render import render
 from tests.unit.page.test_page import outline
 
@@ -85,3 +87,17 @@ def test_the_auditor_finds_a_boost_that_nobody_has_lowered_yet() -> None:
         lab.slack.clear()
         lab.events.sent.clear()
         assert audit.still_raised() == {name: False}
+
+
+@pytest.mark.parametrize(("rule", "hours"), [("4-in-24-h", 0.6), ("6-h", 6)])
+def test_the_price_counts_how_long_ec2_takes_no_other_change(rule: str, hours: float) -> None:
+    """In the plan that is asked for, and in the one that is carried out; of 100 GiB."""
+    with FastLab(1, parameters={"ModificationRule": rule}) as lab:
+        asked = adoption(boostable(lab), strategy="boosted-warm-up", boost=True)
+        plans = lab.api("POST", "/plans", asked)[1]["plans"]
+        (restore_id,) = restored(lab, asked).restore_ids
+        plans += lab.api("GET", f"/restores/{restore_id}")[1]["plans"]
+        for plan in plans:
+            (boost,) = (part for part in plan["plan"]["costParts"] if part["seconds"])
+            ready = plan["plan"]["readyP90Seconds"]
+            assert boost["seconds"] == pytest.approx(max(ready, hours * 3_600 + 900), rel=0.03)

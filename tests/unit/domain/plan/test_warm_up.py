@@ -23,6 +23,7 @@ from rewarm.domain.plan.warm_up import (
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.time.timings import Quantiles, Timings
 from rewarm.domain.volume.extents import Scope
+from rewarm.domain.volume.performance import ModificationRule
 from rewarm.domain.volume.volume_types import VolumeLimits, speed
 from tests.support.builders import facts
 from tests.support.values.facts import TOKYO
@@ -325,6 +326,16 @@ class TestBoostInPlace:
         small = replace(self.SLOW, size_gib=200)
         estimate = self.boosted(self.there(settings=small))
         assert estimate.parts[-1].seconds >= estimate.times.ready_p90
+
+    def test_a_small_one_is_billed_for_six_hours_where_ec2_takes_no_change_before(self):
+        six_hours = {"modification_rule": ModificationRule.SIX_HOURS}
+        small = self.there(settings=replace(self.SLOW, size_gib=200), **six_hours)
+        large = replace(small, settings=replace(self.SLOW, size_gib=2_048))
+        for there, hours in ((small, 6), (large, 12)):
+            part = self.boosted(there).parts[-1]
+            assert part.seconds == hours * 3_600 + 900
+        usual = replace(small, modification_rule=ModificationRule.FOUR_IN_24_H)
+        assert self.boosted(small).parts[-1].usd > self.boosted(usual).parts[-1].usd
 
     @given(st.integers(1_000, 60_000))
     def test_the_least_boost_is_the_one_that_meets_the_deadline(self, deadline):

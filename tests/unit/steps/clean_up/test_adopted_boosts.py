@@ -9,7 +9,7 @@ import pytest
 
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.model import Volume, VolumeSettings
-from rewarm.domain.volume.performance import PerformanceSettings, VolumeModification
+from rewarm.domain.volume.performance import ModificationRule, PerformanceSettings, VolumeModification
 from rewarm.ports.restores import BOOST
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
 from rewarm.steps.clean_up.clean_up_account import Remains
@@ -105,6 +105,12 @@ def test_a_clean_up_does_not_wait_for_ec2_and_says_what_it_costs(world: SweepWor
     assert account.boost is not None
     assert (account.boost.costs, account.boost.usd_per_hour) == (True, Decimal("0.02"))
     assert account.boost.command == BY_HAND
+
+
+def test_where_ec2_takes_no_change_within_six_hours_it_is_overdue_after_them() -> None:
+    slow = NOTED.model_copy(update={"rule": ModificationRule.SIX_HOURS})
+    assert [one.is_overdue(NOW + timedelta(hours=6)) for one in (NOTED, slow)] == [True, False]
+    assert slow.is_overdue(NOW + timedelta(hours=6, minutes=31))
 
 
 @pytest.mark.parametrize(("later", "left"), [(timedelta(minutes=60), 0), (timedelta(minutes=90), 1)])
