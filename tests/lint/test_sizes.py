@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_799, "statemachine": 2_149, "events": 7_301, "functions": 52_160}
+MOST_LINES = {"template.yaml": 2_751, "statemachine": 2_299, "events": 7_301, "functions": 52_208}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
 MOST_MODULES = 291
 """In functions/."""

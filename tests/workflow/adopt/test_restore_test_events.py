@@ -86,7 +86,7 @@ def test_a_volume_that_a_person_has_attached_is_left_and_the_verdict_says_so() -
         lab.pass_time(DAY)
         job = job_of(lab, detail)
         assert job["ValidationStatus"] == "TIMED_OUT"
-        said = f"Not tested: {volume_id} was attached to {place['InstanceId']} before its test."
+        said = f"Not tested: {volume_id} was attached already when its test began."
         assert job["ValidationStatusMessage"] == said
         assert [one["InstanceId"] for one in attached(lab, volume_id)] == [place["InstanceId"]]
         assert restores(lab) == 0
