@@ -214,7 +214,8 @@ class ForeignVolumes:
             self._change(lab, volume_id, Size=101 + number)
             lab.pass_time(OPTIMIZED_SECONDS)
         asked = {"existing": {"volumeIds": [volume_id], "boost": True, **waits}}
-        objective = {"strategy": "boosted-warm-up"}
+        deadline = chance.choice(({}, {"readyWithinMinutes": 30}))
+        objective = {"strategy": "boosted-warm-up", **deadline}
         plan.requests.insert(0, {"source": asked, "objective": objective, "verify": {"samples": 100}})
         plan.delays.insert(0, chance.choice((0.0, 30.0)))
         plan.by_rule_alone = False
