@@ -118,6 +118,27 @@ def test_a_small_restore_ends_ready_with_one_line_of_json(tmp_path):
 @pytest.mark.agent
 @pytest.mark.slow
 @pytest.mark.workflow
+@pytest.mark.long
+def test_volumes_that_others_have_made_are_adopted_and_nothing_is_left(tmp_path):
+    process = start(tmp_path / "state", "--scenario", "adopt", "--region", "eu-central-1")
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    told = json.loads(out)
+    assert (told["verdict"], told["leftRunning"]) == ("ready", [])
+    by_rule, asked, again = told["restores"]
+    for restore in (by_rule, asked):
+        proof = restore["proof"]
+        assert (restore["strategy"], proof["filesIdentical"]) == ("warm-up-agent", proof["files"])
+        assert proof["readBlocks"] == proof["writtenBlocks"] > 0
+    assert again["proof"]["readBlocks"] == asked["proof"]["readBlocks"], "it was warm, so nothing is read"
+    assert "An application has read 4 KiB" in err
+    assert err.count("is where it was, in-use. All that it has got: rewarm:warm-since=") == 2
+    assert left_behind(tmp_path / "state") == []
+
+
+@pytest.mark.agent
+@pytest.mark.slow
+@pytest.mark.workflow
 @pytest.mark.parametrize(
     ("words", "number"),
     [
