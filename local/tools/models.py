@@ -1,7 +1,8 @@
 """Writes functions/rewarm/adapters/models: of botocore's models, the operations that the functions call.
 
 A client of EC2 has 800 methods, of which the functions call some fifty. To read the models of all operations
-of a cold start's clients, and to make their methods, took a sixth of the cold start.
+of a cold start's clients, and to make their methods, took a sixth of the cold start. botocore's list of
+endpoints is read with the first client. It has 300 services, of which ours stay.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from local import ROOT
 
 Json = dict[str, Any]
 MODELS = ROOT / "functions" / "rewarm" / "adapters" / "models"
-SERVICES = ("cloudwatch", "dynamodb", "ec2", "s3", "ssm", "stepfunctions")
-"""Whose clients most cold starts make. Those of others are small, or few need them."""
+SERVICES = (
+    "cloudformation", "cloudtrail", "cloudwatch", "dynamodb", "ebs", "ec2", "events", "kms", "pricing", "s3",
+    "secretsmanager", "service-quotas", "sns", "ssm", "stepfunctions",
+)  # fmt: skip
+"""Whose clients the functions make."""
 _CALLED_BY_PACKAGES = {
     "create_multipart_upload", "upload_part", "complete_multipart_upload", "abort_multipart_upload",
     "head_bucket", "delete_item",
@@ -30,13 +34,27 @@ _CALLED_BY_PACKAGES = {
 
 
 def texts() -> Iterator[tuple[Path, str]]:
-    """Yields each file with its text, a line for each operation, shape and field."""
-    loader, names = Loader(), called()
+    """Yields each file with its text, a line for each operation, shape, field and service."""
+    loader, names, prefixes = Loader(), called(), set()
     for service in SERVICES:
         version = loader.determine_latest_version(service, "service-2")
         model = smaller(loader.load_service_model(service, "service-2", version), names)
-        text = json.dumps(model, separators=(",", ":"))
-        yield MODELS / service / version / "service-2.json", re.sub(r'(?<=}),(?="\w+":{)', ",\n", text) + "\n"
+        prefixes.add(model["metadata"]["endpointPrefix"])
+        yield MODELS / service / version / "service-2.json", _text(model)
+    yield MODELS / "endpoints.json", _text(fewer_endpoints(loader.load_data("endpoints"), prefixes))
+
+
+def fewer_endpoints(endpoints: Json, prefixes: set[str]) -> Json:
+    """All partitions and Regions, with the services of these prefixes."""
+    partitions = []
+    for partition in endpoints["partitions"]:
+        services = {name: own for name, own in partition["services"].items() if name in prefixes}
+        partitions.append({**partition, "services": services})
+    return {**endpoints, "partitions": partitions}
+
+
+def _text(model: Json) -> str:
+    return re.sub(r'(?<=}),(?="[\w.-]+":{)', ",\n", json.dumps(model, separators=(",", ":"))) + "\n"
 
 
 def called() -> set[str]:

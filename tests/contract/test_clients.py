@@ -12,13 +12,14 @@ import boto3
 import pytest
 from botocore.exceptions import DataNotFoundError
 from botocore.loaders import Loader
+from botocore.regions import EndpointResolver
 
 from local.tools import models
 from rewarm.adapters import clients
 from tests.support.tree import ROOT
 
 WIRING = (ROOT / "functions/rewarm/wiring.py").read_text(encoding="utf-8")
-SERVICES = sorted({*re.findall(r'_client\("([a-z-]+)"\)', WIRING), "ebs", "pricing", "s3"})
+SERVICES = sorted({*re.findall(r'client\("([a-z0-9-]+)"', WIRING), "ebs", "pricing", "s3"})
 MODELS = ("service-2", "endpoint-rule-set-1", "paginators-1", "waiters-2")
 
 
@@ -49,8 +50,25 @@ def test_the_smaller_models_are_what_make_models_writes():
     """In a process for itself: a client of S3 changes the model that it is made from."""
     look = "from local.tools.models import texts; print([file.read_text() == text for file, text in texts()])"
     said = subprocess.run([sys.executable, "-c", look], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert said.stdout.split() == str([True] * len(models.SERVICES)).split(), "run `make models`"
-    assert len(list(clients.MODELS.rglob("*.json"))) == len(models.SERVICES)
+    assert said.stdout.split() == str([True] * (len(models.SERVICES) + 1)).split(), "run `make models`"
+    assert len(list(clients.MODELS.rglob("*.json"))) == len(models.SERVICES) + 1
+
+
+def test_every_service_that_functions_call_has_a_smaller_model():
+    assert sorted(models.SERVICES) == SERVICES
+
+
+def test_the_shorter_list_of_endpoints_says_of_these_services_what_the_whole_says(loader):
+    short, whole = (EndpointResolver(one.load_data("endpoints")) for one in (loader, Loader()))
+    partitions = whole.get_available_partitions()
+    assert short.get_available_partitions() == partitions
+    regions = [name for one in whole._endpoint_data["partitions"] for name in one["regions"]]
+    for service in SERVICES:
+        name = model(loader, service, "service-2")["metadata"]["endpointPrefix"]
+        for region in regions:
+            assert short.construct_endpoint(name, region) == whole.construct_endpoint(name, region)
+        for place in partitions:
+            assert short.get_available_endpoints(name, place) == whole.get_available_endpoints(name, place)
 
 
 def test_a_smaller_model_has_the_calls_of_adapters_with_their_shapes_and_nothing_else():
