@@ -6,8 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, partial
-from typing import TYPE_CHECKING
+from functools import partial
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
@@ -19,17 +18,13 @@ from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.restore_page import drawn
 from rewarm.runtime import filled
-from rewarm.steps.adopt.hear import LOOK_SECONDS, hear, is_for_rules
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.gauges import GaugePorts, KnownExecutions, read_gauges
 from rewarm.steps.clean_up.missing_reports import PagePorts
 from rewarm.steps.clean_up.sweep import restore_of_event, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from rewarm.steps.report.report import figures
-from rewarm.wiring import now, pause
-
-if TYPE_CHECKING:
-    from rewarm.steps.adopt.look import RuleLookPorts
+from rewarm.wiring import now
 
 PAUSE_SECONDS = 5
 """EC2 detaches a volume within seconds."""
@@ -62,8 +57,6 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     if is_custom_resource(event):
         answer(event, context, physical_id=_physical_id(event), apply=partial(_end_stack, event, context))
         return {"swept": []}
-    if is_for_rules(event):
-        return {"swept": [], "begun": _heard(event, context)}
     restore_id = restore_of_event(event, wiring.settings.restore_volume_state_machine_arn)
     # Lists lag behind events, so ask for this execution.
     executions = KnownExecutions(_EXECUTIONS) if restore_id is None else _EXECUTIONS
@@ -74,8 +67,7 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
         count("Swept", sweep=swept.sweep, state=swept.state)
     left = [f"{swept.resource} ({swept.sweep}): {swept.reason}" for swept in found if swept.state == "left"]
     if restore_id is None:
-        if ports.has_time():
-            left += _rules_problem()
+        left += _silence()
         # Not for each event: if a thousand restores fail together, each would ask EC2 for everything.
         left += _publish_gauges(executions)
     if left:
@@ -83,40 +75,15 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     return {"swept": [swept.to_json() for swept in found]}
 
 
-def _heard(event: JsonObject, context: LambdaContext) -> list[str]:
-    """What rules have begun; an event of AWS only names what they look at."""
-    account = context.invoked_function_arn.split(":")[4]
-    if not hear(event, _look_ports(), account=account, region=wiring.settings.region, now=now()):
-        return []
-    pause(LOOK_SECONDS)
-    return _looked(scans=False)
+def _silence() -> list[str]:
+    """Why people should look at the function of rules, which nobody else watches."""
+    from rewarm.steps.adopt.hear import silence  # noqa: PLC0415 - no event asks
 
-
-def _rules_problem() -> list[str]:
-    """Has rules look at all that is new; why they could not, which keeps the sweeper from nothing else."""
     try:
-        _looked(scans=True)
+        said = silence(_REMOVAL.table, wiring.adoptions(), now())
     except RestoreError as error:
-        return [f"rules could not look at new volumes: {error}"]
-    return []
-
-
-def _looked(*, scans: bool) -> list[str]:
-    """What rules have begun, of what events have named and, with `scans`, of everything that is new."""
-    from rewarm.steps.adopt.look import look  # noqa: PLC0415
-
-    begun = look(_look_ports(), now=now(), scans=scans)
-    for restore_id in begun:
-        logger.info("adopting by a rule", restore_id=restore_id)
-        count("RestoresStarted", trigger="rule")
-    return begun
-
-
-@cache
-def _look_ports() -> RuleLookPorts:
-    from rewarm.steps.adopt.look import RuleLookPorts  # noqa: PLC0415
-
-    return filled(RuleLookPorts, holds=_HOLDS, messages=_MESSAGES, prices=_PRICES, artifacts=_ARTIFACTS)
+        said = f"whether rules look at new volumes is not known: {error}"
+    return [said] if said else []
 
 
 def _physical_id(event: JsonObject) -> str:

@@ -289,6 +289,12 @@ class Adoptions(Protocol):
     def takes_turn(self, now: datetime, until: datetime) -> bool:
         """Whether this caller makes the next look, which begins at `until`; False if another one will."""
 
+    def looked(self, at: datetime) -> None:
+        """Notes that a look at everything that is new has ended well."""
+
+    def looked_at(self) -> datetime | None:
+        """When the latest of these looks was; None if there was none in the last days."""
+
 
 class Pace(Protocol):
     """The describe calls that EC2 allows in a second, assigned in the order of the requests."""

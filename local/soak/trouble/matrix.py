@@ -157,7 +157,7 @@ def record(name: str) -> Recorded:
 def _by_worth(recorded: dict[str, Recorded]) -> list[Recorded]:
     """Those that end ready first, and adoptions after restores, because they do least of what states do.
 
-    One by a rule comes last: what the sweeper does for rules needs fewer of its calls than what it ends.
+    One by a rule comes last: it does what others do, after it has waited.
     """
 
     def worth(one: Recorded) -> tuple[bool, bool, bool, float]:

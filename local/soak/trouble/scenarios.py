@@ -45,6 +45,7 @@ PLACES = (
     "Create Volume", "Check Volume", "Attach Volume", "Announce Attached", "Verify Volume Before",
     "Dispatch Warmer", "Poll Initialization", "Await Signal", "Verify Volume After", "Release", "Clean Up",
     "Report", "Announce Ready", "Announce Failure", "SweepFunction", "WakeUpFunction",
+    "RulesFunction",
 )  # fmt: skip
 EVENTS = ("EBS Volume Notification", "EBS Fast Snapshot Restore State-change Notification",
           "EC2 Command Invocation Status-change Notification")  # fmt: skip

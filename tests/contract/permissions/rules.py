@@ -136,11 +136,13 @@ def _looks() -> Iterator[Rule]:
     planners = "Api ChooseStrategy PrepareFleet"
     finders = "Api PrepareFleet SelectSnapshot"
     at_instances = (f"{finders} {DRILLS} AttachVolume ChooseStrategy CleanUp DispatchWarmer DrillRunHook "
-                    "PollInitialization Replace Rewind RunHook StartInstance Sweep VerifyVolume")  # fmt: skip
+                    "PollInitialization Replace Rewind Rules RunHook StartInstance Sweep "
+                    "VerifyVolume")  # fmt: skip
     enders = "Release CleanUp Sweep"
     at_volumes = (f"{planners} {enders} AttachVolume BoostVolume CheckVolume CreateVolume DrillAttachVolume "
                   "DrillCleanUp DrillCreateVolume DrillRelease DrillVerifyVolume PollInitialization Replace "
-                  "RestoreTestingStateMachine Rewind SelectSnapshot StartInstance VerifyVolume")  # fmt: skip
+                  "RestoreTestingStateMachine Rewind Rules SelectSnapshot StartInstance "
+                  "VerifyVolume")  # fmt: skip
     at_metrics = (f"{planners} CheckPerformance ConfirmReadiness DispatchWarmer DrillDispatchWarmer "
                   "PollInitialization PrepareSnapshot")  # fmt: skip
     for who, actions in (
@@ -148,19 +150,19 @@ def _looks() -> Iterator[Rule]:
         ("RestoreTestingStateMachine", "backup: DescribeRestoreJob PutRestoreValidationResult"),
         (at_instances, "ssm: DescribeInstanceInformation"),
         ("StartInstance", "ec2: DescribeInstanceStatus"),
-        (f"{planners} SelectSnapshot Sweep VerifyVolume DrillVerifyVolume", "ec2: DescribeInstanceTypes"),
+        (f"{planners} Rules SelectSnapshot VerifyVolume DrillVerifyVolume", "ec2: DescribeInstanceTypes"),
         (at_volumes, "ec2: DescribeVolumes"),
         (f"{planners} PollInitialization SelectSnapshot", "ec2: DescribeVolumeStatus"),
         (f"{enders} Api BoostVolume ChangePerformance CheckPerformance DrillRelease",
          "ec2: DescribeVolumesModifications"),
         (finders, "ec2: DescribeAvailabilityZones DescribeImages DescribeSnapshotTierStatus"),
         (finders, "ec2: ListSnapshotsInRecycleBin"),
-        (f"{finders} {enders} ChooseStrategy PrepareSnapshot Rewind", "ec2: DescribeSnapshots"),
+        (f"{finders} {enders} ChooseStrategy PrepareSnapshot Rewind Rules", "ec2: DescribeSnapshots"),
         (f"{planners} {enders} PrepareSnapshot", "ec2: DescribeFastSnapshotRestores"),
         ("Replace", "ec2: DescribeReplaceRootVolumeTasks"),
         ("Api CheckPerformance", "cloudtrail: LookupEvents"),
         (at_metrics, "cloudwatch: GetMetricData"),
-        (f"{planners} Sweep", "pricing: GetProducts"),
+        (f"{planners} Rules Sweep", "pricing: GetProducts"),
     ):  # fmt: skip
         yield rule(who, actions, NOTHING)
     yield rule("Replace", "ec2: DescribeVolumeAttribute", VOLUME)
@@ -200,7 +202,9 @@ def _bucket() -> Iterator[Rule]:
     yield rule("PublishAgent", "s3: GetObject PutObject DeleteObject", objects("agents/*"))
     runs_agents = f"AttachVolume CleanUp DispatchWarmer {DRILLS} Replace Rewind Sweep VerifyVolume"
     yield rule(
-        f"{runs_agents} Api ChooseStrategy PrepareFleet SelectSnapshot", "s3: GetObject", objects("agents/*")
+        f"{runs_agents} Api ChooseStrategy PrepareFleet Rules SelectSnapshot",
+        "s3: GetObject",
+        objects("agents/*"),
     )
     # What is written on volumes: packs and manifests, and what undoes that.
     yield rule(
@@ -280,7 +284,12 @@ def _records() -> Iterator[Rule]:
     yield rule("Public", "dynamodb: UpdateItem", items("restore"))
     yield rule("Public", "dynamodb: DeleteItem", items("signal"))
     yield rule("Api", "dynamodb: GetItem PutItem UpdateItem DeleteItem", on("IdempotencyTable"))
-    yield rule("Api Sweep", "dynamodb: Query", on("RestoresTable/index/by-status"))
+    # What rules know, and what their limits depend on.
+    known = "adoption", "adoptions", "adoptions-look"
+    yield rule("Rules", "dynamodb: PutItem UpdateItem DeleteItem", items(*known))
+    read = items(*known, "target", "running", "restore")
+    yield rule("Rules", "dynamodb: GetItem BatchGetItem", read)
+    yield rule("Api Rules Sweep", "dynamodb: Query", on("RestoresTable/index/by-status"))
 
 
 def _commands() -> Iterator[Rule]:
@@ -333,7 +342,7 @@ def _machines() -> Iterator[Rule]:
                    NOTHING)  # fmt: skip
     restore, volume, fleet = (f"{name}StateMachine" for name in ("Restore", "RestoreVolume", "Fleet"))
     yield rule("Api", "states: StartExecution", on(restore, fleet, "ChangePerformanceStateMachine"))
-    yield rule("Drills Sweep", "states: StartExecution", on(restore))
+    yield rule("Drills Rules", "states: StartExecution", on(restore))
     yield rule("Api", "states: DescribeExecution StopExecution", on(f"execution of {fleet}"))
     yield rule("Api", "states: DescribeExecution", on(f"execution of {restore}", f"execution of {volume}"))
     yield rule("KeepResult", "states: DescribeExecution", on(f"execution of {volume}"))
@@ -348,10 +357,11 @@ def _named_in(text: str) -> Where:
 
 
 def _messages() -> Iterator[Rule]:
-    yield rule("Announce Sweep", "sns: Publish", on("NotificationTopic", "ChatTopic"))
-    yield rule("Announce Sweep", "events: PutEvents", on("event-bus/default"),
+    tellers = "Announce Rules Sweep"
+    yield rule(tellers, "sns: Publish", on("NotificationTopic", "ChatTopic"))
+    yield rule(tellers, "events: PutEvents", on("event-bus/default"),
                lambda attempt: attempt.context["events:source"] == "rewarm")  # fmt: skip
-    yield rule("Announce Sweep", "secretsmanager: GetSecretValue", on("SlackWebhookSecret", "SlackBotSecret"))
+    yield rule(tellers, "secretsmanager: GetSecretValue", on("SlackWebhookSecret", "SlackBotSecret"))
     yield rule("Public", "secretsmanager: GetSecretValue", on("SlackSigningSecretValue"))
     yield rule("Drills", "sqs: SendMessage", on("DrillsDeadLetterQueue"))
     # What AWS's services may do, by the policies of functions, queues and roles.

@@ -24,7 +24,7 @@ CHOICES = [
     *({**parts.every(WHOLE, "no"), name: "yes"} for name in NAMES), parts.every(WHOLE, "no"),
 ]  # fmt: skip
 """The defaults, all but one, just one, and none."""
-TODAY = 45
+TODAY = 46
 """Functions of a stack with every part."""
 _NAMED = re.compile(r"\$\{(\w+)(?:\.\w+)*\}")
 

@@ -303,6 +303,12 @@ class TestFunctions:
         alarm = repository.resources("AWS::CloudWatch::Alarm")["SweepErrorsAlarm"]
         assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": "SweepFunction"}}]
 
+    def test_rules_look_by_events_and_by_the_clock_that_the_sweeper_does_not_hear(self) -> None:
+        events = functions()["RulesFunction"]["Events"]
+        assert events["Look"]["Properties"]["Schedule"] == "rate(15 minutes)"
+        assert events.keys() == {"Look", "VolumeMade", "InstanceRuns", "AdoptionEnded"}
+        assert functions()["SweepFunction"]["Events"].keys() == {"Sweep", "ExecutionEnded"}
+
     def test_the_sweeper_hears_of_executions_that_meet_no_catch(self) -> None:
         rule = functions()["SweepFunction"]["Events"]["ExecutionEnded"]["Properties"]["Pattern"]
         assert rule == {

@@ -81,3 +81,13 @@ def test_one_of_many_makes_the_next_look(adoptions: DynamoAdoptions) -> None:
     assert adoptions.takes_turn(NOW, then)
     assert not adoptions.takes_turn(NOW + timedelta(seconds=9.5), then + timedelta(seconds=9))
     assert adoptions.takes_turn(then, then + timedelta(seconds=10))
+
+
+def test_the_latest_look_at_everything_is_known_beside_the_next_turn(adoptions: DynamoAdoptions) -> None:
+    assert adoptions.looked_at() is None
+    assert adoptions.takes_turn(NOW, NOW + timedelta(seconds=10))
+    assert adoptions.looked_at() is None
+    for at in (NOW, NOW + timedelta(minutes=15)):
+        adoptions.looked(at)
+        assert adoptions.looked_at() == at
+    assert not adoptions.takes_turn(NOW, NOW + timedelta(seconds=20))

@@ -24,6 +24,7 @@ class FakeAdoptions:
     kept: Json = field(default_factory=dict)
     version: int = 0
     turn: datetime | None = None
+    last_look: datetime | None = None
     noted_at: str = "2026-11-21T03:00:00Z"
     intruders: list[Callable[[], object]] = field(default_factory=list)
 
@@ -59,6 +60,12 @@ class FakeAdoptions:
         self.turn = until
         return True
 
+    def looked(self, at: datetime) -> None:
+        self.last_look = at
+
+    def looked_at(self) -> datetime | None:
+        return self.last_look
+
     @property
     def noted(self) -> list[str]:
         """For tests."""
@@ -77,8 +84,11 @@ class RuleWorld(World):
 
     def look(self, minutes: float = 1.0, *, scans: bool = True, **limits: int) -> list[str]:
         """What all rules begin so many minutes after NOW."""
-        ports = wired(RuleLookPorts, self, limits=self.keeper(**limits).limits)
-        return look(ports, now=NOW + timedelta(minutes=minutes), scans=scans)
+        return look(self.look_ports(**limits), now=NOW + timedelta(minutes=minutes), scans=scans)
+
+    def look_ports(self, **limits: int) -> RuleLookPorts:
+        """The ports of a look, with the stack's limits."""
+        return wired(RuleLookPorts, self, limits=self.keeper(**limits).limits)
 
     def end(self, restore_id: str, status: str = "ready", **record: Any) -> None:
         """The adoption has ended so."""

@@ -74,6 +74,14 @@ class DynamoAdoptions(TableItems):
         )
         return taken is not None
 
+    def looked(self, at: datetime) -> None:
+        values = {":at": iso(at), ":expires": self._expiry(NOTED_SECONDS)}
+        self._update(_LOOK, "SET lookedAt = :at, expiresAt = :expires", values=values)
+
+    def looked_at(self) -> datetime | None:
+        found = (self._get(_LOOK) or {}).get("lookedAt")
+        return datetime.fromisoformat(found) if found else None
+
 
 def _key(name: str) -> str:
     return f"adoption#{name}"

@@ -83,7 +83,7 @@ def next_look(newest: datetime, now: datetime) -> datetime | None:
     """When to look again for volumes that are not attached yet; the newest of them was made at `newest`.
 
     Looks grow apart, by a quarter of its age at most: 1, 2, 4 and 8 minutes. They are at full multiples of
-    these, so that there is one for all volumes. None where the next sweep is soon enough.
+    these, so that there is one for all volumes. None where the schedule looks soon enough.
     """
     apart = 60
     while 8 * apart <= (now - newest).total_seconds():

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from typing import Protocol
 
+from rewarm.domain.units import iso
+from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import FIRST, LAST, RULE, Adoptions, RestoreTable
 from rewarm.steps.record.restore import RULE_PREFIX
 
 LOOK_SECONDS = 10
 """What made a volume attaches it within seconds; volumes of these seconds are looked at together."""
+LONGEST_SILENCE = timedelta(hours=1)
+"""Four times as long as the schedule takes from one look to the next."""
 REPLAY = "replay-name"
 """EventBridge user guide, "Replaying archived events": the field that it adds to an event."""
 _MADE = ("EBS Volume Notification", "createVolume", "available")
@@ -39,16 +42,11 @@ def _is_end(event: JsonObject) -> bool:
     return str(detail.get("name")).startswith(RULE_PREFIX) and detail.get("status") == "SUCCEEDED"
 
 
-class HearingPorts(Protocol):
+class HearingPorts(Value, kw_only=True):
     """The ports that hear needs."""
 
-    @property
-    def table(self) -> RestoreTable:
-        """The rules."""
-
-    @property
-    def adoptions(self) -> Adoptions:
-        """What they will look at."""
+    table: RestoreTable
+    adoptions: Adoptions
 
 
 def hear(event: JsonObject, ports: HearingPorts, *, account: str, region: str, now: datetime) -> bool:
@@ -65,6 +63,21 @@ def hear(event: JsonObject, ports: HearingPorts, *, account: str, region: str, n
     if name is not None:
         ports.adoptions.note(name)
     return ports.adoptions.takes_turn(now, now + timedelta(seconds=LOOK_SECONDS))
+
+
+def silence(table: RestoreTable, adoptions: Adoptions, now: datetime) -> str | None:
+    """Says that rules have not looked at everything that is new for an hour; None where they have.
+
+    Where no look is known, as after an upgrade, the hour begins.
+    """
+    if not table.listed(RULE, since=FIRST, until=LAST, after=None, limit=1)[0]:
+        return None
+    looked_at = adoptions.looked_at()
+    if looked_at is None:
+        adoptions.looked(now)
+    elif now - looked_at > LONGEST_SILENCE:
+        return f"rules have not looked at new volumes since {iso(looked_at)}"
+    return None
 
 
 def _named(event: JsonObject, account: str, region: str) -> str | None:

@@ -1,9 +1,10 @@
 """One look of all rules at all new volumes: what begins, what waits, what has ended, and what people hear.
 
-An event of AWS only names a volume or an instance and has rules look soon. The sweeper looks every quarter of
-an hour, also for what no event named. So events that are lost, late or repeated change only when a look
-happens. What a look decides is one write of the ledger. After that each volume is claimed, once in its life,
-and the executions start. If this is interrupted, the next look starts what the ledger has and nobody knows.
+An event of AWS only names a volume or an instance and has rules look soon. A schedule has them look every
+quarter of an hour, also for what no event named. So events that are lost, late or repeated change only when a
+look happens. What a look decides is one write of the ledger. After that each volume is claimed, once in its
+life, and the executions start. If this is interrupted, the next look starts what the ledger has and nobody
+knows.
 """
 
 from __future__ import annotations
@@ -90,9 +91,12 @@ def look(ports: RuleLookPorts, *, now: datetime, scans: bool) -> list[str]:
             ports.adoptions.claim(one.volume.volume_id, f"refused by {one.by.name}")
     _send(after, quiet, rules, ports.messages, now)
     away = [one.volume for one in found if one.state == "wait" and is_refused(one, around.price, now) is None]
-    with suppress(RestoreError):  # the sweeper looks in any case
+    with suppress(RestoreError):  # the schedule has them look in any case
         _look_again([*away, *seen.unknown], ports.executions, now)
-    return list(_started(before, quiet, rules, ports, now))
+    begun = list(_started(before, quiet, rules, ports, now))
+    if scans:
+        ports.adoptions.looked(now)
+    return begun
 
 
 class _Seen(Value):

@@ -132,7 +132,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      (("kms:Decrypt", _KEY, {"kms:viaservice": f"ec2.{REGION}.amazonaws.com"}),)),
     ("a shard that could not be copied: tests/workflow/rewind/test_copy_blocks.py", "JoinPartsFunctionRole",
      (("s3:ListBucket", _BUCKET), ("s3:GetObject", f"{_BUCKET}/deltas/restore/0/failed-000000.json"))),
-    (PUT_BACK, "SweepFunctionRole", _LOOKS),
+    (PUT_BACK, "SweepFunctionRole", (*_LOOKS, ("s3:GetObject", f"{_BUCKET}/agents/index.json"))),
     (PUT_BACK, "CleanUpFunctionRole", (
         *_LOOKS,
         ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
@@ -142,7 +142,11 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      (("ec2:DescribeVolumeStatus", "*"),)),
     *(("the fast lab's Slack app has no channel: the embedded AWS has, tests/workflow/stack/test_chat.py",
        f"{name}FunctionRole", (("secretsmanager:GetSecretValue", _SLACK_BOT),))
-      for name in ("Announce", "Sweep")),
+      for name in ("Announce", "Rules", "Sweep")),
+    ("a rule that matches snapshots, and a volume that was deleted: tests/unit/steps/adopt/test_look.py",
+     "RulesFunctionRole",
+     (("ec2:DescribeSnapshots", "*"),
+      ("dynamodb:DeleteItem", _TABLE, {"dynamodb:leadingkeys": ("adoption#vol-1",)}))),
     ("a page of a restore whose agent has written nothing yet", "PublicFunctionRole",
      (("s3:ListBucket", _BUCKET),)),
     ("a request that asks for a device of a restore whose execution may be over", "ApiFunctionRole",

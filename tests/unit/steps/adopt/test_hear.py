@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from rewarm.steps.adopt.hear import LOOK_SECONDS, hear, is_for_rules
+from rewarm.steps.adopt.hear import LOOK_SECONDS, hear, is_for_rules, silence
 from rewarm.steps.adopt.rules import put_rule
 from tests.support.builders import ALICE, NOW
 from tests.support.worlds.adoptions import RuleWorld
@@ -112,3 +112,23 @@ def test_what_others_send_or_what_is_broken_changes_nothing(world, event):
 @pytest.mark.parametrize("event", [detail(ENDED, status="FAILED"), detail(ENDED, name="restore-1"), {}])
 def test_other_events_are_the_sweepers(event):
     assert not is_for_rules(event)
+
+
+def said(world, minutes):
+    return silence(world.table, world.adoptions, NOW + timedelta(minutes=minutes))
+
+
+def test_an_hour_without_a_look_at_everything_is_said_where_there_is_a_rule(world):
+    assert said(world, 0) is None, "an upgrade begins the hour"
+    assert said(world, 60) is None
+    assert said(world, 61) == "rules have not looked at new volumes since 2026-11-21T03:00:00Z"
+    world.look(61, scans=False)
+    assert said(world, 62) is not None
+    world.look(62)
+    assert said(world, 120) is None
+
+
+def test_without_a_rule_nobody_has_to_look():
+    world = RuleWorld()
+    assert said(world, 0) is None
+    assert said(world, 500) is None
