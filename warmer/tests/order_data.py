@@ -57,8 +57,14 @@ def postgres_lines():
     lines = [(0, 1664, 1260, 0, block) for block in range(3)]
     lines += [(5, 1663, 1259, 0, block) for block in (1, 2, 3, 200, 251)]
     lines += [(16384, 1663, 16385, 0, block) for block in sorted(chosen.sample(range(2560), 30))]
-    lines += [(16384, 1663, 16385, 2, 1), (16384, 1663, 16390, 0, 9), (16384, 1663, 16391, 0, 131072 + 5)]
+    lines += [(16384, 1663, 16385, 2, 1)]
+    # All pages of a piece, half of one, one less than half of one, and a single page.
+    lines += [(16384, 1663, 16390, 0, block) for block in (9, *range(256, 320), *range(384, 447, 2))]
+    lines += [(16384, 1663, 16390, 0, block) for block in range(513, 575, 2)]
+    lines += [(16384, 1663, 16391, 0, 131072 + 5)]
     lines += [(16384, 1663, 16399, 0, block) for block in range(1, 2048, 42)]
+    # Half of the pages of a small file.
+    lines += [(16384, 1663, 16420, 0, block) for block in (0, 3, 5, 7)]
     # A relation that is gone, a block behind the end, another tablespace.
     return [*lines, (16384, 1663, 55555, 0, 1), (16384, 1663, 99999, 0, 70), (16384, 4711, 16385, 0, 100)]
 
@@ -79,6 +85,7 @@ def make(root):
         os.makedirs(f"{root}/{name}")
     postgres = f"{root}/{POSTGRES}"
     write(f"{postgres}/base/5/1259", 2)
+    write(f"{postgres}/base/16384/16420", 0.0625)
     write(f"{postgres}/base/16384/16385", 20)
     write(f"{postgres}/base/16384/16385_vm", 0.5)
     write(f"{postgres}/base/16384/16390", 12)
@@ -168,12 +175,19 @@ def whole(root, *names):
 
 
 def of_postgres(root):
-    forks = {0: "", 2: "_vm"}
+    """Pieces of 64 pages of which half or more are listed, by what the file has of them; then the others."""
+    forks, pieces = {0: "", 2: "_vm"}, {}
     for database, space, relation, fork, block in postgres_lines():
         folder = "global" if space == 1664 else f"base/{database}" if space == 1663 else "none"
         segment = f".{block // 131072}" if block >= 131072 else ""
         path = f"{root}/{POSTGRES}/{folder}/{relation}{forks[fork]}{segment}"
-        yield from blocks(path, [(block % 131072 * 8192, 8192)])
+        pieces.setdefault((path, block % 131072 // 64), []).append(block % 131072 * 8192)
+    for is_dense in (True, False):
+        for (path, piece), pages in pieces.items():
+            size = os.path.getsize(path) if os.path.exists(path) else 0
+            there = min(64, -((piece * 524288 - size) // 8192))
+            if (2 * len(pages) >= there) == is_dense:
+                yield from blocks(path, [(page, 8192) for page in pages])
 
 
 def of_innodb(root):

@@ -2,6 +2,9 @@
  * What PostgreSQL's autoprewarm.blocks names: lines of database, tablespace, file number, fork and block,
  * sorted (contrib/pg_prewarm/autoprewarm.c). The files are those of the data directory, in segments of 1 GiB.
  * Other tablespaces lie behind symbolic links, which are not followed.
+ *
+ * The list does not say what is used most. Pieces of a file of which the cache held half of the pages or more
+ * come first, because one read of a block then serves the most of it.
  */
 #include "filesystems/order/search.h"
 
@@ -47,6 +50,7 @@ struct list {
     size_t length;
     struct files databases; /**< The directories of `base`: the database is the relation. */
     size_t *firsts;         /**< Of each inode that is read, the item that its pages begin with. */
+    struct extents sparse;  /**< Blocks of which the cache held little. */
 };
 
 static int by_file(const void *left, const void *right) {
@@ -153,6 +157,13 @@ static uint64_t find_file(const struct files *files, const struct file *file) {
     return found == NULL ? 0 : found->inode;
 }
 
+/** Whether the list names at least half of the item's pages that a file of this size has. */
+static bool is_dense(const struct item *item, uint64_t file_bytes) {
+    uint64_t begin = item->first * PAGE_BYTES;
+    uint64_t pages = file_bytes > begin ? (file_bytes - begin + PAGE_BYTES - 1) / PAGE_BYTES : 0;
+    return 2 * (uint64_t)__builtin_popcountll(item->pages) >= (pages < ITEM_PAGES ? pages : ITEM_PAGES);
+}
+
 /** The pages of one file that the list names. */
 static bool add_pages(void *context, size_t index, const struct tree_inode *inode,
                       const struct tree_runs *runs) {
@@ -163,12 +174,14 @@ static bool add_pages(void *context, size_t index, const struct tree_inode *inod
          inode->is_file && at < end && at->database == item->database && at->space == item->space &&
          by_file(&at->file, &item->file) == 0 && !search_is_full(list->search);
          at++) {
+        list->search->later = is_dense(at, inode->bytes) ? NULL : &list->sparse;
         for (unsigned i = 0; i < ITEM_PAGES; i++) {
             if ((at->pages >> i & 1) != 0) {
                 search_add(list->search, list->part, runs, (at->first + i) * PAGE_BYTES, PAGE_BYTES);
             }
         }
     }
+    list->search->later = NULL;
     return !search_is_full(list->search);
 }
 
@@ -237,6 +250,7 @@ void search_postgres_list(struct search *search, struct part *part, const struct
     if (list.items != NULL && list.firsts != NULL) {
         search_each(part, &one, SEARCH_LIST_BYTES, read_list, &list);
         add_items(&list, data);
+        search_add_later(search, &list.sparse);
     }
     free(list.items);
     free(list.firsts);

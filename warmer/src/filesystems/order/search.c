@@ -42,9 +42,21 @@ void search_begin_set(struct search *search, enum order_source source, const cha
     }
 }
 
+/** Where there is no memory for it, the block keeps its usual place. */
+static void put_off(struct extents *later, uint64_t block) {
+    const struct extent *last = later->length > 0 ? &later->items[later->length - 1] : NULL;
+    if (last == NULL || block != last->start + last->count - 1) {
+        (void)extents_append(later, block, 1);
+    }
+}
+
 static void add_block(struct search *search, uint64_t block) {
     search->looks--;
     if (!block_set_contains(search->limits->wanted, block) || block_set_contains(search->taken, block)) {
+        return;
+    }
+    if (search->later != NULL) {
+        put_off(search->later, block);
         return;
     }
     if (block_set_add(search->taken, block, 1) != 0 ||
@@ -71,6 +83,16 @@ void search_add(struct search *search, const struct part *part, const struct tre
             add_block(search, block);
         }
     }
+}
+
+void search_add_later(struct search *search, struct extents *later) {
+    for (size_t i = 0; i < later->length; i++) {
+        const struct extent *run = &later->items[i];
+        for (uint64_t at = 0; at < run->count && !search_is_full(search); at++) {
+            add_block(search, run->start + at);
+        }
+    }
+    extents_clear(later);
 }
 
 static void note_time(struct part *part, const struct tree_inode *inode) {

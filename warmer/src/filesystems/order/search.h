@@ -63,6 +63,7 @@ struct search {
     const struct order_limits *limits;
     struct order *order;
     struct block_set *taken; /**< Blocks that are listed, or come earlier anyway. */
+    struct extents *later;   /**< Where blocks are put off to; NULL: they are listed at once. */
     struct order_set *set;   /**< What is being listed; NULL if it is not reported. */
     uint64_t room;           /**< How many blocks may still be listed. */
     uint64_t looks;          /**< How many blocks may still be looked at. */
@@ -79,6 +80,9 @@ void search_begin_set(struct search *search, enum order_source source, const cha
 /** List the blocks of a part of a file. */
 void search_add(struct search *search, const struct part *part, const struct tree_runs *runs, uint64_t offset,
                 uint64_t bytes);
+
+/** List the blocks that were put off, and clear them. */
+void search_add_later(struct search *search, struct extents *later);
 
 /** Receives a file or directory that was read. Returns whether more are wanted. */
 typedef bool search_visit(void *context, size_t index, const struct tree_inode *inode,
