@@ -4,10 +4,12 @@
 #include "commands/commands.h"
 #include "device/device.h"
 #include "device/identity.h"
+#include "loop/state.h"
 #include "observe/disk.h"
 #include "observe/recording.h"
 #include "observe/source.h"
 #include "observe/trace.h"
+#include "plan/map.h"
 #include "system/clock.h"
 #include "system/file.h"
 #include "system/interrupt.h"
@@ -20,6 +22,9 @@
 
 #define WRITE_NS (30 * NS_PER_SECOND)
 #define PROGRESS_NS (900 * NS_PER_MILLISECOND)
+/** The state of a warm-up is looked at so often, and takes at most one part in so many of a core. */
+#define LOOK_NS (2 * NS_PER_SECOND)
+#define LOOK_PART 500u
 
 struct observation {
     const struct options *options;
@@ -31,7 +36,11 @@ struct observation {
     struct recording *recording;
     struct source *source;
     struct recording_facts facts;
-    bool is_gone; /**< The disk is. */
+    struct state_identity identity; /**< Of a warm-up's state. */
+    struct state_watch *warm_up;    /**< NULL: nobody says which blocks one has read. */
+    struct block_set *written;      /**< NULL: any block may be. */
+    uint64_t look_ns;               /**< When the state is looked at again. */
+    bool is_gone;                   /**< The disk is. */
 };
 
 static int find_volume(struct observation *observation, struct diag *diag) {
@@ -48,6 +57,10 @@ static int find_volume(struct observation *observation, struct diag *diag) {
         identity_find(options->device, device, &identity);
     }
     device_close(device);
+    /* As `warmer warm` calls it. */
+    observation->identity.device_bytes = observation->bytes;
+    snprintf(observation->identity.name, sizeof observation->identity.name, "%s",
+             identity.volume_id[0] != '\0' ? identity.volume_id : identity.real_path);
     bool is_other = options->volume != NULL && identity.volume_id[0] != '\0' &&
                     strcmp(options->volume, identity.volume_id) != 0;
     const char *volume_id = options->volume == NULL ? identity.volume_id : options->volume;
@@ -65,6 +78,8 @@ static int write_output(struct observation *observation) {
         return -errno;
     }
     observation->facts.dropped = source_dropped(observation->source);
+    observation->facts.has_warm_up =
+        observation->warm_up != NULL && state_watch_is_there(observation->warm_up);
     int failure = recording_write(observation->recording, &observation->facts, stream);
     if (is_file && fclose(stream) != 0 && failure == 0) {
         failure = -errno;
@@ -98,9 +113,29 @@ static int find(struct observation *observation, struct diag *diag) {
     return failure == 0 ? find_volume(observation, diag) : failure;
 }
 
+/** What says whether a block was cold: which are written, and which of them a warm-up has read. */
+static int watch_warm_up(struct observation *observation, struct diag *diag) {
+    const struct options *options = observation->options;
+    if (options->state_path != NULL) {
+        observation->warm_up = state_watch_create(options->state_path, &observation->identity);
+        if (observation->warm_up == NULL) {
+            return diag_refuse(diag, WARMER_CANNOT_OPEN, "out of memory");
+        }
+        state_watch_look(observation->warm_up);
+        state_watch_turn(observation->warm_up);
+    }
+    if (options->map_path != NULL) {
+        observation->written = block_set_create(blocks_of_bytes(observation->bytes));
+        return observation->written == NULL ? diag_refuse(diag, WARMER_CANNOT_OPEN, "out of memory")
+                                            : map_load(options->map_path, observation->written, diag);
+    }
+    return 0;
+}
+
 static int begin(struct observation *observation, struct diag *diag) {
     const struct options *options = observation->options;
     int failure = find(observation, diag);
+    failure = failure == 0 ? watch_warm_up(observation, diag) : failure;
     if (failure != 0) {
         return failure;
     }
@@ -154,6 +189,34 @@ static uint32_t pause_ms(const struct observation *observation, uint64_t end_ns)
     return left_ms < wanted_ms ? (uint32_t)left_ms : wanted_ms;
 }
 
+static bool is_cold(void *context, uint64_t block) {
+    const struct observation *observation = context;
+    bool is_written = observation->written == NULL || block_set_contains(observation->written, block);
+    return is_written && !state_watch_has(observation->warm_up, block);
+}
+
+/**
+ * What was read since the last time. Whether a block was warm by then, a look says that is older than the
+ * last time. So a block that the warm-up read meanwhile counts as cold, and no cold one as warm.
+ */
+static void collect(struct observation *observation, bool is_last) {
+    struct state_watch *warm_up = observation->warm_up;
+    uint64_t begin_ns = clock_now_ns();
+    bool is_look = warm_up != NULL && begin_ns >= observation->look_ns;
+    if (is_look) {
+        state_watch_look(warm_up);
+        uint64_t pause_ns = (clock_now_ns() - begin_ns) * LOOK_PART;
+        observation->look_ns = begin_ns + (pause_ns > LOOK_NS ? pause_ns : LOOK_NS);
+    }
+    source_collect(observation->source, is_last);
+    if (warm_up != NULL) {
+        recording_count_cold(observation->recording, is_cold, observation);
+    }
+    if (is_look) {
+        state_watch_turn(warm_up);
+    }
+}
+
 /** Until the time is over, there is no room for another block, the disk is gone, or a signal comes. */
 static void record(struct observation *observation) {
     struct recording_facts *facts = &observation->facts;
@@ -164,7 +227,9 @@ static void record(struct observation *observation) {
            !recording_is_full(observation->recording)) {
         clock_pause_ms(pause_ms(observation, end_ns));
         facts->end_ns = clock_now_ns();
-        source_collect(observation->source, false);
+        if (source_is_due(observation->source)) {
+            collect(observation, false);
+        }
         if (observation->options->progress == PROGRESS_JSON && facts->end_ns >= progress_ns) {
             show_progress(observation);
             progress_ns = facts->end_ns + PROGRESS_NS;
@@ -190,6 +255,9 @@ static int report(const struct observation *observation) {
     json_text(&json, "device", observation->disk.path);
     json_unsigned(&json, "bytes", observation->bytes);
     json_text(&json, "source", facts->source);
+    if (facts->has_warm_up) {
+        json_unsigned(&json, "coldBlocks", recording_cold(observation->recording));
+    }
     json_bool(&json, "complete", facts->is_complete);
     json_text(&json, "verdict",
               observation->is_gone ? "incomplete"
@@ -207,12 +275,14 @@ int command_observe(const struct options *options, struct diag *diag) {
     int status = begin(&observation, diag);
     if (status == 0) {
         record(&observation);
-        source_collect(observation.source, true);
+        collect(&observation, true);
         int unwritten = write_output(&observation);
         status = unwritten == 0 ? report(&observation) : refuse_output(&observation, unwritten, diag);
     }
     source_close(observation.source);
     trace_close(observation.trace);
     recording_destroy(observation.recording);
+    state_watch_destroy(observation.warm_up);
+    block_set_destroy(observation.written);
     return status;
 }

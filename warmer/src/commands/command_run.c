@@ -262,8 +262,9 @@ static bool goes_on(struct run *run) {
 /** What the agent said last, and its status as this program's. */
 static int tell(struct run *run) {
     int status = process_status(run->agent);
-    /* Of an application that is sent twice, the second one finds in the state that all is done. */
-    if (status == WARMER_OK && !is_apply(run)) {
+    /* Of an application that is sent twice, the second one finds in the state that all is done. What an
+       observer looks at is another's. */
+    if (status == WARMER_OK && is_warm_up(run)) {
         (void)file_delete(run->files.state);
         (void)file_delete(run->files.cold);
     }
@@ -294,6 +295,7 @@ static int prepare(struct run *run, struct diag *diag) {
     }
     if (failure == 0 && is_observation(run)) {
         run_files_guard(&run->files);
+        run_files_find_state(&run->files, run->options->home, run->options->volume);
     }
     if (failure == 0 && has_progress(run)) {
         failure = run_files_keep_state(&run->files, run->options->home, run->options->volume,

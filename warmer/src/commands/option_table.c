@@ -315,13 +315,13 @@ static bool store_folder(struct options *options, const char *value) {
 }
 
 static const struct option option_table[] = {
-    {"--map", FOR_WARM | FOR_VERIFY, "a file or -", store_map},
+    {"--map", FOR_WARM | FOR_VERIFY | FOR_OBSERVE, "a file or -", store_map},
     {"--first", FOR_WARM, "a file or -", store_first},
     {"--first-unlimited", FOR_WARM, NULL, store_first_unlimited},
     {"--depth", FOR_WARM, "auto or 1 to 1024", store_depth},
     {"--max-mib-s", FOR_WARM | FOR_APPLY, "a number above 0", store_max_mib_s},
     {"--polite-latency-ms", FOR_WARM | FOR_APPLY, "a number above 0", store_polite},
-    {"--state", FOR_WARM | FOR_APPLY, "a file", store_state},
+    {"--state", FOR_WARM | FOR_APPLY | FOR_OBSERVE, "a file", store_state},
     {"--progress", FOR_WARM | FOR_APPLY | FOR_OBSERVE, "bar, json or none", store_progress},
     {"--engine", FOR_WARM | FOR_APPLY, "auto or an engine that `warmer inspect` lists", store_engine},
     {"--scope", FOR_WARM, "written, used or whole", store_scope},

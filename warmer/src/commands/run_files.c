@@ -99,6 +99,10 @@ int run_files_keep_state(struct run_files *files, const char *home, const char *
     return 0;
 }
 
+void run_files_find_state(struct run_files *files, const char *home, const char *volume_id) {
+    snprintf(files->state, sizeof files->state, "%.900s/state/%s", home, volume_id);
+}
+
 void run_files_publish(const struct run_files *files, const char *line) {
     char why[256];
     if (files->progress_url != NULL && line[0] != '\0' && run_files_put_line(files->progress, line)) {

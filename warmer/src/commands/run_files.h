@@ -28,6 +28,9 @@ int run_files_prepare(struct run_files *files, const char *home, struct diag *di
 int run_files_keep_state(struct run_files *files, const char *home, const char *volume_id,
                          const char *attempt, struct diag *diag);
 
+/** Find the state that a warm-up of this volume has or will have. */
+void run_files_find_state(struct run_files *files, const char *home, const char *volume_id);
+
 /** Delete the folder even if something ends this program. Call this before the first thread. */
 void run_files_guard(struct run_files *files);
 

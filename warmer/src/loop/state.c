@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "system/clock.h"
+#include "system/file.h"
 #include "system/state_file.h"
 
 #include <errno.h>
@@ -87,11 +88,11 @@ static const char *check_file(const struct state *state, const struct state_iden
     struct header expected = make_header(identity);
     struct header found;
     memset(&found, 0, sizeof found);
-    bool is_whole = state_file_read(state->file, &found, sizeof found) == (int64_t)sizeof found;
-    if (is_whole && memcmp(found.magic, EARLIER_MAGIC, sizeof found.magic) == 0) {
+    bool has_header = state_file_read(state->file, &found, sizeof found) == (int64_t)sizeof found;
+    if (has_header && memcmp(found.magic, EARLIER_MAGIC, sizeof found.magic) == 0) {
         return "an earlier version of this program wrote it, without checksums";
     }
-    if (!is_whole || memcmp(found.magic, expected.magic, sizeof found.magic) != 0) {
+    if (!has_header || memcmp(found.magic, expected.magic, sizeof found.magic) != 0) {
         return "it is not a state file of this program";
     }
     expected.depth = found.depth;
@@ -127,13 +128,17 @@ static const char *prepare(struct state *state, const char *path, const struct s
     return NULL;
 }
 
+static uint64_t parts_of(const struct state_identity *identity) {
+    return (blocks_of_bytes(identity->device_bytes) + PART_BLOCKS - 1) / PART_BLOCKS;
+}
+
 int state_open(const char *path, const struct state_identity *identity, struct state **opened,
                struct diag *diag) {
     struct state *state = calloc(1, sizeof *state);
     if (state == NULL) {
         return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot use state file %s: out of memory", path);
     }
-    state->part_count = (blocks_of_bytes(identity->device_bytes) + PART_BLOCKS - 1) / PART_BLOCKS;
+    state->part_count = parts_of(identity);
     state->bytes = HEADER_BYTES + (size_t)state->part_count * sizeof *state->parts;
     const char *reason = prepare(state, path, identity);
     if (reason != NULL) {
@@ -149,12 +154,15 @@ static uint64_t make_part(uint64_t index, uint32_t bits) {
     return random_next(&mixed) >> 32 << 32 | bits;
 }
 
+static bool is_whole(uint64_t index, uint64_t part) {
+    return part == 0 || part == make_part(index, (uint32_t)part);
+}
+
 /** The bits of a part; none if it is damaged. */
 static uint32_t read_part(const struct state *state, uint64_t index, uint64_t *damaged) {
     uint64_t part = __atomic_load_n(&state->parts[index], __ATOMIC_RELAXED);
-    uint32_t bits = (uint32_t)part;
-    if (part == 0 || part == make_part(index, bits)) {
-        return bits;
+    if (is_whole(index, part)) {
+        return (uint32_t)part;
     }
     ++*damaged;
     return 0;
@@ -222,4 +230,89 @@ void state_close(struct state *state) {
     }
     state_file_close(state->file);
     free(state);
+}
+
+/** Two copies of the file's parts, of which `parts` is the older one between a look and a turn. */
+struct state_watch {
+    const char *path;
+    struct header header; /**< Which the file must have. */
+    FILE *file;           /**< NULL: there was none so far. */
+    uint64_t part_count;
+    uint64_t *parts;
+    uint64_t *latest;
+};
+
+struct state_watch *state_watch_create(const char *path, const struct state_identity *identity) {
+    struct state_watch *watch = calloc(1, sizeof *watch);
+    if (watch == NULL) {
+        return NULL;
+    }
+    watch->header = make_header(identity);
+    watch->part_count = parts_of(identity);
+    watch->path = path;
+    watch->parts = calloc(watch->part_count + 1, sizeof *watch->parts);
+    watch->latest = calloc(watch->part_count + 1, sizeof *watch->latest);
+    if (watch->parts == NULL || watch->latest == NULL) {
+        state_watch_destroy(watch);
+        return NULL;
+    }
+    return watch;
+}
+
+/** Read the parts of a file that is this device's. A mapping would end this program where one is cut. */
+static bool read_parts(struct state_watch *watch, FILE *file) {
+    struct header found;
+    memset(&found, 0, sizeof found);
+    bool has_header = fseek(file, 0, SEEK_SET) == 0 && fread(&found, sizeof found, 1, file) == 1;
+    found.depth = watch->header.depth;
+    return has_header && memcmp(&found, &watch->header, sizeof found) == 0 &&
+           fseek(file, HEADER_BYTES, SEEK_SET) == 0 &&
+           fread(watch->latest, sizeof *watch->latest, watch->part_count + 1, file) == watch->part_count;
+}
+
+void state_watch_look(struct state_watch *watch) {
+    FILE *file = file_open(watch->path);
+    if (file != NULL) {
+        /* What was read before must not be given again. */
+        setvbuf(file, NULL, _IONBF, 0);
+        if (read_parts(watch, file)) {
+            if (watch->file != NULL) {
+                fclose(watch->file);
+            }
+            watch->file = file;
+            return;
+        }
+        fclose(file);
+    }
+    if (watch->file == NULL || !read_parts(watch, watch->file)) {
+        memcpy(watch->latest, watch->parts, watch->part_count * sizeof *watch->parts);
+    }
+}
+
+void state_watch_turn(struct state_watch *watch) {
+    uint64_t *parts = watch->parts;
+    watch->parts = watch->latest;
+    watch->latest = parts;
+}
+
+bool state_watch_is_there(const struct state_watch *watch) {
+    return watch->file != NULL;
+}
+
+bool state_watch_has(const struct state_watch *watch, uint64_t block) {
+    uint64_t index = block / PART_BLOCKS;
+    uint64_t part = index < watch->part_count ? watch->parts[index] : 0;
+    return is_whole(index, part) && (part >> (block % PART_BLOCKS) & 1) != 0;
+}
+
+void state_watch_destroy(struct state_watch *watch) {
+    if (watch == NULL) {
+        return;
+    }
+    if (watch->file != NULL) {
+        fclose(watch->file);
+    }
+    free(watch->parts);
+    free(watch->latest);
+    free(watch);
 }

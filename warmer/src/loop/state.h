@@ -48,4 +48,26 @@ void state_save(struct state *state, uint64_t now_ns, bool now);
 /** Save and close; NULL is allowed. */
 void state_close(struct state *state);
 
+/** The blocks that another process has read, by its state file. It is not locked, and may come and go. */
+struct state_watch;
+
+/** Create one of a file that need not be there yet; the path must outlive it. Returns NULL when memory is
+ * short. */
+struct state_watch *state_watch_create(const char *path, const struct state_identity *identity);
+
+/** Read the file as it is now, if it is this device's. One that is deleted is read to its end. */
+void state_watch_look(struct state_watch *watch);
+
+/** Let state_watch_has answer by the last look. Until then it answers by an earlier one. */
+void state_watch_turn(struct state_watch *watch);
+
+/** Whether there ever was such a file. */
+bool state_watch_is_there(const struct state_watch *watch);
+
+/** Whether this block was read already. */
+bool state_watch_has(const struct state_watch *watch, uint64_t block);
+
+/** Free it; NULL is allowed. */
+void state_watch_destroy(struct state_watch *watch);
+
 #endif

@@ -25,6 +25,8 @@ struct recording {
     uint32_t most;
     uint32_t count;
     uint64_t dropped;
+    uint32_t asked; /**< Entries that were counted as cold, or were not. */
+    uint64_t cold;
     unsigned shift;        /**< 64 less the bits of the table's size. */
     uint32_t *table;       /**< 0: empty, else the number of an entry and 1; never more than half full. */
     struct entry *entries; /**< In the order in which they came. */
@@ -139,6 +141,16 @@ uint64_t recording_dropped(const struct recording *recording) {
     return recording->dropped;
 }
 
+void recording_count_cold(struct recording *recording, recording_ask_cold *is_cold, void *context) {
+    for (; recording->asked < recording->count; recording->asked++) {
+        recording->cold += is_cold(context, recording->entries[recording->asked].block);
+    }
+}
+
+uint64_t recording_cold(const struct recording *recording) {
+    return recording->cold;
+}
+
 bool recording_is_full(const struct recording *recording) {
     return recording->count == recording->most;
 }
@@ -162,6 +174,9 @@ static void write_head(const struct recording *recording, const struct recording
     json_unsigned(&json, "seconds", (facts->end_ns - facts->begin_ns) / NS_PER_SECOND);
     json_text(&json, "source", facts->source);
     json_unsigned(&json, "dropped", facts->dropped + recording->dropped);
+    if (facts->has_warm_up) {
+        json_unsigned(&json, "coldBlocks", recording->cold);
+    }
     json_bool(&json, "complete", facts->is_complete);
     json_close(&json, '}');
     json_end_line(&json);

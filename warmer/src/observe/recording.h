@@ -18,6 +18,7 @@ struct recording_facts {
     uint64_t begin_ns;
     uint64_t end_ns;
     uint64_t dropped; /**< Reads that the kernel has lost. */
+    bool has_warm_up; /**< Somebody says which blocks a warm-up had read. */
     bool is_complete; /**< It went on for the whole time that was asked for. */
 };
 
@@ -45,6 +46,14 @@ uint64_t recording_reads(const struct recording *recording);
 
 /** Reads of blocks that had no more room. */
 uint64_t recording_dropped(const struct recording *recording);
+
+/** Whether nobody may have read a block before the application did. */
+typedef bool recording_ask_cold(void *context, uint64_t block);
+
+/** Ask about the blocks that came since the last call, and count those that were cold. */
+void recording_count_cold(struct recording *recording, recording_ask_cold *is_cold, void *context);
+
+uint64_t recording_cold(const struct recording *recording);
 
 bool recording_is_full(const struct recording *recording);
 

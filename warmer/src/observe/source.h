@@ -23,7 +23,10 @@ struct source;
 int source_open(enum source_kind kind, const struct trace *trace, const struct disk *disk,
                 struct recording *recording, uint32_t most_blocks, struct source **opened, struct diag *diag);
 
-/** Note what was read since the last call, if it is time for that or `is_last`. */
+/** Whether it is time to collect. */
+bool source_is_due(const struct source *source);
+
+/** Note what was read since the last call. */
 void source_collect(struct source *source, bool is_last);
 
 /** How long to wait before the next call, in milliseconds. */

@@ -214,13 +214,17 @@ static void collect_events(struct source *source) {
     }
 }
 
+bool source_is_due(const struct source *source) {
+    return !source->is_histogram || clock_now_ns() >= source->due_ns;
+}
+
 void source_collect(struct source *source, bool is_last) {
     if (!source->is_histogram) {
         if (is_last) {
             (void)trace_write(source->trace, EVENT "/enable", "0");
         }
         collect_events(source);
-    } else if (is_last || clock_now_ns() >= source->due_ns) {
+    } else {
         collect_histogram(source);
     }
 }

@@ -70,11 +70,25 @@ if is_emulated; then
     echo "skip a run that observes: an emulated program cannot start itself"
     exit 0
 fi
+# A warm-up of the volume has read the first 64 blocks, and somebody reads block 5 and block 100.
+mkdir -p home/state
+echo '0 64' >read_already
+"$WARMER" warm "$disk" --map read_already --state home/state/vol-0123456789abcdef0 >/dev/null
+(while [ ! -e ended ]; do
+    dd if="$disk" of=/dev/null iflag=direct bs=4096 skip=640 count=1
+    dd if="$disk" of=/dev/null iflag=direct bs=4096 skip=12800 count=1
+    sleep 0.1
+done 2>/dev/null) &
+reader=$!
 REWARM_PROGRESS_URL=file:///dev/null "$WARMER" run "$disk" --action=observe --volume=vol-0123456789abcdef0 --home=home \
     --arguments='--seconds 1 --source events' >out 2>err
 status=$?
 expect_true a_run_records_and_says_so test "$status" -eq 0 -a "$(field verdict)" = recorded \
     -a "$(field volumeId)" = vol-0123456789abcdef0
+touch ended
+wait $reader
+expect_true what_the_warm_up_had_not_read_counts_as_cold test "$(field blocks)" -eq 2 -a "$(field coldBlocks)" -eq 1 \
+    -a -s home/state/vol-0123456789abcdef0
 run "$WARMER" observe image
 expect_true a_file_cannot_be_observed test "$status" -eq 3 -a "$(field error)" = \
     'cannot observe image: it is not a block device'

@@ -124,14 +124,16 @@ static void observe_has_limits(void) {
     CHECK_EQ(options.most_blocks, 131072);
     CHECK_EQ(options.source, SOURCE_AUTO);
     CHECK_TEXT(options.output, "-");
-    CHECK_EQ(
-        parse(WORDS("observe", "d", "--seconds=21600", "--most-blocks=1", "--output=r", "--source=events"),
-              &options, &diag),
-        0);
+    CHECK_EQ(parse(WORDS("observe", "d", "--seconds=21600", "--most-blocks=1", "--output=r",
+                         "--source=events", "--map=m", "--state=s"),
+                   &options, &diag),
+             0);
     CHECK_EQ(options.seconds, 21600);
     CHECK_EQ(options.most_blocks, 1);
     CHECK_EQ(options.source, SOURCE_EVENTS);
     CHECK_TEXT(options.output, "r");
+    CHECK_TEXT(options.map_path, "m");
+    CHECK_TEXT(options.state_path, "s");
     CHECK_EQ(parse(WORDS("run", "--action=observe", "--volume=vol-0123456789abcdef0"), &options, &diag), 0);
     CHECK_EQ(options.action, ACTION_OBSERVE);
 }

@@ -236,6 +236,93 @@ static void links_are_not_followed(void) {
     unlink(path);
 }
 
+static struct state_watch *watch_file(const struct state_identity *identity) {
+    struct state_watch *watch = state_watch_create(path, identity);
+    CHECK(watch != NULL && !state_watch_is_there(watch));
+    return watch;
+}
+
+/** A look and a turn. */
+static void catch_up(struct state_watch *watch) {
+    state_watch_look(watch);
+    state_watch_turn(watch);
+}
+
+static void a_watch_answers_by_its_last_look_but_one_until_it_turns(void) {
+    struct state_watch *watch = watch_file(&volume);
+    catch_up(watch);
+    CHECK(!state_watch_is_there(watch) && !state_watch_has(watch, 7));
+    struct state *state = open_state(&volume);
+    state_remember(state, 7);
+    catch_up(watch);
+    CHECK(state_watch_is_there(watch));
+    CHECK(state_watch_has(watch, 7) && !state_watch_has(watch, 39) && !state_watch_has(watch, 1000));
+    state_remember(state, 1000);
+    state_watch_look(watch);
+    CHECK(state_watch_has(watch, 7) && !state_watch_has(watch, 1000));
+    state_watch_turn(watch);
+    CHECK(state_watch_has(watch, 7) && state_watch_has(watch, 1000) && !state_watch_has(watch, 5000));
+    state_close(state);
+    state_watch_destroy(watch);
+    unlink(path);
+}
+
+static void a_watch_locks_nothing_and_reads_what_is_deleted_to_its_end(void) {
+    struct state_watch *watch = watch_file(&volume);
+    struct state *state = open_state(&volume);
+    catch_up(watch);
+    state_remember(state, 3);
+    unlink(path);
+    state_remember(state, 4);
+    state_close(state);
+    catch_up(watch);
+    CHECK(state_watch_has(watch, 3) && state_watch_has(watch, 4));
+    /* The next warm-up begins anew, and has read nothing yet. */
+    state = open_state(&volume);
+    catch_up(watch);
+    CHECK(!state_watch_has(watch, 3));
+    state_close(state);
+    state_watch_destroy(watch);
+    unlink(path);
+}
+
+static void a_watch_of_what_is_no_state_of_the_device_knows_nothing(void) {
+    struct state_identity bigger = {DEVICE_BYTES + 64 * (uint64_t)BLOCK_BYTES, "vol-0123456789abcdef0"};
+    struct state_identity other = {DEVICE_BYTES, "vol-0123456789abcdef1"};
+    struct state *state = open_state(&volume);
+    state_remember(state, 3);
+    state_close(state);
+    struct state_watch *watches[] = {watch_file(&bigger), watch_file(&other)};
+    for (unsigned i = 0; i < 2; i++) {
+        catch_up(watches[i]);
+        CHECK(!state_watch_is_there(watches[i]) && !state_watch_has(watches[i], 3));
+        state_watch_destroy(watches[i]);
+    }
+    write_file("precious data\n", 14);
+    struct state_watch *watch = watch_file(&volume);
+    catch_up(watch);
+    CHECK(!state_watch_is_there(watch));
+    state_watch_destroy(watch);
+    unlink(path);
+}
+
+static void a_watch_keeps_what_it_knows_of_a_file_that_is_cut_or_damaged(void) {
+    struct state_watch *watch = watch_file(&volume);
+    remember_all();
+    catch_up(watch);
+    CHECK(state_watch_has(watch, 0) && state_watch_has(watch, 96));
+    damage(4096 + 8 * 3 + 1, 0x7f, 1);
+    catch_up(watch);
+    CHECK(state_watch_has(watch, 0) && !state_watch_has(watch, 96));
+    CHECK_EQ(truncate(path, 4100), 0);
+    catch_up(watch);
+    CHECK(state_watch_is_there(watch) && state_watch_has(watch, 0));
+    catch_up(watch);
+    CHECK(state_watch_has(watch, 0));
+    state_watch_destroy(watch);
+    unlink(path);
+}
+
 int main(void) {
     if (mkdtemp(folder) == NULL) {
         return 1;
@@ -257,6 +344,10 @@ int main(void) {
     RUN(a_file_whose_making_was_cut_off_is_made_again);
     RUN(a_second_user_is_refused);
     RUN(links_are_not_followed);
+    RUN(a_watch_answers_by_its_last_look_but_one_until_it_turns);
+    RUN(a_watch_locks_nothing_and_reads_what_is_deleted_to_its_end);
+    RUN(a_watch_of_what_is_no_state_of_the_device_knows_nothing);
+    RUN(a_watch_keeps_what_it_knows_of_a_file_that_is_cut_or_damaged);
     rmdir(folder);
     return CHECK_RESULT();
 }

@@ -8,6 +8,7 @@
 #define BLOCKS(count) ((uint64_t)(count) * 524288)
 
 static char text[65536];
+static bool has_warm_up;
 
 /** What is written of a recording that began at second 10 and ended at second 70. */
 static const char *written(const struct recording *recording) {
@@ -16,6 +17,7 @@ static const char *written(const struct recording *recording) {
                                     .begin_ns = 10 * NS_PER_SECOND,
                                     .end_ns = 70 * NS_PER_SECOND,
                                     .dropped = 2,
+                                    .has_warm_up = has_warm_up,
                                     .is_complete = true};
     FILE *stream = tmpfile();
     CHECK_EQ(recording_write(recording, &facts, stream), 0);
@@ -89,6 +91,33 @@ static void counts_of_a_histogram_are_not_added_up(void) {
     recording_destroy(recording);
 }
 
+static bool is_below(void *context, uint64_t block) {
+    return block < *(uint64_t *)context;
+}
+
+static void a_block_is_asked_about_once_after_its_first_read(void) {
+    struct recording *recording = recording_create(BLOCKS(100), 10);
+    uint64_t warm_from = 8;
+    recording_add_read(recording, 7 * 1024, 2048, 11 * NS_PER_SECOND);
+    recording_count_cold(recording, is_below, &warm_from);
+    CHECK_EQ(recording_cold(recording), 1);
+    warm_from = 100;
+    recording_add_read(recording, 8 * 1024, 8, 12 * NS_PER_SECOND);
+    recording_set_reads(recording, 3, 1, 0, 12 * NS_PER_SECOND);
+    recording_count_cold(recording, is_below, &warm_from);
+    recording_count_cold(recording, is_below, &warm_from);
+    CHECK_EQ(recording_cold(recording), 2);
+    CHECK_TEXT(written(recording), HEAD("52428800", "2") "7 1 1\n8 2 1\n3 1 2\n");
+    has_warm_up = true;
+    CHECK_TEXT(
+        written(recording),
+        "{\"recording\":1,\"volumeId\":\"vol-0123456789abcdef0\",\"bytes\":52428800,\"blockBytes\":524288,"
+        "\"seconds\":60,\"source\":\"events\",\"dropped\":2,\"coldBlocks\":2,\"complete\":true}\n"
+        "7 1 1\n8 2 1\n3 1 2\n");
+    has_warm_up = false;
+    recording_destroy(recording);
+}
+
 /** Every block of a set that is drawn is found again, however the table's places collide. */
 static void as_many_blocks_as_are_allowed_are_kept(void) {
     struct recording *recording = recording_create(BLOCKS(134217728), RECORDING_BLOCKS);
@@ -109,6 +138,7 @@ int main(void) {
     RUN(what_is_beyond_the_device_or_empty_is_left_out);
     RUN(a_full_recording_counts_what_it_knows_and_drops_the_rest);
     RUN(counts_of_a_histogram_are_not_added_up);
+    RUN(a_block_is_asked_about_once_after_its_first_read);
     RUN(as_many_blocks_as_are_allowed_are_kept);
     return CHECK_RESULT();
 }

@@ -85,6 +85,12 @@ class Observer:
                 raise TimeoutError(self.last)
             self.last = self._line()
 
+    def go_on_for(self, seconds: float) -> None:
+        """Until it has recorded for so much longer."""
+        end = self.last["elapsedSeconds"] + seconds
+        while self.last["elapsedSeconds"] < end:
+            self.last = self._line()
+
     def stop(self, number: int = signal.SIGTERM) -> tuple[Recording, dict[str, Any]]:
         """Interrupt it; what it has recorded, and its result."""
         self.process.send_signal(number)

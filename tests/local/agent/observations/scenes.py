@@ -112,6 +112,36 @@ def writes_and_a_warm_up_are_left_out(place: Place) -> None:
     assert recording.order == [90], recording.blocks
 
 
+LOOKS_SECONDS = 7
+"""In so many seconds the observer looks twice at what a warm-up has read."""
+
+
+def first_reads_of_what_a_warm_up_has_not_read_are_counted(place: Place) -> None:
+    """Block 9 is not written, 3 comes before the warm-up, 5 is read by it, and 7 never."""
+    written, read_by_it, state = (place.folder / name for name in ("written", "read", "state"))
+    written.write_text("3 5\n", "ascii")
+    read_by_it.write_text("3 4\n", "ascii")
+    warm = [place.agent, "warm", place.disk, "--map", str(read_by_it), "--state", str(state)]
+    with observing(place, place.disk, "--map", str(written), "--state", str(state)) as observer:
+        read(place.disk, (9 * BLOCK, 4 * KIB), (3 * BLOCK, 4 * KIB))
+        observer.wait_for(2)
+        subprocess.run(warm, check=True, capture_output=True)
+        observer.go_on_for(LOOKS_SECONDS)
+        state.unlink()
+        read(place.disk, (5 * BLOCK, 4 * KIB), (3 * BLOCK, 4 * KIB), (7 * BLOCK, 4 * KIB))
+        recording, result = observer.stop()
+    assert sorted(recording.order) == [3, 5, 7, 9]
+    assert (recording.head["coldBlocks"], result["coldBlocks"]) == (2, 2)
+
+
+def nothing_is_said_of_cold_reads_where_no_warm_up_keeps_a_state(place: Place) -> None:
+    with observing(place, place.disk, "--state", str(place.folder / "none")) as observer:
+        read(place.disk, (3 * BLOCK, 4 * KIB))
+        recording, result = observer.stop()
+    assert recording.order == [3]
+    assert "coldBlocks" not in {**recording.head, **result}
+
+
 def reads_of_the_kernels_threads_are_left_out(place: Place) -> None:
     """But for small ones of a kworker, which are an application's: dm-crypt and file systems have some."""
     with observing(place, place.disk) as observer:
@@ -255,6 +285,8 @@ SCENES: tuple[Scene, ...] = (
     requests_that_span_blocks_count_for_all_of_them,
     the_disks_last_block_counts,
     writes_and_a_warm_up_are_left_out,
+    first_reads_of_what_a_warm_up_has_not_read_are_counted,
+    nothing_is_said_of_cold_reads_where_no_warm_up_keeps_a_state,
     reads_of_the_kernels_threads_are_left_out,
     it_ends_when_as_many_blocks_are_known_as_are_wanted,
     it_ends_when_the_time_is_over,
