@@ -160,6 +160,13 @@ class Replacement(Contract):
     reason: str = ""
 
 
+class FirstReads(Contract):
+    """What an application read until the volume was warm, in blocks of 512 KiB."""
+
+    blocks: Annotated[int, Field(description="That it read.")]
+    cold_blocks: Annotated[int, Field(description="At most so many of them were cold at their first read.")]
+
+
 class VolumeReport(Contract):
     """One volume of the report."""
 
@@ -195,6 +202,10 @@ class VolumeReport(Contract):
         Field(description="Of the agent's probes, which read as an application does while it warms up."),
     ] = None
     latency_after_ms: JsonObject | None = None
+    first_reads: Annotated[
+        FirstReads | None,
+        Field(description="By warmUp.learn; null where no recording and no warm-up ran together."),
+    ] = None
     verified: str | None = None
     confirmation: Annotated[
         Confirmation | None,

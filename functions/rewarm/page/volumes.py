@@ -289,6 +289,8 @@ def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tup
     took = {name: meanwhile[name] for name in ("p50", "p99", "max") if name in meanwhile}
     words = [f"{name} {text.milliseconds(value)}" for name, value in took.items()]
     yield "Small reads during the warm-up", ", ".join(words)
+    first = volume.get("firstReads")
+    yield "First reads", f"{first['blocks']:,} blocks, at most {first['coldBlocks']:,} cold" if first else ""
     yield "Hot set", _hot((planned or {}).get("hot") or {}, result.get("initialization") or {})
     yield "Warmed up again", "once" if volume.get("warmUps") == 1 else str(volume.get("warmUps") or "")
     yield "Known because", "; ".join((result.get("initialization") or {}).get("reasons") or [])

@@ -17,6 +17,7 @@ from local.soak.lab.states.expressions import QueryError, by_jsonata, evaluate, 
 from local.soak.lab.states.machines import Machine, StepFunctions
 from local.soak.lab.template import ACCOUNT, REGION
 from local.soak.lab.transport import Call, NoInterference, Refusal
+from local.soak.trouble.paths.paths import request, restored, snapshot_of
 
 NAMES = {
     "nothing": None,
@@ -232,6 +233,17 @@ class TestRestores:
             assert volume.cold_share == 0
             assert lab.undelivered == []
             assert lab.slack
+
+    def test_one_that_learns_says_at_its_end_how_many_first_reads_were_cold(self):
+        with FastLab(1) as lab:
+            source = {"snapshotId": snapshot_of(lab, 12_000)}
+            asked = request(lab, "warm-up-agent", source=source, warmUp={"learn": {"minutes": 1}})
+            (restore_id,) = restored(lab, asked).restore_ids
+            answer = lab.api("GET", f"/restores/{restore_id}")[1]
+        found = answer["volumes"][0]["recording"]
+        assert (found["blocks"], found["coldBlocks"]) == (40, 8)
+        (told,) = [news["text"] for news in answer["events"] if news["event"] == "ready"]
+        assert told.endswith("Of the first 40 blocks that the application read, at most 8 were cold.")
 
     def test_the_same_seed_gives_the_same_run(self):
         def trace():

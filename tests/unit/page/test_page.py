@@ -306,6 +306,13 @@ def test_what_was_read_first_is_said_and_shown_on_the_volume(account):
     assert "which share is written, and which was read first" in outline(page).text
 
 
+def test_how_many_first_reads_were_cold_is_shown_where_it_is_known(account):
+    assert "First reads" not in outline(render(account)).text
+    told = copy.deepcopy(account)
+    told["volumes"][0]["firstReads"] = {"blocks": 5_120, "coldBlocks": 312}
+    assert "First reads 5,120 blocks, at most 312 cold" in outline(render(told)).text
+
+
 def test_progress_begins_with_nothing_read():
     parts = [Band("attach", 10.0, 30.0), Band("initialize", 30.0, 90.0)]
     assert pictures._nothing_read([(60.0, 71.0), (90.0, 100.0)], parts) == [(30.0, 0.0)]

@@ -41,6 +41,8 @@ class Recording(Value):
     is_complete: bool
     """Whether the agent recorded to the end of its time."""
     blocks: array[int]
+    cold_blocks: int | None = None
+    """At most so many of them were cold when they were first read; None if no warm-up ran beside it."""
 
 
 class HotSet(Value):
@@ -75,7 +77,11 @@ def read_recording(text: str | None) -> Recording:
     lines = rest.split("\n")
     if lines.pop() or len(lines) > MOST_BLOCKS:
         raise ValueError(f"its last line is cut short, or it has more than {MOST_BLOCKS:,} blocks")
-    return Recording(volume_bytes, seconds, head.get("complete") is True, _blocks(lines, volume_bytes))
+    cold = head.get("coldBlocks")
+    if cold is not None and (type(cold) is not int or not 0 <= cold <= len(lines)):
+        raise ValueError("it has more cold blocks than blocks, or another number of them that cannot be")
+    is_complete = head.get("complete") is True
+    return Recording(volume_bytes, seconds, is_complete, _blocks(lines, volume_bytes), cold)
 
 
 def _head(line: str) -> dict[str, object]:

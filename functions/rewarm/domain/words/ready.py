@@ -80,6 +80,8 @@ class ReadyFacts(Value):
     """Only the blocks that its file systems use were read."""
     meanwhile: tuple[float, float] | None = None
     """p50 and p99 in milliseconds of small reads while the agent read a volume in use."""
+    first_reads: tuple[int, int] | None = None
+    """Blocks that an application read until it was warm, and how many of them were cold at most."""
     phases: Sequence[tuple[str, float | None, float | None]] = ()
     """Name, estimated and measured seconds of each phase."""
     warm_ups: int = 0
@@ -117,6 +119,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
         _proof(facts.proof),
         f"Known because: {'; '.join(facts.reasons)}.",
         *_meanwhile(facts.meanwhile),
+        *_first_reads(facts.first_reads),
         *([AGAIN] if facts.warm_ups else []),
         *([facts.boost.sentence] if facts.boost is not None else []),
         *warnings,
@@ -229,6 +232,14 @@ def _meanwhile(took: tuple[float, float] | None) -> list[str]:
     return [
         f"During the warm-up a small read, such as an application's, took {p50:.1f} ms (p99 {p99:.1f} ms)."
     ]
+
+
+def _first_reads(found: tuple[int, int] | None) -> list[str]:
+    if found is None:
+        return []
+    blocks, cold = found
+    were = "none was cold" if cold == 0 else f"at most {cold:,} {'was' if cold == 1 else 'were'} cold"
+    return [f"Of the first {blocks:,} blocks that the application read, {were}."]
 
 
 def _latency(latency: Latency) -> str:

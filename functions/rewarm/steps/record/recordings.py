@@ -1,8 +1,12 @@
-"""The hot set of a volume, from the recordings of its lineage in the bucket, and what a plan says of it."""
+"""The hot set of a volume, from the recordings of its lineage in the bucket, and what a plan says of it.
+
+And what the recording of a restore says of its own warm-up: how many first reads were cold.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import takewhile
 
 from rewarm.contracts.request import RestoreRequest
@@ -11,9 +15,10 @@ from rewarm.domain.errors import NoStrategyFitsError, RestoreError
 from rewarm.domain.model import BLOCK_BYTES, GIB
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, count_text, duration_text, size_text
-from rewarm.domain.volume.hot import KEPT, MOST_BYTES, HotSet, hot_set
+from rewarm.domain.volume.hot import KEPT, MOST_BYTES, HotSet, hot_set, read_recording
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import recordings_prefix
+from rewarm.steps.record.volume import VolumeNotes
 
 MOST_LOOKED_AT = 8
 """Volumes of a plan whose recordings are read for it; those of the others are read when it is their turn."""
@@ -39,6 +44,21 @@ def newest_recordings(lineage: str, artifacts: Artifacts) -> Iterator[tuple[str,
     """Yields keys and texts of those that make the hot set, the newest first; None if a text is gone."""
     for key in sorted(artifacts.written(recordings_prefix(lineage), most=KEPT))[:KEPT]:
         yield key, artifacts.get_text(key, most_bytes=MOST_BYTES)
+
+
+def note_first_reads(notes: VolumeNotes, artifacts: Artifacts) -> None:
+    """Notes how many of the blocks that an application has read of a warm volume were cold.
+
+    Nothing where no agent warmed it, or no recording of it says so yet. It raises nothing: the volume is
+    warm all the same.
+    """
+    with suppress(RestoreError, ValueError):
+        volume = notes.read()
+        known = volume.recording
+        if known.key and known.volume_id == volume.command.volume_id == volume.volume_id:
+            found = read_recording(artifacts.get_text(known.key, most_bytes=MOST_BYTES))
+            if found.blocks and found.cold_blocks is not None:
+                notes.note_first_reads(known, len(found.blocks), found.cold_blocks)
 
 
 def with_hot_sets(

@@ -170,7 +170,16 @@ class KnownRecording(Item):
     volume_id: str | None = None
     command_id: str | None = None
     instance_id: str | None = None
+    key: str | None = None
     problem: str | None = None
+    blocks: int | None = None
+    cold_blocks: int | None = None
+    """Of the blocks that were read until the volume was warm."""
+
+    @property
+    def first_reads(self) -> tuple[int, int] | None:
+        """How many blocks an application has read until the volume was warm, and how many cold at most."""
+        return None if self.blocks is None or self.cold_blocks is None else (self.blocks, self.cold_blocks)
 
 
 class PendingLook(Item):
@@ -429,12 +438,16 @@ class VolumeNotes(Value):
         self._set(measurement=noted, sending=None)
 
     def note_recording(
-        self, volume_id: str, command_id: str = "", instance_id: str = "", problem: str = ""
+        self, volume_id: str, command_id: str = "", instance_id: str = "", problem: str = "", key: str = ""
     ) -> None:
-        """The command that records what is read, or why there is none."""
-        noted = {"volumeId": volume_id, "commandId": command_id, "instanceId": instance_id}
+        """The command that records what is read, and where to, or why there is none."""
+        noted = {"volumeId": volume_id, "commandId": command_id, "instanceId": instance_id, "key": key}
         sent = {"sending": None} if command_id else {}
         self._set(recording={**noted, "problem": problem}, **sent)
+
+    def note_first_reads(self, known: KnownRecording, blocks: int, cold_blocks: int) -> None:
+        """How many blocks were read by the recording, and how many cold."""
+        self._change("recording", known, blocks=blocks, coldBlocks=cold_blocks)
 
     def note_initialization(
         self,

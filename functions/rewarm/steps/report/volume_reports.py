@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from rewarm.contracts.base import JsonObject
 from rewarm.contracts.events import ReportEvent
-from rewarm.contracts.results import BilledPart, Replacement, VolumeReport
+from rewarm.contracts.results import BilledPart, FirstReads, Replacement, VolumeReport
 from rewarm.contracts.values import Confirmation, DrillResult, Failure, VolumeAssignment, VolumePlan
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Strategy
@@ -51,9 +51,8 @@ def volume_report(
     ready = result.get("verdict") == "ready"
     carried_out = part_of(result, "plan") or plan.plan.to_json()
     initialization, after = part_of(result, "initialization"), part_of(result, "after")
-    ready_result = phase_times.ready_result(result)
+    ready_result, parts = phase_times.ready_result(result), _billed_parts(carried_out, result)
     times = phase_times.volume_times(plan.volume, ready_result) if ready_result is not None else None
-    parts = _billed_parts(carried_out, result)
     return VolumeReport(
         index=plan.volume.index,
         verdict="ready" if ready else "failed",
@@ -75,6 +74,7 @@ def volume_report(
         latency_before_ms=_latency(part_of(result, "before")),
         latency_meanwhile_ms=_meanwhile(initialization),
         latency_after_ms=_latency(after),
+        first_reads=_first_reads(record, plan.volume.index),
         verified=after.get("verdict"),
         confirmation=_confirmation(plan.volume.index, event),
         benchmarks=after.get("benchmarks") or [],
@@ -157,6 +157,11 @@ def _cost(plan: JsonObject, record: KnownRestore, *, ready: bool) -> Decimal:
 def _latency(measurement: JsonObject) -> JsonObject | None:
     found = part_of(measurement, "result").get("latencyMs")
     return found if isinstance(found, dict) else None
+
+
+def _first_reads(record: KnownRestore, index: int) -> FirstReads | None:
+    found = record.volume(index).recording.first_reads
+    return None if found is None else FirstReads(blocks=found[0], cold_blocks=found[1])
 
 
 def _meanwhile(initialization: JsonObject) -> JsonObject | None:

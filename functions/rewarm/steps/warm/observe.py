@@ -26,12 +26,12 @@ def observe(
     volume, learn = target.volume, request.warm_up.learn
     seconds = 60 * learn.minutes if learn is not None else 0
     key = recording_key(volume.lineage or target.volume_id, now, target.restore_id, volume.index)
-    command = AgentCommand(
-        "observe", f"--seconds {seconds}", seconds + ENDING_SECONDS, progress_key=key, has_map=False
-    )
+    has_map, seconds_left = volume.warm_because is None, seconds + ENDING_SECONDS
+    command = AgentCommand("observe", f"--seconds {seconds}", seconds_left, key, has_map=has_map)
     notes = VolumeNotes(ports.table, target.restore_id, volume.index)
     noted = notes.read().recording
     command_id = noted.command_id if noted.volume_id == target.volume_id else None
+    key = noted.key or key if command_id else key
     try:
         command_id = command_id or send(command, target, ports)
     except RestoreError as error:
@@ -39,7 +39,7 @@ def observe(
             notes.note_recording(target.volume_id, problem=str(error))
         raise
     instance_id = volume.instance_id or ""
-    notes.note_recording(target.volume_id, command_id=command_id, instance_id=instance_id)
+    notes.note_recording(target.volume_id, command_id=command_id, instance_id=instance_id, key=key)
     return DispatchWarmerResult(
         command_id=command_id,
         instance_id=instance_id,

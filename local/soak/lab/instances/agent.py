@@ -159,23 +159,30 @@ class AgentRun:
         return min(total, len({block for start, count in runs for block in range(start, start + count)}))
 
     def _observe(self, volume: Volume) -> Steps:
-        """Publishes what is read while it is read: here the volume's first blocks, one a minute and more."""
+        """Publishes what is read while it is read: here the volume's first blocks, one a minute and more.
+
+        Whether one was cold, it judges by what a warm-up had read before the step.
+        """
         if volume.observer is not None:
             raise _Exit(AgentExit.BUSY, "", "warmer: another warmer is observing")
         volume.observer = self
         wanted, began = float(self._flags["seconds"]), self._data_plane.scheduler.now
+        blocks, cold, has_warm_up = range(0), 0, False
         for step in range(1, STEPS + 1):
+            fetched, has_warm_up = volume.fetched, has_warm_up or volume.reader is not None
             yield self._data_plane.scheduler.sleep(wanted / STEPS)
             self._check_device(volume)
-            blocks = range(min(volume.written, 4 * step))
+            known, blocks = len(blocks), range(min(volume.written, 4 * step))
+            cold += sum(block >= fetched for block in blocks[known:])
             seconds = round(self._data_plane.scheduler.now - began)
             self._meet({"bytesDone": 0}, step / STEPS)
             if not self._is("no-progress"):
-                self._record(volume, blocks, seconds, is_complete=step == STEPS)
+                beside = {"coldBlocks": cold} if has_warm_up else {}
+                self._record(volume, blocks, seconds, {**beside, "complete": step == STEPS})
         result = {"event": "result", "command": "observe", "verdict": "recorded", "blocks": len(blocks)}
         raise _Exit(AgentExit.OK, json.dumps(result) + "\n", "")
 
-    def _record(self, volume: Volume, blocks: range, seconds: int, *, is_complete: bool) -> None:
+    def _record(self, volume: Volume, blocks: range, seconds: int, more: Json) -> None:
         head = {
             "recording": 1,
             "volumeId": volume.volume_id,
@@ -184,7 +191,7 @@ class AgentRun:
             "seconds": seconds,
             "source": "histogram",
             "dropped": 0,
-            "complete": is_complete,
+            **more,
         }
         lines = "".join(f"{block} 1 {block // 4}\n" for block in reversed(blocks))
         self._data_plane.store.put(self._given["progress_url"], f"{json.dumps(head)}\n{lines}".encode())

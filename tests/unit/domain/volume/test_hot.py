@@ -37,6 +37,11 @@ def test_one_recording_is_read_in_its_order():
     assert made([7, 3, 4, 900]).blocks == (7, 3, 4, 900)
 
 
+@pytest.mark.parametrize(("more", "cold"), [({}, None), ({"coldBlocks": 0}, 0), ({"coldBlocks": 2}, 2)])
+def test_it_says_how_many_blocks_were_cold_where_a_warm_up_ran(more, cold):
+    assert read_recording(recording([7, 3], **more)).cold_blocks == cold
+
+
 def test_a_block_of_more_recordings_comes_first_then_one_that_is_read_sooner():
     assert made([1, 2, 3], [3, 9], [3, 2]).blocks == (3, 2, 1, 9)
 
@@ -88,6 +93,10 @@ def test_neighbours_that_follow_each_other_are_one_extent():
         (recording([1]) + "\n", "line 3 is not"),
         (recording([BYTES // 524_288]), "line 2 is of a block beyond the end of the device"),
         (recording([4, 5, 4]), "it has a block twice"),
+        *(
+            (recording([4, 5], coldBlocks=cold), "more cold blocks than blocks")
+            for cold in (3, -1, True, "1", 1.0)
+        ),
     ],
 )
 def test_a_recording_that_is_damaged_is_left_out_and_named(text, reason):

@@ -82,6 +82,23 @@ class TestReady:
         is_told = reads > 0 and adopts is not None
         assert (told in world.messages.sent[0]["text"]) == is_told
 
+    @pytest.mark.parametrize(
+        ("recording", "told"),
+        [
+            ({"blocks": 5_120, "coldBlocks": 312}, "5,120 blocks that the application read, at most 312 "),
+            ({"blocks": 5_120, "coldBlocks": 1}, "read, at most 1 was cold."),
+            ({"blocks": 9, "coldBlocks": 0}, "Of the first 9 blocks that the application read, none was"),
+            ({"blocks": 9}, None),
+            ({}, None),
+        ],
+    )  # fmt: skip
+    def test_says_how_many_first_reads_were_cold_where_they_were_recorded(self, recording, told):
+        world = World()
+        world.table.update_volume(RESTORE_ID, 0, {"recording": recording})
+        say(world, "ready", ready_details())
+        text = world.messages.sent[0]["text"]
+        assert told in text if told else "application read" not in text
+
     def test_names_what_an_earlier_plan_left_behind(self):
         world = World()
         account = {"removed": [], "kept": ["volume vol-1 (its tag rewarm:stack is gone)"], "goesOn": True}

@@ -9,8 +9,11 @@ import pytest
 
 from rewarm.contracts.events import ReportEvent
 from rewarm.contracts.values import Failure, Trigger
+from rewarm.domain.errors import ServiceUnavailableError
 from rewarm.domain.model import Strategy
 from rewarm.steps.record.payloads import write_plans
+from rewarm.steps.record.restore import RestoreNotes
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.report.report import ReportPorts, report
 from tests.support.builders import (
     NOW,
@@ -27,6 +30,7 @@ from tests.support.builders import (
 )
 from tests.support.values import accounts
 from tests.support.wired import wired
+from tests.support.worlds.recordings import keep
 
 
 def ready(index=0, **changes):
@@ -253,6 +257,67 @@ class TestOneVolume:
         assert world.history.records() == []
         accounts.reported(world, plans, results)
         assert len(world.history.records()) == 1
+
+    def first_reads(self, world, *, volume_id=VOLUME_ID, warmed=VOLUME_ID, found=True, **head):
+        """What the report of a volume says, and then its record."""
+        key = keep(world.artifacts, range(40), **head) if found else "recordings/vol-1/1-restore-1-0"
+        notes = VolumeNotes(world.table, RESTORE_ID, 0)
+        notes.note_made({"volumeId": VOLUME_ID}, None)
+        notes.note_recording(volume_id, "command-2", key=key)
+        if warmed:
+            world.table.update_volume(RESTORE_ID, 0, {"command": {"volumeId": warmed}})
+        result, document = accounts.reported(world, [accounts.planned()], [accounts.ready()], volume_index=0)
+        (volume,) = result.volumes
+        assert document["volumes"][0]["firstReads"] == (volume.first_reads and volume.first_reads.to_json())
+        return volume.first_reads, RestoreNotes(world.table, RESTORE_ID).read_whole()
+
+    def test_what_an_application_read_cold_is_reported_and_stays_in_the_record(self):
+        world = World()
+        reads, record = self.first_reads(world, coldBlocks=7)
+        assert (reads.blocks, reads.cold_blocks) == (40, 7)
+        (shown,) = record.public()["volumes"]
+        assert (shown["recording"]["blocks"], shown["recording"]["coldBlocks"]) == (40, 7)
+        assert shown["recording"]["commandId"] == "command-2"
+        del world.artifacts.texts[shown["recording"]["key"]]
+        result, _ = accounts.reported(world, [accounts.planned()], [accounts.ready()])
+        assert result.volumes[0].first_reads == reads, "the restore's report says the same"
+
+    @pytest.mark.parametrize(
+        "case",
+        [
+            {},
+            {"found": False},
+            {"coldBlocks": 41},
+            {"coldBlocks": 7, "volume_id": "vol-0fffffffffffffff0"},
+            {"coldBlocks": 7, "warmed": None},
+            {"coldBlocks": 7, "warmed": "vol-0fffffffffffffff0"},
+        ],
+        ids=[
+            "no warm-up",
+            "none",
+            "damaged",
+            "another volume's",
+            "without an agent",
+            "another volume warmed",
+        ],
+    )
+    def test_nothing_is_said_of_cold_reads_where_nothing_is_known(self, case):
+        reads, record = self.first_reads(World(), **case)
+        assert reads is None
+        assert "coldBlocks" not in record.public()["volumes"][0]["recording"]
+
+    def test_a_bucket_that_cannot_be_read_hinders_no_report(self, monkeypatch):
+        world = World()
+
+        get_text = world.artifacts.get_text
+
+        def refuse(key, **named):
+            if key.startswith("recordings/"):
+                raise ServiceUnavailableError("S3 is away")
+            return get_text(key, **named)
+
+        monkeypatch.setattr(world.artifacts, "get_text", refuse)
+        assert self.first_reads(world, coldBlocks=7)[0] is None
 
 
 class TestFailedRestore:

@@ -22,8 +22,8 @@ from tests.unit.steps.warm.test_dispatch_warmer import dispatch
 LEARN = {"learn": {"minutes": 20}}
 
 
-def observe(world, *, volume_id=VOLUME_ID, **changes):
-    volume = assignment(lineage=SOURCE_VOLUME_ID)
+def observe(world, *, volume_id=VOLUME_ID, warm_because=None, **changes):
+    volume = assignment(lineage=SOURCE_VOLUME_ID, warm_because=warm_because)
     return dispatch(world, volume=volume, volume_id=volume_id, phase="observe", warmUp=LEARN, **changes)
 
 
@@ -37,10 +37,18 @@ def test_the_agent_records_and_uploads_under_the_lineage():
     ((command_id, instance_id, parameters),) = world.commands.sent
     assert (result.command_id, instance_id) == (command_id, INSTANCE_ID)
     assert (parameters["action"], parameters["arguments"]) == ("observe", "--seconds 1200")
-    assert (parameters["mapUrl"], parameters["firstUrl"], parameters["coldArguments"]) == ("none", "none", "")
+    assert (parameters["firstUrl"], parameters["coldArguments"]) == ("none", "")
+    assert parameters["mapUrl"].startswith("https://"), "what is not written cannot be cold"
     assert f"put/{recording_key(SOURCE_VOLUME_ID, NOW, RESTORE_ID, 0)}?" in parameters["progressUrl"]
     assert parameters["executionTimeout"] == "1800"
     assert (noted(world).command_id, noted(world).problem) == (command_id, "")
+    assert noted(world).key == recording_key(SOURCE_VOLUME_ID, NOW, RESTORE_ID, 0)
+
+
+def test_a_volume_that_is_warm_has_no_map():
+    world = World()
+    observe(world, warm_because="its tag says so")
+    assert world.commands.sent[0][2]["mapUrl"] == "none"
 
 
 def test_one_command_is_sent_for_each_volume_beside_the_one_that_warms_it():
