@@ -25,10 +25,14 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
         yield made
 
 
+def script(action: str, arguments: str, upload: str = "none") -> str:
+    values = {"action": action, "volumeId": VOLUME, "mapUrl": "none", "firstUrl": "none"}
+    values |= {"progressUrl": UPLOAD, "arguments": arguments, "coldArguments": ""}
+    return filled("WarmerDocument", values).replace(UPLOAD, upload)
+
+
 def observe(recording: Path) -> str:
-    values = {"action": "observe", "volumeId": VOLUME, "mapUrl": "none", "firstUrl": "none"}
-    values |= {"progressUrl": UPLOAD, "arguments": "--seconds 5", "coldArguments": ""}
-    return filled("WarmerDocument", values).replace(UPLOAD, recording.as_uri())
+    return script("observe", "--seconds 5", recording.as_uri())
 
 
 def test_what_an_application_reads_is_recorded_and_uploaded(machine: Machine, tmp_path: Path) -> None:
@@ -45,3 +49,16 @@ def test_what_an_application_reads_is_recorded_and_uploaded(machine: Machine, tm
     assert abs(reads[8] - reads[9]) <= 1
     left = run(machine, 'ls "$TMPDIR"; pgrep -l warmer')[1]
     assert left.strip() == ""
+
+
+def test_beside_a_warm_up_it_says_how_many_first_reads_were_cold(machine: Machine, tmp_path: Path) -> None:
+    """The warm-up, at 16 MiB a second, has not come to block 1,200 while the application reads it first."""
+    recording = tmp_path / "recording"
+    machine.run_command(INSTANCE, script("warm", "--max-mib-s 16"), environment={})
+    loop = f"while :; do {READ}{BEFORE_BLOCK_9}; {READ}{IN_BLOCK_1200}; sleep 0.1; done"
+    machine.run_command(INSTANCE, loop, environment={})
+    status, output, errors = run(machine, observe(recording))
+    told = json.loads(output)
+    assert (status, told["blocks"]) == (0, 3), errors
+    assert 1 <= told["coldBlocks"] <= 3
+    assert json.loads(recording.read_text("ascii").splitlines()[0])["coldBlocks"] == told["coldBlocks"]
