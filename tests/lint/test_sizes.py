@@ -14,9 +14,9 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_751, "statemachine": 2_299, "events": 7_301, "functions": 52_208}
+MOST_LINES = {"template.yaml": 2_750, "statemachine": 2_299, "events": 7_333, "functions": 52_336}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
-MOST_MODULES = 291
+MOST_MODULES = 292
 """In functions/."""
 MOST_FILES = 14
 """In a folder, beside `__init__.py`."""
