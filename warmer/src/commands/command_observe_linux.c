@@ -201,12 +201,12 @@ static bool is_cold(void *context, uint64_t block) {
  */
 static void collect(struct observation *observation, bool is_last) {
     struct state_watch *warm_up = observation->warm_up;
-    uint64_t begin_ns = clock_now_ns();
-    bool is_look = warm_up != NULL && begin_ns >= observation->look_ns;
+    bool is_look = warm_up != NULL && clock_now_ns() >= observation->look_ns;
     if (is_look) {
+        double before = cpu_seconds();
         state_watch_look(warm_up);
-        uint64_t pause_ns = (clock_now_ns() - begin_ns) * LOOK_PART;
-        observation->look_ns = begin_ns + (pause_ns > LOOK_NS ? pause_ns : LOOK_NS);
+        uint64_t pause_ns = (uint64_t)((cpu_seconds() - before) * LOOK_PART * (double)NS_PER_SECOND);
+        observation->look_ns = clock_now_ns() + (pause_ns > LOOK_NS ? pause_ns : LOOK_NS);
     }
     source_collect(observation->source, is_last);
     if (warm_up != NULL) {
