@@ -18,6 +18,8 @@ from rewarm.ports.restores import VOLUME_COUNT, Holds, RestoreTable
 from rewarm.steps.record.restore import FINISHED, KnownRestore, RestoreNotes, Status, marks_of_settled
 
 _WITHOUT_REQUEST = FINISHED - {Status.READY}
+_SURE = {"api", "rule"}
+"""Triggers of restores that are no duplicates: their request is in the input, and may be noted early."""
 
 
 def is_lost(record: KnownRestore) -> bool:
@@ -52,10 +54,10 @@ def recovered(
         return record
     known = dict(record.raw)
     trigger = begun.input.get("trigger")
-    has_record = isinstance(trigger, dict) and trigger.get("kind") == "api"
+    is_sure = isinstance(trigger, dict) and trigger.get("kind") in _SURE
     volumes = volumes_begun(restore_id, executions)
-    if begun.runs and not has_record and VOLUME_COUNT not in known and not volumes:
-        # The restore has just begun, and its first state will write the record.
+    if begun.runs and not is_sure and VOLUME_COUNT not in known and not volumes:
+        # It has just begun, and its first state finds out whether an earlier restore handles the same event.
         return record
     if is_ready:
         known.setdefault(VOLUME_COUNT, len(volumes))

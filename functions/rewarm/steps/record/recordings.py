@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import ChangedBlocks, HotPlan, VolumeAssignment, VolumePlan
@@ -18,7 +19,9 @@ from rewarm.domain.units import ceil_seconds, count_text, duration_text, size_te
 from rewarm.domain.volume.hot import KEPT, MOST_BYTES, HotSet, hot_set, read_recording
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import recordings_prefix
-from rewarm.steps.record.volume import VolumeNotes
+
+if TYPE_CHECKING:
+    from rewarm.steps.record.volume import VolumeNotes
 
 MOST_LOOKED_AT = 8
 """Volumes of a plan whose recordings are read for it; those of the others are read when it is their turn."""

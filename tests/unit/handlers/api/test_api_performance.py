@@ -89,6 +89,7 @@ class TestSweep:
     def handler(self, fresh: Callable[[str], ModuleType], monkeypatch: pytest.MonkeyPatch) -> ModuleType:
         module = fresh("sweep")
         monkeypatch.setattr(module, "_INVENTORY", FakeInventory())
+        monkeypatch.setattr(module, "_silence", list)
         return module
 
     def test_says_what_it_swept(

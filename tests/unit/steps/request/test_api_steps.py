@@ -392,11 +392,14 @@ class TestCancelRestore:
         assert (told["status"], told["cancelRequested"]) == ("accepted", True)
         assert world.table.is_cancelled(RESTORE_ID)
 
-    @pytest.mark.parametrize(("status", "is_known"), [("RUNNING", True), ("SUCCEEDED", False)])
-    def test_one_whose_record_is_lost_while_it_runs_is_cancelled(self, status, is_known):
+    @pytest.mark.parametrize(
+        ("trigger", "status", "is_known"),
+        [("api", "RUNNING", True), ("rule", "RUNNING", True), ("api", "SUCCEEDED", False)],
+    )
+    def test_one_whose_record_is_lost_while_it_runs_is_cancelled(self, trigger, status, is_known):
         world = World()
         start(world)
-        data = {"request": world.table.records[RESTORE_ID]["request"], "trigger": {"kind": "api"}}
+        data = {"request": world.table.records[RESTORE_ID]["request"], "trigger": {"kind": trigger}}
         world.table.lose(RESTORE_ID)
         witness = FakeRestoreExecutions(begins={RESTORE_ID: ExecutionStart(data, NOW, status)})
         ports = CancelRestorePorts(
