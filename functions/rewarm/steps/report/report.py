@@ -27,7 +27,6 @@ from rewarm.steps.record.approvals import approval_json
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept, things_left
 from rewarm.steps.record.payloads import is_small, read_plan, read_plans, whole_result
-from rewarm.steps.record.recordings import note_first_reads
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.report import phase_times, volume_reports
@@ -96,6 +95,8 @@ def report(
     The restore is ready only if every volume is. Raises RequestRefusedError if the plans are gone.
     """
     if event.volume_index is not None:
+        from rewarm.steps.record.recordings import note_first_reads  # noqa: PLC0415 - not of the whole restore
+
         notes = RestoreNotes(ports.table, event.restore_id).volume(event.volume_index)
         note_first_reads(notes, ports.artifacts)
     return report_of(event, _plans(event, ports.artifacts), ports)
