@@ -39,13 +39,13 @@ POSTGRESQL = ROOT / ".local" / "postgresql"
 SIZE_GIB = 8
 BUILD_SECONDS = 1_800.0
 WARM_MS, WARM_SHARE, WARM_SECONDS = 20.0, 0.95, 3
-RUN_SECONDS, PATIENCE_SECONDS = 100, 300.0
+RUN_SECONDS, PATIENCE_SECONDS = 75, 300.0
 POLITE = ("--polite-latency-ms", "10")
 LEARNING_SEED, FIRST_SEED = 2, 11
 ASCENDING, POLITELY = "in ascending order", "in ascending order, politely"
 LEARNED, LISTS, RULES = "learned", "database's list", "rules alone"
 GOALS = {LEARNED: 5.0, LISTS: 3.0, RULES: 1.5}
-"""How many times as soon as in ascending order, of which the better of two ways counts."""
+"""How many times as soon as in ascending order at full speed, which is how a restore reads unless asked."""
 MOST_LATER = 1.02
 Tell = Callable[[str], None]
 
@@ -185,7 +185,10 @@ class HotBench:
         return [(int(line[4]) + int(line[5]) / 1e6, int(line[2]) / 1e3) for line in lines]
 
     def warm_seconds(self, order: Order, seed: int) -> float:
-        """How long after its start the application is warm, beside a warm-up in this order."""
+        """How long after its start the application is warm, beside a warm-up in this order.
+
+        RUN_SECONDS where it is not warm by then.
+        """
         with self._volume(written=True) as volume:
             began = time.time()
             warming = Running([self._agent(volume, order.options)], _made(volume.folder / "beside"))
@@ -193,7 +196,7 @@ class HotBench:
                 reads = self._play(volume, seed)
             finally:
                 warming.kill()
-        return warm_after([(ended - began, took_ms) for ended, took_ms in reads])
+        return min(RUN_SECONDS, warm_after([(ended - began, took_ms) for ended, took_ms in reads]))
 
     def all_seconds(self, order: Order) -> float:
         """How long a warm-up alone takes for the whole volume."""
@@ -261,11 +264,12 @@ def _check(bench: HotBench, rounds: int, tell: Tell) -> list[Json]:
     beside, alone = bench.orders()
     tell(f"{bench.name}, until {WARM_SHARE:.0%} of its reads take at most {WARM_MS:g} ms:")
     warm = _rounds(beside, rounds, bench.warm_seconds)
-    least = [min(pair) for pair in zip(warm[ASCENDING], warm[POLITELY], strict=True)]
-    found = [
-        _figures(name, seconds, _ratios(least, seconds), tell, at_least=GOALS.get(name, 0.0))
-        for name, seconds in warm.items()
-    ]
+    found = []
+    for name, seconds in warm.items():
+        ratio, politely = _ratios(warm[ASCENDING], seconds), _ratios(warm[POLITELY], seconds)
+        figures = _figures(name, seconds, ratio, tell, at_least=GOALS.get(name, 0.0))
+        tell(f"{'':46}{POLITELY}: {politely.median:.2f} ({politely.low:.2f} to {politely.high:.2f})")
+        found.append({**figures, "politely": asdict(politely)})
     tell("The same volume without an application, until all of it is read:")
     whole = _rounds(alone, rounds, lambda order, _: bench.all_seconds(order))
     for name, seconds in whole.items():
