@@ -23,6 +23,7 @@ PARTS = {
     "Rewinds": "rewinds and direct writes",
     "PerformanceChanges": "changes of performance",
     "Calibration": "calibration",
+    "RestoreTesting": "verdicts on restore tests",
 }
 """The parameters that choose parts, and what each is for."""
 DONE = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
