@@ -20,16 +20,15 @@ TO = ("--volume", VOLUME, "--instance", INSTANCE)
 SUMMARY = {"readyP90At": "2026-11-22T10:04:00Z", "totalCostUsd": "0.75", "deadlineMissed": False}
 RUNBOOK = {"source": {"volumeId": VOLUME}, "target": {"instanceId": INSTANCE}}
 PLANNED = {"plans": [], "summary": SUMMARY, "request": RUNBOOK}
-NOW = datetime.now(UTC)
 BY_ALARM = {"kind": "alarm", "alarmName": ALARM}
 
 
 def snapshots(*hours):
-    return {"Snapshots": [aws.snapshot(StartTime=NOW - timedelta(hours=age)) for age in hours]}
+    return {"Snapshots": [aws.snapshot(StartTime=datetime.now(UTC) - timedelta(hours=age)) for age in hours]}
 
 
 def restored(minutes_ago, **more):
-    at = (NOW - timedelta(minutes=minutes_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = (datetime.now(UTC) - timedelta(minutes=minutes_ago)).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "restoreId": "restore-1",
         "status": "ready",
@@ -118,23 +117,25 @@ def test_what_cannot_be_planned_now_is_said_when_the_runbook_is_stored(looking, 
 
 
 @pytest.mark.parametrize(
-    ("restores", "own", "found"),
+    ("minutes_ago", "more", "own", "found"),
     [
-        ([restored(5)], None, "15 minutes after restore-1 began"),
-        ([restored(5)], 60, "60 minutes after restore-1 began"),
-        ([restored(20)], None, None),
-        ([restored(5)], 0, None),
-        ([restored(5, trigger={"kind": "api", "alarmName": ALARM})], None, None),
-        ([restored(5, status="suppressed")], None, None),
+        (5, {}, None, "15 minutes after restore-1 began"),
+        (5, {}, 60, "60 minutes after restore-1 began"),
+        (20, {}, None, None),
+        (5, {}, 0, None),
+        (5, {"trigger": {"kind": "api", "alarmName": ALARM}}, None, None),
+        (5, {"status": "suppressed"}, None, None),
         (
-            [restored(90, status="restoring", finishedAt=None)],
+            90,
+            {"status": "restoring", "finishedAt": None},
             None,
             "restore-1 runs, and the alarm starts no other",
         ),
     ],
 )
-def test_a_cooldown_or_a_restore_that_runs_is_said(looking, stack, restores, own, found):
-    stack.answers["GET", "/restores"] = 200, {"restores": restores}
+def test_a_cooldown_or_a_restore_that_runs_is_said(looking, stack, minutes_ago, more, own, found):
+    # Only now: tests are collected long before they run.
+    stack.answers["GET", "/restores"] = 200, {"restores": [restored(minutes_ago, **more)]}
     runbook = RUNBOOK | ({} if own is None else {"alarmCooldownMinutes": own})
     stack.answers["POST", "/plans"] = 200, {**PLANNED, "request": runbook}
     said = " ".join(looking("runbook", "check", ALARM).err.split())

@@ -173,7 +173,7 @@ def test_each_state_that_does_something_belongs_to_just_one_part():
     states = {
         name
         for machine, name, state in repository.all_states()
-        if machine not in {"ChangePerformanceStateMachine", "CopyBlocksStateMachine", "FleetStateMachine"}
+        if machine in {"RestoreStateMachine", "RestoreVolumeStateMachine"}
         and state["Type"] in ("Pass", "Task", "Wait")
     }
     listed = [state for part in wording.PHASES.values() for state in part]
