@@ -127,7 +127,7 @@ class AdoptionAudit:
         """Volumes that a rule fits, and that nobody has adopted after several sweeps without trouble.
 
         A rule refuses what is attached too late, and needs neither a volume that was made empty nor one whose
-        instance is away.
+        instance is away or was silent.
         """
         status, found = self._lab.api("GET", "/rules/orders")
         if status != 200 or found["rule"]["mode"] != "act":
@@ -147,7 +147,8 @@ class AdoptionAudit:
             ]
             tagged = [volume.tags] if match["volumeTags"] else [tables.instances[one].tags for one in in_time]
             is_tagged = any(value in {"*", one[key]} for one in tagged if key in one)
-            can_run = in_time and all(tables.instances[one].state == "running" for one in in_time)
+            able = [tables.instances[one].state == "running" for one in in_time]
+            can_run = in_time and all(able) and self._lab.outside.silent.isdisjoint(in_time)
             if is_tagged and volume.snapshot is not None and can_run and name not in known:
                 yield f"the rule has forgotten volume {name}"
 

@@ -76,6 +76,8 @@ class Outside:
     """Volumes, snapshots and instances of others, which somebody tags."""
     unconsented: set[str] = field(default_factory=set)
     """Volumes of others whose owners have allowed a boost, and do so no more."""
+    silent: set[str] = field(default_factory=set)
+    """Instances whose SSM agent was silent for a while."""
     lost: set[str] = field(default_factory=set)
     """Keys of items that were deleted from the table, or put back to an earlier moment."""
 

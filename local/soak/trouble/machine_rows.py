@@ -91,6 +91,7 @@ def _rename(lab: FastLab, instance_id: str, volume_id: str) -> None:
 
 def _silent(lab: FastLab, instance_id: str, _volume_id: str) -> None:
     lab.region.change_instance(instance_id, reachable=False)
+    lab.outside.silent.add(instance_id)
 
 
 def _tag_others(lab: FastLab, _instance_id: str, volume_id: str) -> None:
