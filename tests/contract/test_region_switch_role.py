@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
@@ -18,6 +17,7 @@ from local.aws.permissions.policies import Need, Statement, problems
 from local.aws.permissions.requests import Asked, Place, needs
 from local.soak.lab.template import ACCOUNT, REGION, Resolver
 from tests.contract.repository import ROOT, Json
+from tests.support.tree import module_of
 
 FOLDER = ROOT / "docs" / "region-switch"
 ROLE = "RegionSwitchFunctionRole"
@@ -42,12 +42,7 @@ def own_statements(kind: str) -> tuple[Statement, ...]:
 
 @pytest.fixture
 def switch() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("region_switch", FOLDER / "region_switch.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of(FOLDER / "region_switch.py")
 
 
 class Aws:

@@ -5,7 +5,6 @@ No emulator has ARC. botocore's stub holds call and answers against the model of
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -19,21 +18,12 @@ from botocore.validate import ParamValidator
 
 from local import yaml_text
 from tests.support.stack.restores import RestoreUser, unique
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, module_of
 
 FOLDER = ROOT / "docs" / "region-switch"
 PLAN = "arn:aws:arc-region-switch::123456789012:plan/orders:abc123"
 NOW = datetime(2026, 11, 27, 3, tzinfo=UTC)
 Step = Callable[..., dict[str, Any]]
-
-
-def loaded() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("region_switch", FOLDER / "region_switch.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def execution(execution_id: str, region: str, hour: int = 3) -> dict[str, Any]:
@@ -45,7 +35,7 @@ def execution(execution_id: str, region: str, hour: int = 3) -> dict[str, Any]:
 
 @pytest.fixture
 def switch() -> ModuleType:
-    return loaded()
+    return module_of(FOLDER / "region_switch.py")
 
 
 @pytest.fixture
