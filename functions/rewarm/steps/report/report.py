@@ -94,8 +94,8 @@ def report(
 
     The restore is ready only if every volume is. Raises RequestRefusedError if the plans are gone.
     """
-    if event.volume_index is not None:
-        from rewarm.steps.record.recordings import note_first_reads  # noqa: PLC0415 - not of the whole restore
+    if event.volume_index is not None and event.request and event.request.warm_up.learn:
+        from rewarm.steps.record.recordings import note_first_reads  # noqa: PLC0415 - few restores record
 
         notes = RestoreNotes(ports.table, event.restore_id).volume(event.volume_index)
         note_first_reads(notes, ports.artifacts)

@@ -12,7 +12,7 @@ from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import DispatchWarmerResult
 from rewarm.domain.errors import RestoreError
 from rewarm.steps.record.bucket import recording_key
-from rewarm.steps.record.volume import VolumeNotes
+from rewarm.steps.record.volume import KnownRecording, VolumeNotes
 from rewarm.steps.warm.agent_command import AgentCommand, AgentPorts, AgentTarget, send
 
 ENDING_SECONDS = 600
@@ -30,8 +30,8 @@ def observe(
     command = AgentCommand("observe", f"--seconds {seconds}", seconds_left, key, has_map=has_map)
     notes = VolumeNotes(ports.table, target.restore_id, volume.index)
     noted = notes.read().recording
-    command_id = noted.command_id if noted.volume_id == target.volume_id else None
-    key = noted.key or key if command_id else key
+    known = noted if noted.volume_id == target.volume_id else KnownRecording()
+    command_id, key = known.command_id, known.key or key
     try:
         command_id = command_id or send(command, target, ports)
     except RestoreError as error:

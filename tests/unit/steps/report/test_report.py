@@ -266,7 +266,10 @@ class TestOneVolume:
         notes.note_recording(volume_id, "command-2", key=key)
         if warmed:
             world.table.update_volume(RESTORE_ID, 0, {"command": {"volumeId": warmed}})
-        result, document = accounts.reported(world, [accounts.planned()], [accounts.ready()], volume_index=0)
+        asked = request(warmUp={"learn": {"minutes": 30}})
+        result, document = accounts.reported(
+            world, [accounts.planned()], [accounts.ready()], volume_index=0, request=asked
+        )
         (volume,) = result.volumes
         assert document["volumes"][0]["firstReads"] == (volume.first_reads and volume.first_reads.to_json())
         return volume.first_reads, RestoreNotes(world.table, RESTORE_ID).read_whole()
