@@ -67,8 +67,8 @@ class _Allocation:
         if any(map(math.isinf, self._fastest)):
             return None
         found = self.at(self._deadline)
-        if found is None:
-            self._fastest = self._fastest_together()
+        if found is None and (together := self._fastest_together()) != self._fastest:
+            self._fastest = together
             found = self.at(self._deadline)
         if self._affordable(found):
             return found
@@ -127,15 +127,11 @@ class _Allocation:
 
             if within([self._deadline] * len(group)) is None:
                 priorities = [volume.facts.priority for volume in options]
-                earliest = _Earliest(within, _is_found, priorities, self._deadline, self._patience)
+                earliest = _Earliest(within, bool, priorities, self._deadline, self._patience)
                 together = earliest.limits()
                 for place, seconds in zip(group, together or [math.inf] * len(group), strict=True):
                     found[place] = max(found[place], seconds)
         return found
-
-
-def _is_found(mix: Mix | None) -> bool:
-    return mix is not None
 
 
 def _better(mix: Mix, other: Mix) -> Mix:

@@ -523,6 +523,8 @@ class Mixes:
         """Whether it takes something of a quota of the Region, costs something, or is late."""
         if SharedResource.RATE in choices.values() or self._enabled(self._members(choices)):
             return True
+        if all(resource in APART for resource in choices.values()):
+            return any(self.volumes[index].solo[choices[index]].decidable_usd for index in choices)
         return self.apart_usd(choices) != 0
 
     def members_usd_of(self, index: int, count: int) -> Decimal | None:
