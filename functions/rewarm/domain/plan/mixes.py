@@ -521,11 +521,10 @@ class Mixes:
 
     def asks_the_region(self, choices: Choices) -> bool:
         """Whether it takes something of a quota of the Region, costs something, or is late."""
-        if SharedResource.RATE in choices.values() or self._enabled(self._members(choices)):
-            return True
-        if all(resource in APART for resource in choices.values()):
-            return any(self.volumes[index].solo[choices[index]].decidable_usd for index in choices)
-        return self.apart_usd(choices) != 0
+        if all(resource is SharedResource.ALONE for resource in choices.values()):
+            return any(self.volumes[index].solo[SharedResource.ALONE].decidable_usd for index in choices)
+        is_short = SharedResource.RATE in choices.values() or self._enabled(self._members(choices))
+        return bool(is_short) or self.apart_usd(choices) != 0
 
     def members_usd_of(self, index: int, count: int) -> Decimal | None:
         """What fast snapshot restore costs, if this volume is the last of so many."""

@@ -189,7 +189,7 @@ def sweep_fast_restores(ports: SweepPorts) -> Iterator[SweptResource]:
         for user in sorted(users):
             named = restore_and_index(user)
             try:
-                if named is not None and _has_ended(*named, ports):
+                if named is not None and ports.executions.is_over(*named):
                     yield from _release(*named, place, ports)
             except Exception as error:
                 yield failed_sweep("fast-snapshot-restores", ":".join(place), error)
@@ -201,14 +201,10 @@ def _of_lost_claim(place: tuple[str, str], ports: SweepPorts) -> Iterator[SweptR
         for found in holders(place, ports):
             if isinstance(found, SweptResource):
                 yield found
-            elif _has_ended(*found, ports):
+            elif ports.executions.is_over(*found):
                 yield from _release(*found, place, ports)
     except Exception as error:
         yield failed_sweep("fast-snapshot-restores", ":".join(place), error)
-
-
-def _has_ended(restore_id: str, index: int, ports: SweepPorts) -> bool:
-    return ports.executions.is_over(restore_id, index)
 
 
 def _release(

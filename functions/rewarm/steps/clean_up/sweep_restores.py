@@ -117,7 +117,9 @@ def _record(restore_id: str, ending: ExecutionEnd, ports: SweepPorts) -> KnownRe
     """The whole record, with what is lost of a restore that failed, or that succeeded without a message."""
     record = RestoreNotes(ports.table, restore_id).read_whole()
     owes_messages = ending.status == "SUCCEEDED" and ports.holds.entry(restore_id) is not None
-    if is_lost(record) and (ending.without_account or owes_messages):
+    # A restore may have been recovered while it ran, when nobody could know the number of its volumes.
+    lacks_volumes = record.recovered and not record.indexes and not record.is_finished
+    if (is_lost(record) or lacks_volumes) and (ending.without_account or owes_messages):
         record = recovered(
             restore_id,
             record,

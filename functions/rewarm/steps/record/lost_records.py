@@ -44,7 +44,8 @@ def recovered(
 ) -> KnownRestore:
     """Writes the record again and returns the whole record, or the given record if no execution knows more.
 
-    `also_ready`: also recovers a restore that succeeded, with the number of executions of volumes.
+    `also_ready`: also recovers a restore that succeeded.
+    Of a restore that is over, it has as many volumes as executions of volumes began, unless it says a number.
     If all volumes are at full speed and the restore is not noted as running, it was ready: the state
     `Release Target` has released its devices.
     """
@@ -59,7 +60,7 @@ def recovered(
     if begun.runs and not is_sure and VOLUME_COUNT not in known and not volumes:
         # It has just begun, and its first state finds out whether an earlier restore handles the same event.
         return record
-    if is_ready:
+    if is_ready or (volumes and not begun.runs):
         known.setdefault(VOLUME_COUNT, len(volumes))
     settled = [index for index, volume in enumerate(volumes) if volume.status == "SUCCEEDED"]
     was_ready = 0 < len(volumes) == len(settled) and holds.entry(restore_id) is None

@@ -12,6 +12,7 @@ from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.ports import JsonObject
 from rewarm.steps.record.bucket import sent_key
 from rewarm.steps.record.payloads import write_plans
+from rewarm.steps.record.restore import RestoreNotes
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at, request
 from tests.support.values import accounts
 from tests.support.worlds.sweeping import MADE, SweepWorld
@@ -70,6 +71,22 @@ class TestRestore:
         assert world.volumes.deleted == []
         world.sweep(now=at(45))
         assert len(world.messages.sent) == 1
+
+    def test_one_that_was_known_again_while_it_ran_names_the_volume_of_a_lost_item(
+        self, world: SweepWorld
+    ) -> None:
+        """The execution that ran could not say how many volumes there would be."""
+        world.begun()
+        world.made(attached=INSTANCE_ID)
+        begin(world, "FAILED")
+        begin(world, "FAILED", name=f"{RESTORE_ID}-0")
+        world.table.records[RESTORE_ID] = {}
+        again = {"status": "restoring", "startedAt": at(0).isoformat(), "request": request().to_json()}
+        RestoreNotes(world.table, RESTORE_ID).note_recovered(again)
+        world.sweep()
+        (message,) = world.messages.sent
+        assert f"Left behind: volume {VOLUME_ID}" in message["text"]
+        assert world.volumes.deleted == []
 
     def test_one_that_an_alarm_started_is_known_by_its_volume(self, world: SweepWorld) -> None:
         world.begun()
