@@ -125,10 +125,9 @@ class Auditor:
 
     def _is_held(self, volume_id: str) -> bool:
         """Somebody has mounted the volume, so EC2 cannot detach it, and a message says that it is left."""
-        said = f"Left behind: {volume_id} is still being detached"
-        return volume_id in self._lab.data_plane.mounted and any(
-            said in one["detail"]["text"] for one in self._lab.events.sent
-        )
+        said = f"{volume_id} is still being detached"
+        told = (one["detail"]["text"].partition("Left behind: ")[2] for one in self._lab.events.sent)
+        return volume_id in self._lab.data_plane.mounted and any(said in one for one in told)
 
     def _came_in_time(self, volume_id: str) -> bool:
         """Its restore was stopped when it was at full speed, and a message says so, or that it stays."""
