@@ -20,7 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WRITE_NS (30 * NS_PER_SECOND)
+/** The recording is written so often, and takes at most one part in so many of a core. */
+#define WRITE_NS (10 * NS_PER_SECOND)
+#define WRITE_PART 1000u
 #define PROGRESS_NS (900 * NS_PER_MILLISECOND)
 /** The state of a warm-up is looked at so often, and takes at most one part in so many of a core. */
 #define LOOK_NS (2 * NS_PER_SECOND)
@@ -189,6 +191,13 @@ static uint32_t pause_ms(const struct observation *observation, uint64_t end_ns)
     return left_ms < wanted_ms ? (uint32_t)left_ms : wanted_ms;
 }
 
+/** How long to wait after what took processor time since `before`: at least so long, and longer if it took
+ * much. */
+static uint64_t rest_ns(double before, unsigned part, uint64_t least_ns) {
+    uint64_t wanted_ns = (uint64_t)((cpu_seconds() - before) * part * (double)NS_PER_SECOND);
+    return wanted_ns > least_ns ? wanted_ns : least_ns;
+}
+
 static bool is_cold(void *context, uint64_t block) {
     const struct observation *observation = context;
     bool is_written = observation->written == NULL || block_set_contains(observation->written, block);
@@ -205,8 +214,7 @@ static void collect(struct observation *observation, bool is_last) {
     if (is_look) {
         double before = cpu_seconds();
         state_watch_look(warm_up);
-        uint64_t pause_ns = (uint64_t)((cpu_seconds() - before) * LOOK_PART * (double)NS_PER_SECOND);
-        observation->look_ns = clock_now_ns() + (pause_ns > LOOK_NS ? pause_ns : LOOK_NS);
+        observation->look_ns = clock_now_ns() + rest_ns(before, LOOK_PART, LOOK_NS);
     }
     source_collect(observation->source, is_last);
     if (warm_up != NULL) {
@@ -235,10 +243,11 @@ static void record(struct observation *observation) {
             progress_ns = facts->end_ns + PROGRESS_NS;
         }
         if (facts->end_ns >= write_ns) {
+            double before = cpu_seconds();
             observation->is_gone = !disk_is_there(&observation->disk);
             /* What cannot be written now can be at the end, or is refused then. */
             (void)(observation->temporary[0] == '\0' ? 0 : write_output(observation));
-            write_ns = facts->end_ns + WRITE_NS;
+            write_ns = facts->end_ns + rest_ns(before, WRITE_PART, WRITE_NS);
         }
     }
     facts->is_complete = facts->end_ns >= end_ns || recording_is_full(observation->recording);

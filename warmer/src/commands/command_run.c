@@ -21,7 +21,7 @@
 /** An attached volume shows within seconds. */
 #define DEVICE_SECONDS 60u
 #define PUBLISH_NS (2 * NS_PER_SECOND)
-#define RECORDING_NS (60 * NS_PER_SECOND)
+#define RECORDING_NS (15 * NS_PER_SECOND)
 /** Until the agent has said something: that it has the device is what somebody waits for. */
 #define FIRST_PUBLISH_NS (200 * NS_PER_MILLISECOND)
 #define RETRY_SECONDS 5u

@@ -20,7 +20,7 @@ static const struct transfer_patience download_patience = {.seconds = 300};
 static const struct transfer_patience progress_patience = {.seconds = 5};
 /** A recording can be 2 MiB, and its last upload is the one that counts. */
 static const struct transfer_patience recording_patience = {.seconds = 30};
-static const struct transfer_patience last_patience = {.seconds = 60, .retries = 3};
+static const struct transfer_patience last_patience = {.seconds = 60, .retries = 3, .is_last = true};
 
 void run_note(const char *format, ...) {
     va_list arguments;

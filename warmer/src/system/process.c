@@ -101,8 +101,7 @@ bool process_wait(struct process *process, uint64_t due_ns) {
     return process->has_ended;
 }
 
-/** Whatever interrupts this process. */
-static bool wait_for_end(struct process *process, unsigned seconds) {
+bool process_finish(struct process *process, unsigned seconds) {
     uint64_t due_ns = clock_now_ns() + seconds * NS_PER_SECOND;
     while (!look(process) && clock_now_ns() < due_ns) {
         native_pause(process->native, PAUSE_MS);
@@ -117,9 +116,9 @@ void process_stop(struct process *process, unsigned seconds) {
     if (seconds > 0) {
         native_ask(process->native);
     }
-    if (!wait_for_end(process, seconds)) {
+    if (!process_finish(process, seconds)) {
         native_kill(process->native);
-        wait_for_end(process, KILL_SECONDS);
+        process_finish(process, KILL_SECONDS);
     }
 }
 

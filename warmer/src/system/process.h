@@ -19,6 +19,9 @@ int process_start(const char *const *words, const char *input, struct process **
  */
 bool process_wait(struct process *process, uint64_t due_ns);
 
+/** The same for at most so many seconds, whatever interrupts this process. */
+bool process_finish(struct process *process, unsigned seconds);
+
 /** Ask the program to end, and end it after `seconds`. Windows cannot ask. */
 void process_stop(struct process *process, unsigned seconds);
 

@@ -3,6 +3,7 @@
 
 #include "base/patience.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /**
@@ -14,6 +15,7 @@
 struct transfer_patience {
     unsigned seconds; /**< For each try. */
     unsigned retries;
+    bool is_last; /**< It goes on where this process is interrupted: there is no other one. */
 };
 
 /** Download to a file. Returns FAULT_NONE, or a fault with the reason in `why`. */

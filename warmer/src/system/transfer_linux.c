@@ -9,7 +9,8 @@
 #include <string.h>
 
 /** `words` are NULL-terminated; the address goes over standard input. */
-static enum fault call_curl(const char *const *words, const char *url, char *why, size_t size) {
+static enum fault call_curl(const char *const *words, const char *url, struct transfer_patience patience,
+                            char *why, size_t size) {
     char config[4096];
     struct process *curl = NULL;
     if ((size_t)snprintf(config, sizeof config, "url = \"%s\"\n", url) >= sizeof config) {
@@ -21,7 +22,9 @@ static enum fault call_curl(const char *const *words, const char *url, char *why
         snprintf(why, size, "%s", strerror(-failure));
         return FAULT_LASTING;
     }
-    bool has_ended = process_wait(curl, UINT64_MAX);
+    /* curl has ended by then: it waits for a second between two tries. */
+    unsigned most_seconds = (patience.seconds + 1) * (patience.retries + 1);
+    bool has_ended = patience.is_last ? process_finish(curl, most_seconds) : process_wait(curl, UINT64_MAX);
     int status = has_ended ? process_status(curl) : -1;
     const char *reason = !has_ended      ? "interrupted"
                          : status == 127 ? "curl is missing"
@@ -43,7 +46,7 @@ static enum fault transfer(const char *flag, const char *path, const char *url,
                                  "1",          "--max-time", seconds,    "--connect-timeout",
                                  "10",         flag,         path,       "--config",
                                  "-",          NULL};
-    return call_curl(words, url, why, size);
+    return call_curl(words, url, patience, why, size);
 }
 
 enum fault transfer_get(const char *url, const char *path, struct transfer_patience patience, char *why,

@@ -37,7 +37,7 @@ static enum fault transfer(const struct exchange_request *request, const char *p
         if (is_good) {
             return FAULT_NONE;
         }
-        if (interrupt_requested()) {
+        if (interrupt_requested() && !patience.is_last) {
             break;
         }
         if (i < patience.retries) {

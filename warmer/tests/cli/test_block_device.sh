@@ -89,6 +89,18 @@ touch ended
 wait $reader
 expect_true what_the_warm_up_had_not_read_counts_as_cold test "$(field blocks)" -eq 2 -a "$(field coldBlocks)" -eq 1 \
     -a -s home/state/vol-0123456789abcdef0
+mkdir tmp
+TMPDIR=$(pwd)/tmp REWARM_PROGRESS_URL=file://$(pwd)/uploaded "$WARMER" run "$disk" --action=observe --home=home \
+    --volume=vol-0123456789abcdef0 --arguments='--source events' >out 2>err &
+pid=$!
+until grep -qs '^{' tmp/*/progress || ! kill -0 $pid 2>/dev/null; do
+    sleep 0.1
+done
+dd if="$disk" of=/dev/null iflag=direct bs=4096 skip=1280 count=1 2>copied
+kill -TERM $pid
+finish
+expect_true a_run_that_is_interrupted_uploads_what_it_knows sh -c \
+    "test $status -eq 4 && grep -q '^10 1 ' uploaded && ! test -s err && test -z \"\$(ls tmp)\""
 run "$WARMER" observe image
 expect_true a_file_cannot_be_observed test "$status" -eq 3 -a "$(field error)" = \
     'cannot observe image: it is not a block device'
