@@ -20,6 +20,13 @@ int file_close_kept(FILE *stream, const char *path);
 /** Make one folder of this user's own. Returns 0 or -errno. */
 int file_make_folder(const char *path);
 
+/**
+ * Take a folder of this user's own that no process has; it is taken until this process ends. Returns -EBUSY:
+ * it is another's, another process has it, or it is gone; else a descriptor, or 0 where none can be taken, as
+ * on Windows.
+ */
+int file_take_folder(const char *path);
+
 /** Delete a file or an empty folder. Returns 0 or -errno. */
 int file_delete(const char *path);
 

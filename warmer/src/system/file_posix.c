@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +45,24 @@ int file_close_kept(FILE *stream, const char *path) {
 
 int file_make_folder(const char *path) {
     return mkdir(path, 0700) == 0 ? 0 : -errno;
+}
+
+int file_take_folder(const char *path) {
+    struct stat taken;
+    struct stat named;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) {
+        return errno == ENOENT ? -EBUSY : 0;
+    }
+    int failure = flock(folder, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
+    /* Whoever had it may have deleted it. */
+    bool is_it = failure == 0 && fstat(folder, &taken) == 0 && taken.st_uid == geteuid() &&
+                 lstat(path, &named) == 0 && named.st_ino == taken.st_ino && named.st_dev == taken.st_dev;
+    if (is_it) {
+        return folder;
+    }
+    close(folder);
+    return failure == 0 || failure == -EWOULDBLOCK ? -EBUSY : 0;
 }
 
 int file_delete(const char *path) {

@@ -49,6 +49,11 @@ int file_make_folder(const char *path) {
     return is_made ? 0 : error == ERROR_ALREADY_EXISTS ? -EEXIST : -windows_errno(error);
 }
 
+int file_take_folder(const char *path) {
+    (void)path;
+    return 0;
+}
+
 int file_delete(const char *path) {
     wchar_t *wide = windows_path(path);
     bool is_gone = wide != NULL && (DeleteFileW(wide) || RemoveDirectoryW(wide));

@@ -11,9 +11,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define PATH_BYTES 1024u
 #define DAY_SECONDS 86400.0
+/** Names of folders for temporary files begin so, and go on with hexadecimal digits. */
+#define TEMPORARY "rewarm-work-"
 
 int folder_make(const char *path) {
     char part[PATH_BYTES];
@@ -34,18 +37,6 @@ int folder_make(const char *path) {
     struct stat status;
     bool is_there = failure == -EEXIST && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
     return is_there ? 0 : failure;
-}
-
-int folder_make_temporary(const char *home, char *path, size_t size) {
-    int failure = -EEXIST;
-    /* Where it cannot be made, the next one cannot either, and says why. */
-    (void)folder_make(file_temporary_folder(home));
-    for (unsigned i = 0; i < 100 && failure == -EEXIST; i++) {
-        int length = snprintf(path, size, "%s/rewarm-%llx", file_temporary_folder(home),
-                              (unsigned long long)(clock_now_ns() + i));
-        failure = length < 0 || (size_t)length >= size ? -ENAMETOOLONG : file_make_folder(path);
-    }
-    return failure;
 }
 
 /** Calls for each entry, with its whole path. */
@@ -94,4 +85,38 @@ static void delete_entry(const char *path, const char *name, void *context) {
 void folder_delete(const char *path) {
     for_each(path, delete_entry, NULL);
     (void)file_delete(path);
+}
+
+static bool is_temporary(const char *name) {
+    size_t length = sizeof TEMPORARY - 1;
+    size_t digits = strncmp(name, TEMPORARY, length) == 0 ? strspn(name + length, "0123456789abcdef") : 0;
+    return digits > 0 && name[length + digits] == '\0';
+}
+
+/** What a process left that was killed. */
+static void delete_left(const char *path, const char *name, void *context) {
+    int folder = is_temporary(name) ? file_take_folder(path) : -EBUSY;
+    (void)context;
+    if (folder > 0) {
+        folder_delete(path);
+        close(folder);
+    }
+}
+
+int folder_make_temporary(const char *home, char *path, size_t size) {
+    const char *folder = file_temporary_folder(home);
+    int failure = -EEXIST;
+    /* Where it cannot be made, the next one cannot either, and says why. */
+    (void)folder_make(folder);
+    for_each(folder, delete_left, NULL);
+    for (unsigned i = 0; i < 100 && failure == -EEXIST; i++) {
+        int length =
+            snprintf(path, size, "%s/" TEMPORARY "%llx", folder, (unsigned long long)(clock_now_ns() + i));
+        failure = length < 0 || (size_t)length >= size ? -ENAMETOOLONG : file_make_folder(path);
+        /* Another process that begins just now may take it for one that was left. */
+        if (failure == 0 && file_take_folder(path) == -EBUSY) {
+            failure = -EEXIST;
+        }
+    }
+    return failure;
 }

@@ -6,7 +6,11 @@
 /** Make a folder and those above it. Returns 0 or -errno. */
 int folder_make(const char *path);
 
-/** Make a new folder for temporary files, and write its path. Returns 0 or -errno. */
+/**
+ * Make a new folder for temporary files, and write its path. It is this process's until that ends: the next
+ * process that makes one deletes what others have left, where the system knows who has a folder (not on
+ * Windows). Returns 0 or -errno.
+ */
 int folder_make_temporary(const char *home, char *path, size_t size);
 
 /** Delete the files of a folder that nobody has changed for so many days, except `keep`. */

@@ -111,6 +111,19 @@ for _ in $(seq 100); do
 done
 expect_true no_agent_outlives_who_started_it test ! -e "/proc/$child"
 
+left=$(ls tmp)
+rm -rf home/state
+begin_run --arguments='--max-mib-s 1'
+beside=$pid own=$(ls tmp)
+expect_true the_folder_of_a_killed_run_goes_with_the_next_one test -n "$left" -a "$(echo "$own" | wc -w)" -eq 1 -a "$own" != "$left"
+run "$WARMER" run disk --action=verify --volume=$volume --home=home --arguments='--samples 2 --max-p99-ms 10000'
+expect_true the_folder_of_one_that_runs_stays test "$status" -eq 0 -a "$(ls tmp)" = "$own"
+pid=$beside
+kill -TERM "$pid"
+finish
+expect_true and_goes_at_its_end test -z "$(ls tmp)"
+rm -rf home/state
+
 sh -c "echo \$\$ >parent; '$WARMER' run disk --action=warm --volume=$volume --home=home --arguments='--max-mib-s 1'; :" >out 2>err &
 until [ -s parent ]; do sleep 0.1; done
 pid=''

@@ -150,8 +150,10 @@ def what_stays_when_everything_is_killed_goes_with_the_next_observer(place: Plac
 def what_stays_when_everything_is_killed_goes_with_the_next_run(place: Place) -> None:
     run = _kill_everything(place)
     command = [place.agent, "run", place.disk, "--action=verify", f"--volume={VOLUME_ID}"]
-    subprocess.run([*command, f"--home={place.folder}/home"], capture_output=True, check=False)
-    assert not run.instance.exists()
+    command.append(f"--home={place.folder}/home")
+    environment = {**os.environ, "TMPDIR": str(run.folders)}
+    subprocess.run(command, capture_output=True, check=False, env=environment)
+    assert run.is_gone()
 
 
 KILLS: tuple[Callable[[Place], None], ...] = (
