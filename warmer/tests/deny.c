@@ -2,6 +2,7 @@
  * Runs a command under a kernel that refuses something, as containers and old systems do:
  *
  *   deny io_uring ERRNO COMMAND…      io_uring_setup fails with this number
+ *   deny fsopen ERRNO COMMAND…        the same of fsopen
  *   deny direct COMMAND…              open with O_DIRECT fails with EINVAL
  *   deny read-at OFFSET COMMAND…      pread at this offset (below 4 GiB) fails with EIO
  *   deny write-at OFFSET COMMAND…     the same of pwrite
@@ -33,9 +34,9 @@ static int install(struct sock_filter *steps, size_t count) {
            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0;
 }
 
-static int deny_io_uring(unsigned error) {
-    struct sock_filter steps[] = {LOAD(NUMBER), SKIP_UNLESS(SYS_io_uring_setup, 1),
-                                  ANSWER(SECCOMP_RET_ERRNO | error), ANSWER(SECCOMP_RET_ALLOW)};
+static int deny_call(unsigned call, unsigned error) {
+    struct sock_filter steps[] = {LOAD(NUMBER), SKIP_UNLESS(call, 1), ANSWER(SECCOMP_RET_ERRNO | error),
+                                  ANSWER(SECCOMP_RET_ALLOW)};
     return install(steps, sizeof steps / sizeof steps[0]);
 }
 
@@ -73,7 +74,9 @@ int main(int count, char **arguments) {
     int first = 3;
     int failure = 1;
     if (count > 3 && strcmp(arguments[1], "io_uring") == 0) {
-        failure = deny_io_uring((unsigned)strtoul(arguments[2], NULL, 10));
+        failure = deny_call(SYS_io_uring_setup, (unsigned)strtoul(arguments[2], NULL, 10));
+    } else if (count > 3 && strcmp(arguments[1], "fsopen") == 0) {
+        failure = deny_call(SYS_fsopen, (unsigned)strtoul(arguments[2], NULL, 10));
     } else if (count > 3 && strcmp(arguments[1], "read-at") == 0) {
         failure = deny_at(SYS_pread64, (unsigned)strtoul(arguments[2], NULL, 10));
     } else if (count > 3 && strcmp(arguments[1], "write-at") == 0) {
@@ -82,7 +85,9 @@ int main(int count, char **arguments) {
         failure = deny_direct();
         first = 2;
     } else {
-        fputs("deny io_uring ERRNO | direct | read-at OFFSET | write-at OFFSET, then a command\n", stderr);
+        fputs("deny io_uring ERRNO | fsopen ERRNO | direct | read-at OFFSET | write-at OFFSET, then a "
+              "command\n",
+              stderr);
         return 2;
     }
     if (failure != 0) {

@@ -190,6 +190,7 @@ int recording_write(const struct recording *recording, const struct recording_fa
     }
     memcpy(sorted, recording->entries, recording->count * sizeof *sorted);
     qsort(sorted, recording->count, sizeof *sorted, compare);
+    errno = 0; /* Whichever write fails, its reason stays. */
     write_head(recording, facts, stream);
     for (uint32_t i = 0; i < recording->count; i++) {
         uint64_t first_ns = sorted[i].first_ns > facts->begin_ns ? sorted[i].first_ns - facts->begin_ns : 0;
@@ -197,5 +198,5 @@ int recording_write(const struct recording *recording, const struct recording_fa
                 first_ns / NS_PER_SECOND);
     }
     free(sorted);
-    return ferror(stream) ? -EIO : 0;
+    return !ferror(stream) ? 0 : errno != 0 ? -errno : -EIO;
 }

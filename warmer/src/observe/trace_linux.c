@@ -38,21 +38,18 @@ static int refuse(struct diag *diag, const char *reason) {
     return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot observe: %s", reason);
 }
 
-/** Why the kernel refuses what root asks for. */
 static int refuse_errno(struct diag *diag, const char *what, int error) {
-    char lockdown[128];
     char reason[400];
-    kernel_read_line("", LOCKDOWN, lockdown, sizeof lockdown);
-    const char *mode = strchr(lockdown, '[');
-    bool is_denied = error == EPERM || error == EACCES;
-    if (is_denied && geteuid() != 0) {
-        snprintf(reason, sizeof reason, "%s: only root may trace the kernel", what);
-    } else if (is_denied && mode != NULL && strncmp(mode, "[none]", 6) != 0) {
-        snprintf(reason, sizeof reason, "%s: the kernel is locked down %.100s", what, mode);
-    } else {
-        snprintf(reason, sizeof reason, "%s: %s", what, strerror(error));
-    }
+    snprintf(reason, sizeof reason, "%s: %s", what, strerror(error));
     return refuse(diag, reason);
+}
+
+/** Then tracefs is empty, or none of its files can be opened (LOCKDOWN_TRACEFS of the kernel's security.h).
+ */
+static bool is_locked_down(void) {
+    char modes[128];
+    kernel_read_line("", LOCKDOWN, modes, sizeof modes);
+    return strstr(modes, "[confidentiality]") != NULL;
 }
 
 static bool is_folder(const char *root, const char *name) {
@@ -81,6 +78,9 @@ static int find_root(struct trace *trace, struct diag *diag) {
     static const char *const places[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
     if (geteuid() != 0) {
         return refuse(diag, "only root may trace the kernel");
+    }
+    if (is_locked_down()) {
+        return refuse(diag, "the kernel is locked down (confidentiality), and then nobody may trace it");
     }
     for (unsigned i = 0; i < sizeof places / sizeof places[0]; i++) {
         if (is_folder(places[i], "/instances")) {

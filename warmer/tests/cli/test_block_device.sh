@@ -57,6 +57,21 @@ fi
 run "$WARMER" observe "$disk"
 expect_true a_second_observer_is_refused test "$status" -eq 3 -a "$(field error)" = \
     'cannot observe: another warmer is observing this device'
+for place in /sys/kernel/tracing /sys/kernel/debug/tracing; do
+    if [ -d $place/instances ]; then
+        echo "skip a kernel without tracefs: it is mounted at $place"
+        place=''
+        break
+    fi
+done
+if [ -n "$place" ] && ! is_emulated && "$DENY" fsopen 19 /bin/true 2>/dev/null; then
+    run "$DENY" fsopen 19 "$WARMER" observe "$disk"
+    expect_true without_tracefs_nothing_is_observed test "$status" -eq 3 -a "$(field error)" = \
+        'cannot observe: the kernel has no tracefs'
+    run "$DENY" fsopen 38 "$WARMER" observe "$disk"
+    expect_true nor_where_it_is_mounted_nowhere_and_cannot_be grep -qx \
+        'warmer: cannot observe: nobody has mounted tracefs, and it cannot be had otherwise: Function not implemented' err
+fi
 dd if="$disk" of=/dev/null iflag=direct bs=4096 skip=1279 count=2 2>copied
 "$WARMER" warm "$disk" >/dev/null
 kill -TERM $observer

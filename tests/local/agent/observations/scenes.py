@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import subprocess
 from collections.abc import Callable, Iterator
@@ -262,6 +263,38 @@ def what_is_no_disk_is_refused(place: Place) -> None:
     assert _refusal(place, place.disk, "--output", str(lost)) == reason
 
 
+def a_full_disk_keeps_the_last_whole_recording(place: Place) -> None:
+    folder = place.folder / "full"
+    kernel.mount("none", folder, "tmpfs", options="size=64k")
+    try:
+        with observing(dataclasses.replace(place, folder=folder), place.disk) as observer:
+            with contextlib.suppress(OSError), (folder / "filler").open("wb", buffering=0) as filler:
+                while True:
+                    filler.write(bytes(4 * KIB))
+            read(place.disk, (9 * BLOCK, 4 * KIB))
+            recording, result = observer.stop()
+        assert recording.blocks == [], "as it was while there was room"
+        reason = f"cannot write {observer.output}: No space left on device"
+        assert (result["verdict"], result["error"]) == ("refused", reason)
+        assert {path.name for path in folder.iterdir()} == {"errors", "filler", "recording"}
+    finally:
+        kernel.unmount(folder)
+
+
+def a_kernel_that_is_locked_down_is_refused(place: Place) -> None:
+    security = Path("/sys/kernel/security")
+    kernel.mount("none", security, "tmpfs")
+    try:
+        (security / "lockdown").write_text("none integrity [confidentiality]\n", "ascii")
+        reason = "the kernel is locked down (confidentiality), and then nobody may trace it"
+        assert _refusal(place, place.disk) == f"cannot observe: {reason}"
+        (security / "lockdown").write_text("none [integrity] confidentiality\n", "ascii")
+        with observing(place, place.disk) as observer:
+            observer.stop()
+    finally:
+        kernel.unmount(security)
+
+
 def only_root_may(place: Place) -> None:
     def become_nobody() -> None:
         os.setgroups([])
@@ -296,5 +329,7 @@ SCENES: tuple[Scene, ...] = (
     a_second_one_is_refused_beside_the_first,
     another_volume_is_refused,
     what_is_no_disk_is_refused,
+    a_full_disk_keeps_the_last_whole_recording,
+    a_kernel_that_is_locked_down_is_refused,
     only_root_may,
 )
