@@ -43,6 +43,7 @@ struct bench {
     char work[1024];
     char result_path[1100];
     char output_path[1100]; /**< What fio writes. */
+    char fio[1100];         /**< A name of it by which observers know whose reads these are. */
     FILE *result;
     unsigned runs;
     unsigned failed;
@@ -81,7 +82,7 @@ static int call(const struct bench *bench, const struct words *words, unsigned s
 
 static int run_fio(const struct bench *bench, const struct job *job, const char *where, const char *option,
                    bool is_device) {
-    struct words words = {.items = {"fio", "--output-format=json"}, .count = 2};
+    struct words words = {.items = {bench->fio, "--output-format=json"}, .count = 2};
     char name[256];
     char output[1200];
     char place[PATH_BYTES];
@@ -197,18 +198,22 @@ static void run_all(struct bench *bench) {
     }
 }
 
-/** Whether a folder of PATH has the program. */
-static bool has_program(const char *name) {
+/** Find a program in the folders of PATH. Returns whether one has it. */
+static bool find_program(const char *name, char *path, size_t size) {
     const char *folder = getenv("PATH");
     bool found = false;
     while (folder != NULL && !found) {
-        char path[PATH_BYTES];
         size_t length = strcspn(folder, ":");
-        snprintf(path, sizeof path, "%.*s/%s", (int)length, folder, name);
+        snprintf(path, size, "%.*s/%s", (int)length, folder, name);
         found = access(path, X_OK) == 0;
         folder = folder[length] == ':' ? folder + length + 1 : NULL;
     }
     return found;
+}
+
+static bool has_program(const char *name) {
+    char path[PATH_BYTES];
+    return find_program(name, path, sizeof path);
 }
 
 /** With the package manager that this machine has; its errors go to standard error. */
@@ -231,14 +236,22 @@ static void install_fio(const struct bench *bench) {
     }
 }
 
-static int require_fio(const struct bench *bench, struct diag *diag) {
+static int require_fio(struct bench *bench, struct diag *diag) {
+    char path[PATH_BYTES];
     if (!has_program("fio") && bench->options->install_fio) {
         install_fio(bench);
     }
-    const char *reason = bench->options->install_fio
-                             ? "fio could not be installed"
-                             : "fio is not installed; with installFio in the request it may be";
-    return has_program("fio") ? 0 : diag_refuse(diag, WARMER_NO_FIO, "%s", reason);
+    if (!find_program("fio", path, sizeof path)) {
+        return diag_refuse(diag, WARMER_NO_FIO, "%s",
+                           bench->options->install_fio
+                               ? "fio could not be installed"
+                               : "fio is not installed; with installFio in the request it may be");
+    }
+    snprintf(bench->fio, sizeof bench->fio, "%s/warmer-fio", bench->work);
+    if (path[0] != '/' || symlink(path, bench->fio) != 0) {
+        snprintf(bench->fio, sizeof bench->fio, "fio");
+    }
+    return 0;
 }
 
 /** One benchmark a machine; the lock goes with this process. */

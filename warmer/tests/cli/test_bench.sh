@@ -28,3 +28,25 @@ expect_true a_folder_that_is_missing_is_said_so grep -q '^#note there is no fold
 expect_true and_one_that_is_full grep -q '^#note .*/data has [0-9]* MiB free, the scratch files need 999999999 MiB$' store/put-1
 expect_true and_a_volume_that_is_not_here grep -q '^#note there is no /dev/disk/by-id/.*vol0000000000000dead$' store/put-1
 expect_true no_scratch_file_stays test -z "$(ls -A data)"
+
+if is_emulated; then
+    echo "skip the name of fio's processes: an emulated program's children are its emulator's"
+    exit 0
+fi
+# first_child PROCESS: one that it has started.
+first_child() {
+    cut -d ' ' -f 1 "/proc/$1/task/$1/children"
+}
+
+"$WARMER" bench --home=home --targets="$(pwd)/data" --limit-seconds=60 \
+    --jobs='read 1 --rw=read --bs=4k --size=1M --time_based --runtime=3' >out 2>err &
+pid=$!
+fio='' job=''
+until [ -n "$job" ] || ! kill -0 "$pid" 2>/dev/null; do
+    sleep 0.05
+    fio=$(first_child "$pid")
+    job=${fio:+$(first_child "$fio" 2>/dev/null)}
+done
+expect_true who_observes_can_tell_fios_reads_from_an_applications test \
+    "$(cat "/proc/$fio/comm" "/proc/$job/comm" | xargs)" = 'warmer-fio warmer-fio'
+finish
