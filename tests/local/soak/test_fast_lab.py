@@ -17,7 +17,7 @@ from local.soak.lab.states.expressions import QueryError, by_jsonata, evaluate, 
 from local.soak.lab.states.machines import Machine, StepFunctions
 from local.soak.lab.template import ACCOUNT, REGION
 from local.soak.lab.transport import Call, NoInterference, Refusal
-from local.soak.trouble.paths.paths import request, restored, snapshot_of
+from local.soak.trouble.paths.paths import request, restored, snapshot, snapshot_of
 
 NAMES = {
     "nothing": None,
@@ -244,6 +244,32 @@ class TestRestores:
         assert (found["blocks"], found["coldBlocks"]) == (40, 8)
         (told,) = [news["text"] for news in answer["events"] if news["event"] == "ready"]
         assert told.endswith("Of the first 40 blocks that the application read, at most 8 were cold.")
+
+    def test_nothing_is_recorded_of_what_a_tag_protects(self):
+        with FastLab(1) as lab:
+            tagged = snapshot(lab, tags={"rewarm:learn": "false"})
+            learn = {"learn": {"minutes": 1}}
+            asked = request(lab, "warm-up-agent", source={"snapshotId": tagged}, warmUp=learn)
+            (restore_id,) = restored(lab, asked).restore_ids
+            lab.pass_time(300)
+            answer = lab.api("GET", f"/restores/{restore_id}")[1]
+            assert lab.api("GET", "/hot-sets")[1] == {"hotSets": []}
+        reason = f"{tagged} has the tag rewarm:learn with the value false"
+        assert f"What is read of {tagged} is not recorded: {reason}." in answer["summary"]["notes"]
+        (volume,) = answer["volumes"]
+        assert not volume.get("recording")
+
+    @pytest.mark.parametrize("notify", [{}, {"hot": False}])
+    def test_the_message_of_the_hot_set_can_be_switched_off(self, notify):
+        with FastLab(1) as lab:
+            source, learn = {"snapshotId": snapshot_of(lab, 12_000)}, {"learn": {"minutes": 1}}
+            restored(lab, request(lab, "warm-up-agent", source=source, warmUp=learn))
+            lab.pass_time(300)
+            asked = request(lab, "warm-up-agent", source=source, notify=notify)
+            (restore_id,) = restored(lab, asked).restore_ids
+            told = [news["event"] for news in lab.api("GET", f"/restores/{restore_id}")[1]["events"]]
+        assert told.count("hot") == (0 if notify else 1)
+        assert "ready" in told
 
     def test_the_same_seed_gives_the_same_run(self):
         def trace():
