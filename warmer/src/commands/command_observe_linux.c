@@ -225,6 +225,12 @@ static void collect(struct observation *observation, bool is_last) {
     }
 }
 
+/** Another disk may have its numbers by now, and what is read of that one is none of ours. */
+static bool is_there(struct observation *observation) {
+    observation->is_gone = observation->is_gone || !disk_is_there(&observation->disk);
+    return !observation->is_gone;
+}
+
 /** Until the time is over, there is no room for another block, the disk is gone, or a signal comes. */
 static void record(struct observation *observation) {
     struct recording_facts *facts = &observation->facts;
@@ -235,7 +241,7 @@ static void record(struct observation *observation) {
            !recording_is_full(observation->recording)) {
         clock_pause_ms(pause_ms(observation, end_ns));
         facts->end_ns = clock_now_ns();
-        if (source_is_due(observation->source)) {
+        if (is_there(observation) && source_is_due(observation->source)) {
             collect(observation, false);
         }
         if (observation->options->progress == PROGRESS_JSON && facts->end_ns >= progress_ns) {
@@ -244,7 +250,6 @@ static void record(struct observation *observation) {
         }
         if (facts->end_ns >= write_ns) {
             double before = cpu_seconds();
-            observation->is_gone = !disk_is_there(&observation->disk);
             /* What cannot be written now can be at the end, or is refused then. */
             (void)(observation->temporary[0] == '\0' ? 0 : write_output(observation));
             write_ns = facts->end_ns + rest_ns(before, WRITE_PART, WRITE_NS);
@@ -284,7 +289,9 @@ int command_observe(const struct options *options, struct diag *diag) {
     int status = begin(&observation, diag);
     if (status == 0) {
         record(&observation);
-        collect(&observation, true);
+        if (is_there(&observation)) {
+            collect(&observation, true);
+        }
         int unwritten = write_output(&observation);
         status = unwritten == 0 ? report(&observation) : refuse_output(&observation, unwritten, diag);
     }

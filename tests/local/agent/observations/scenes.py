@@ -184,6 +184,28 @@ def a_partition_leads_to_its_disk(place: Place) -> None:
     assert recording.head["bytes"] == kernel.bytes_of(place.disk)
 
 
+def it_ends_with_the_disk_and_takes_no_other_for_it(place: Place) -> None:
+    files = [place.folder / name for name in ("one", "another")]
+    for file in files:
+        file.write_bytes(b"")
+        os.truncate(file, 100 * BLOCK)
+    disk = kernel.attach_loop(str(files[0]))
+    with observing(place, disk) as observer:
+        read(disk, (3 * BLOCK, 4 * KIB))
+        observer.wait_for(1)
+        kernel.detach_loop(disk)
+        later = kernel.attach_loop(str(files[1]))
+        try:
+            read(later, (7 * BLOCK, 4 * KIB))
+            recording, result = observer.end()
+        finally:
+            kernel.detach_loop(later)
+    assert recording.order == [3], f"{disk} was followed by {later}"
+    assert not recording.head["complete"]
+    assert (result["verdict"], result["error"]) == ("incomplete", "the device disappeared")
+    assert observer.process.returncode == 1
+
+
 @contextlib.contextmanager
 def _mapped(name: str, *parts: str) -> Iterator[str]:
     """A device of device-mapper that is made of parts of disks, one behind the other."""
@@ -323,6 +345,7 @@ SCENES: tuple[Scene, ...] = (
     reads_of_the_kernels_threads_are_left_out,
     it_ends_when_as_many_blocks_are_known_as_are_wanted,
     it_ends_when_the_time_is_over,
+    it_ends_with_the_disk_and_takes_no_other_for_it,
     a_partition_leads_to_its_disk,
     a_mapped_device_leads_to_its_disk,
     a_device_on_two_disks_is_refused_with_their_names,
