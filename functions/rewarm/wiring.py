@@ -80,7 +80,7 @@ def _client(service: str) -> Any:
 
 
 def later_client(service: str) -> Any:
-    """Of a service that few of those ask who have the port."""
+    """A client of a service that few users of the port call; it is made at its first call."""
     return clients.later(partial(_client, service))
 
 
@@ -274,7 +274,7 @@ announce_artifacts = late_artifacts  # few messages need the bucket
 
 
 def look_artifacts() -> Artifacts:
-    """Few restores replace a volume, whose device is looked at."""
+    """Made at its first call, because few restores replace a volume and look at its device."""
     return late_artifacts()
 
 

@@ -167,7 +167,7 @@ class AgentStore:
         self._bucket = bucket
 
     def publish(self, directory: Path) -> dict[str, dict[str, str]]:
-        """Copies the binaries of a folder and writes the index; the index goes last, so it never names a gap.
+        """Copies the binaries of a folder, and then writes the index, which so never names a missing one.
 
         Older binaries stay: a restore that is under way may still be about to download one.
         """
@@ -183,7 +183,7 @@ class AgentStore:
         return index
 
     def remove(self) -> int:
-        """Deletes everything that any `publish` wrote; how many objects it were."""
+        """Deletes everything that any `publish` wrote, and returns the number of objects."""
         with naming_errors():
             pages = self._s3.get_paginator("list_objects_v2").paginate(
                 Bucket=self._bucket, Prefix=AGENTS_PREFIX

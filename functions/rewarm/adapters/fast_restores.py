@@ -114,7 +114,7 @@ class Ec2FastSnapshotRestores:
         ]
 
     def _all(self) -> list[DescribeFastSnapshotRestoreSuccessItemTypeDef]:
-        """In every state but `disabled`, of which there may be many."""
+        """All of the account except `disabled` ones, of which there may be many."""
         paginator = self._ec2.get_paginator("describe_fast_snapshot_restores")
         states = ["enabling", "optimizing", "enabled", "disabling"]
         with naming_errors():

@@ -37,7 +37,7 @@ NEVER_MODIFIED = "InvalidVolumeModification.NotFound"
 KEPT_SECONDS = 3 * 86_400
 """Longer than the 24 hours in which EC2 counts the starts of changes."""
 MOST_PAGES = 4
-"""Of 50 events; two look-ups a second are allowed for the whole account."""
+"""Pages of 50 events; two look-ups a second are allowed for the whole account."""
 _EVENTS_ON_A_PAGE = 50
 _MINUTE, _HOUR = 60, 3_600
 _READS = {"ops": "VolumeReadOps", "bytes": "VolumeReadBytes", "seconds": "VolumeTotalReadTime"}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FALLBACK_REGION = "us-east-1"
 _SHIPPED = Path(__file__).parent.parent / "prices.json"
 _BORROWED = "virginia"
-"""The source of a figure that a known Region has not got."""
+"""The source of a figure that a known Region lacks."""
 _PARTS_PER_GIB = 1_024
 _PLAUSIBLE_FACTOR = 10
 

@@ -10,7 +10,7 @@ from rewarm.contracts.base import Contract, Instant
 MOST_MOUNTS = 10
 MOST_PARAMETERS = 20
 MOST_VALUES = 10
-"""Of one parameter. The request is in the payload of every state, which holds 256 KiB."""
+"""Values of one parameter. The request is in the payload of every state, which holds 256 KiB."""
 LINUX_PATH = r"^(/[A-Za-z0-9._-]+)+$"
 """The SSM document takes no other characters."""
 OPTIONS = r"^[a-z0-9_]+(=[A-Za-z0-9_.]+)?(,[a-z0-9_]+(=[A-Za-z0-9_.]+)?)*$"

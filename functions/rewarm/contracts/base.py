@@ -66,8 +66,8 @@ CONTRACT = ConfigDict(
 """How JSON is read and written, of a domain's value in a contract too. Its `field(metadata=…)` has what the
 schema says of it. A contract that must add something to such a value inherits from it.
 
-A function uses few of the contracts, and each is built at its first use, which makes a cold start shorter.
-So does that their modules lack `from __future__ import annotations`: pydantic would evaluate every text.
+A function uses few of the contracts. Each is built at its first use, which makes a cold start shorter. Their
+modules lack `from __future__ import annotations`, as pydantic would evaluate every text.
 """
 
 

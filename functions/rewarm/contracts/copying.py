@@ -57,7 +57,7 @@ class Delta(Contract):
 
     @property
     def first_shard_part(self) -> int:
-        """The first part of which something is copied. Before it may come one with what is at hand."""
+        """The first part for which blocks are copied. A part with blocks that are at hand may precede it."""
         return self.first_part + (1 if self.whole or self.log is not None else 0)
 
 
@@ -94,11 +94,11 @@ class ListBlocksResult(Contract):
     """To be written, zeros too."""
     zeros: Count
     logged: Count = 0
-    """Of the blocks, those that come from an undo log: EBS is not asked for them."""
+    """Blocks of these that come from an undo log: EBS is not asked for them."""
     relogged: Count = 0
-    """Of these, those of which a later attempt has kept other bytes, which are not written."""
+    """Blocks of the log that a later attempt kept with other bytes, which are not written."""
     blocks_total: Count
-    """With those that were left out."""
+    """All blocks, including those that were left out."""
     samples: Count
     list_calls: Count
 

@@ -1,4 +1,4 @@
-"""From any JSON to a RestoreRequest, with what its fields may not be together."""
+"""From any JSON to a RestoreRequest; refuses fields that do not go together."""
 
 import re
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def _with_defaults(request: RestoreRequest) -> RestoreRequest:
 
 
 def _check_parts(request: RestoreRequest, parts: Parts) -> None:
-    """What the stack was deployed without is said before anything else, which would not matter."""
+    """Refuses first what the stack was deployed without: other faults would not matter then."""
     if request.target.mode == "rewind":
         parts.need(Part.REWINDS, found="rewind", field="target.mode")
     if request.objective.strategy == "direct-write":
@@ -275,7 +275,7 @@ def _check_rewind(request: RestoreRequest) -> None:
 
 
 def _check_no_rewind(request: RestoreRequest) -> None:
-    """Raises InvalidRequestError for what says only of a rewind how it is done."""
+    """Raises InvalidRequestError for fields that only say how a rewind is done."""
     if request.source.undo_of is not None:
         raise InvalidRequestError("only goes with target.mode rewind", field="source.undoOf")
     for name in ("evidence", "compare", "volume_id"):

@@ -110,7 +110,7 @@ class WantedSettings(Contract):
 
 
 LEAST_PRIORITY = 9
-"""Of a volume that names none."""
+"""The priority of a volume that names none."""
 
 
 class ListedVolume(Contract):
@@ -519,5 +519,5 @@ class RestoreRequest(Contract):
 
     @property
     def is_drill(self) -> bool:
-        """Whether this restore is a drill; a runbook that says how it is drilled is none."""
+        """Whether this restore is a drill; a runbook's `drill` alone does not make it one."""
         return self.drill is not None and self.drill.runbook is not None

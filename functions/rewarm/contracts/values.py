@@ -285,7 +285,7 @@ class Plan(Contract):
 
     @property
     def decidable_usd(self) -> Decimal:
-        """Without what is spent whatever is chosen."""
+        """The price without what every strategy costs."""
         return self.cost_usd - sum((part.usd for part in self.cost_parts if part.sunk), Decimal(0))
 
 
@@ -546,7 +546,7 @@ class LatencyMs(Contract):
 
 
 class HistogramBin(Contract):
-    """Reads that took at most so long, and longer than the bin before."""
+    """Reads that took at most this long, and longer than the bin before."""
 
     model_config = {"extra": "ignore"}
 

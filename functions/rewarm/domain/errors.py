@@ -54,7 +54,7 @@ class BoostUnavailableError(RestoreError):
 
 
 class ModificationPostponedError(RestoreError):
-    """EC2 changes the volume later only: a change is under way, or four were made within a day."""
+    """EC2 accepts no change of the volume yet: one is under way, or four were made within a day."""
 
     def __init__(self, message: str, *, field: str | None = None, retry_at: datetime | None = None) -> None:
         """`retry_at` is when the next change is free, where that is known."""
@@ -111,7 +111,7 @@ class FleetBusyError(RestoreError):
 
 
 class RunbookNotFoundError(RestoreError):
-    """An alarm fired for which no runbook says what to restore."""
+    """An alarm fired, and no runbook says what to restore for it."""
 
 
 class RuleNotFoundError(RestoreError):
@@ -168,7 +168,7 @@ class TargetBusyError(RestoreError):
 
 
 class TooManyRestoresError(RestoreError):
-    """So many restores run already, on the instance or in the stack, as its parameters allow."""
+    """As many restores run already, on the instance or in the stack, as the stack's parameters allow."""
 
     def __init__(self, message: str, *, field: str | None = None, running: Collection[str] = ()) -> None:
         """`running` are those restores."""
@@ -185,7 +185,7 @@ class InstanceNotUpError(RestoreError):
 
 
 class NoStrategyFitsError(RestoreError):
-    """A strict request, and no strategy meets its deadline and budget."""
+    """The request is strict, and no strategy meets its deadline and budget."""
 
 
 class QuotaExceededError(RestoreError):

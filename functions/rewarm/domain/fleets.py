@@ -24,7 +24,7 @@ from rewarm.domain.value import Value
 from rewarm.domain.volume.targets import device_slot
 
 FLEET_PREFIX = "fleet-"
-"""How the ids of fleets begin, and the statuses of their records: a list of restores has none of them."""
+"""The prefix of fleets' ids and of their records' statuses, which keeps them out of lists of restores."""
 MOST_SHOWN = 20
 """Failures, and the slowest restores, that an account names."""
 WAITING, READY, FAILED = "waiting", "ready", "failed"
@@ -34,7 +34,7 @@ ENDS = (READY, FAILED, CANCELLED)
 """States of a volume whose restore is over."""
 MOST_VOLUMES = 10_000
 MOST_CANDIDATES = 20
-"""Of each volume, sets of snapshots taken together are sought among its newest so many."""
+"""How many of each volume's newest snapshots are searched for sets that were taken together."""
 _RECOVERY_POINT = re.compile(
     r"arn:aws[a-z-]*:ec2:(?P<region>[a-z0-9-]+):(\d{12})?:"
     r"(snapshot/(?P<snapshot>snap-([0-9a-f]{8}|[0-9a-f]{17}))|image/(?P<image>ami-([0-9a-f]{8}|[0-9a-f]{17})))"
@@ -215,7 +215,7 @@ Span = tuple[float, float]
 
 
 def ready_from(span: Span, begins: float) -> float:
-    """Seconds until the volume is at full speed, if it begins then: after its turn, it waits no more."""
+    """Seconds until the volume is at full speed, if it begins then; after its turn it does not wait."""
     turn, ready = span
     return max(begins, turn) + ready - turn
 

@@ -18,7 +18,7 @@ PRICE_FRESH = timedelta(days=90)
 GIB = 1 << 30
 MIB = 1 << 20
 DELTA_SECONDS = 43_200
-"""Addresses of packs and manifests are good for so long at most; so the agent writes no longer."""
+"""How long addresses of packs and manifests are valid at most; so the agent writes no longer."""
 
 
 class Strategy(StrEnum):
@@ -35,7 +35,7 @@ class Strategy(StrEnum):
 
     @property
     def makes_volume(self) -> bool:
-        """A new volume; a rewind puts the one back that is there."""
+        """Whether it makes a new volume; a rewind puts back the one that is there."""
         return self is not Strategy.REWIND
 
     @property
@@ -56,9 +56,9 @@ quotas"); a token's subject has at most 255 (OpenID Connect Core, "ID Token").""
 
 
 class Caller(Value):
-    """Who asked for something. Only an ARN that AWS has checked is a name without the word for its kind.
+    """Who asked for something. The name says its kind first, unless it is an ARN that AWS has checked.
 
-    So what a token or Slack calls somebody can never be taken for the ARN of somebody else.
+    So nobody can choose a name in a token or in Slack that looks like somebody else's ARN.
     """
 
     kind: CallerKind
@@ -152,7 +152,7 @@ class VolumeSettings(Value):
     throughput_mib_s: int | None = None
     kms_key_id: str | None = None
     encrypted: bool = False
-    """Also where no key is named; it is said only of a volume that is made of no snapshot."""
+    """Also without a key; set only for a volume that is made of no snapshot."""
     multi_attach: bool = False
     tags: dict[str, str] = field(default_factory=dict)
 
@@ -242,7 +242,7 @@ class StatusChecks(Value):
 
     @property
     def passed(self) -> bool:
-        """EC2 may not apply the check of the volumes."""
+        """Whether all checks have passed; EC2 may not apply that of the volumes."""
         required = {self.system, self.instance} == {"ok"}
         return required and self.attached_ebs in {"ok", "not-applicable"}
 
@@ -353,7 +353,7 @@ class CopyOrder(Value):
     region: str
     minutes: int
     kms_key_id: str | None
-    """Of the copy. None: that of an encrypted snapshot has the Region's default key."""
+    """KMS key of the copy. None: the copy of an encrypted snapshot has the Region's default key."""
     tags: Mapping[str, str]
     description: str
 
@@ -374,7 +374,7 @@ class PriceBook(Value):
     iops_usd_per_month: dict[str, Decimal]
     throughput_usd_per_mib_s_month: dict[str, Decimal]
     packs_usd_per_gib_month: Decimal = Decimal(0)
-    """Of the bucket, S3 Standard."""
+    """For the bucket, S3 Standard."""
     functions_usd_per_gb_second: Decimal = Decimal(0)
     functions_usd_per_million: Decimal = Decimal(0)
     """Runs of functions (Lambda)."""
@@ -414,7 +414,7 @@ class LeftOut(Value):
 
     @property
     def missing(self) -> str:
-        """What people would else believe to be done; empty where the volumes are as they would have been."""
+        """What people would otherwise believe was done; empty if the volumes are as they would have been."""
         return {
             "after": "the application is not back",
             "target.mode": "nothing was rewound",

@@ -142,7 +142,7 @@ def newest_first(candidates: Iterable[Snapshot]) -> list[Snapshot]:
 
 
 def _gone(ordered: Sequence[Snapshot], binned: Sequence[BinnedSnapshot]) -> dict[str, str]:
-    """Those in the Recycle Bin, the last deleted first; when they were taken, AWS does not tell."""
+    """Those in the Recycle Bin, the last deleted first; AWS does not say when they were taken."""
     shown = {snapshot.snapshot_id for snapshot in ordered}
     found = sorted(binned, key=lambda entry: (-entry.entered_at.timestamp(), entry.snapshot_id))
     return {entry.snapshot_id: in_recycle_bin(entry) for entry in found if entry.snapshot_id not in shown}
@@ -253,7 +253,7 @@ def _whole(
 def _others(
     member: Snapshot, found: Sequence[Snapshot], newest: Selection, refusal: Refusal
 ) -> list[PassedOverSnapshot]:
-    """In the order of the newest alone: those that DescribeSnapshots does not show come first."""
+    """The snapshots passed over; those that DescribeSnapshots does not show come first."""
     shown = {snapshot.snapshot_id for snapshot in found}
     others = [passed for passed in newest.passed_over if passed.snapshot_id not in shown]
     for snapshot in newest_first(found):

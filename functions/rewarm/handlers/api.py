@@ -97,7 +97,7 @@ UNAVAILABLE = STATUS_CODES[errors.ServiceUnavailableError]
 STARTS = ("/restores", "/fleets")
 """What they start has an id that follows from the key and the request."""
 API_SECONDS = 30
-"""So long a key counts as being worked on: API Gateway waits no longer."""
+"""How long a key counts as being worked on: API Gateway waits no longer."""
 RESTORE_RETRY_SECONDS = 60
 """After this time a running restore may have ended."""
 MOST_RUNNING_SHOWN = 100
@@ -439,7 +439,7 @@ def _refused(error: errors.RestoreError) -> Response[str]:
 
 
 def _may_have_begun() -> str:
-    """How to send a start again of which nobody knows whether it took effect; empty for other requests."""
+    """How to repeat a start if nobody knows whether it took effect; empty for other requests."""
     event = app.current_event
     if event.http_method != "POST" or event.path not in STARTS:
         return ""
@@ -480,7 +480,7 @@ def _in_progress(_error_: IdempotencyAlreadyInProgressError) -> Response[str]:
 
 @app.exception_handler(IdempotencyPersistenceLayerError)  # type: ignore[untyped-decorator]
 def _key_not_kept(error: IdempotencyPersistenceLayerError) -> Response[str]:
-    """The table did not take the key, or what came of the request, which then was carried out."""
+    """The table did not take the key, or it did not take the result of a request that was carried out."""
     answer: Response[str] = _refused(errors.ServiceUnavailableError(str(error)))
     answer.headers["Retry-After"] = str(API_SECONDS)
     return answer

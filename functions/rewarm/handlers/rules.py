@@ -23,7 +23,7 @@ _HEARING = filled(HearingPorts)
 @tracer.capture_lambda_handler(capture_response=False)
 @logger.inject_lambda_context(clear_state=True)
 def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
-    """Has rules look: soon after an event at what it names, by the schedule at everything that is new.
+    """Makes rules look: soon after an event at what it names, by the schedule at everything that is new.
 
     Returns the ids of the adoptions that have begun. Raises every error of `look`: Lambda then tries again.
     Where none succeeds for an hour, the sweeper says so.

@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 STYLE = HERE / "style.css"
 REFRESH_SECONDS = 30
 MOST_VOLUMES = 100
-"""So many volumes have a line each."""
+"""How many volumes have a line each."""
 _PIECE = re.compile(r"<(style|title|svg|pre)\b.*?</\1>|<[^>]*>|[^<]+", re.DOTALL)
 """A tag, or what holds no words for people to read, or a text."""
 _ID = re.compile(

@@ -27,7 +27,7 @@ class Artifacts(Protocol):
         """Returns the object's text; None if there is no object, or one of more than `most_bytes`."""
 
     def written(self, prefix: str, *, most: int) -> dict[str, datetime]:
-        """Returns when each object was written whose key begins so; the first `most` or some more, by key."""
+        """Returns when each object with this prefix was written, by key; the first `most` or some more."""
 
     def put_map(self, key: str, parts: Iterable[Runs]) -> int:
         """Writes a block map for the agent (`start count` per line), and returns its number of blocks."""

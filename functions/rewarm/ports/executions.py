@@ -13,7 +13,7 @@ from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart
 from rewarm.ports import JsonObject
 
 LOOK_PREFIX = "rule-look-"
-"""How the names of executions begin that wait for a look of rules, and restore nothing."""
+"""The prefix of the names of executions that only wait for a look of rules."""
 
 
 class Executions(Protocol):

@@ -190,7 +190,7 @@ class RestoreTable(Protocol):
     def release_fast_snapshot_restore(
         self, snapshot_id: str, zone: str, user: str
     ) -> FastRestoreClaim | None:
-        """Notes that `user` relies on it no more.
+        """Notes that `user` no longer relies on it.
 
         Returns the claim if nobody else does and this stack may have enabled it: then it is to be
         disabled. Returns the same again to the last user, whose call to disable it may have failed.
@@ -219,7 +219,7 @@ class History(Protocol):
         """Adds the result of a drill; one with the same `restoreId` is added once. The oldest are dropped."""
 
     def calibration(self) -> JsonObject | None:
-        """Returns the calibration of this account, as it was kept; None if there is none."""
+        """Returns the stored calibration of this account; None if there is none."""
 
     def keep_calibration(self, calibration: JsonObject) -> None:
         """Keeps a calibration in the place of the one before."""

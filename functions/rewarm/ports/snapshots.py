@@ -215,7 +215,7 @@ class PackStore(Protocol):
         """Yields the keys of all objects whose keys begin so, ascending."""
 
     def indices(self, keys: Iterable[str]) -> Iterator[PackIndex]:
-        """Yields the index of each pack, in order, of which just the beginning is read.
+        """Yields the index of each pack, in order, reading only the pack's beginning.
 
         Raises BlockDamagedError: an object is gone, or is no pack.
         """

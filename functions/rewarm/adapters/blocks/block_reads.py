@@ -211,7 +211,7 @@ class BlockPace:
             return turn
 
     def wait(self) -> float:
-        """Returns when it is the caller's turn, and says when that was."""
+        """Waits until the caller's request may be made, and returns that time."""
         turn = self.turn()
         seconds = turn - self._clock()
         if seconds > 0:
@@ -224,7 +224,7 @@ class BlockPace:
         """The request of that turn was answered, or refused by one of the limits."""
         with self._lock:
             if turn < self._slower_from:
-                return  # The turn was given before the last change, so its answer is no news.
+                return  # The turn was given before the last change, so its answer says nothing new.
             self._answers += 1
             self._snapshot.refused += refused_by_snapshot
             self._account.refused += refused_by_account

@@ -1,9 +1,9 @@
 """What rules know of volumes, in items of the one table.
 
 Each volume is an item `adoption#<volume>`. While rules look at it, it has the status NOTED, by which the
-table's index lists it; once they have dealt with it, it says by what. A conditional write lets that happen
-once. Instances that have just begun to run are noted alike. The item `adoptions` is the ledger: what runs,
-what the day has used, and what the next message will say. It is replaced only as a whole, so looks that
+table's index lists it. Once they have dealt with it, it says what did so. A conditional write lets that
+happen once. Instances that have just begun to run are noted alike. The item `adoptions` is the ledger: what
+runs, what the day has used, and what the next message will say. It is replaced only as a whole, so looks that
 overlap decide one after the other.
 """
 

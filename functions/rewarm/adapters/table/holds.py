@@ -32,8 +32,8 @@ EXPIRY_SECONDS = LONGEST_RESTORE_SECONDS + 30 * 86_400
 """No item may expire while its restore runs; a cooldown lasts a week at most."""
 _MARK = "restore:"
 BURST_SECONDS = 4
-"""Of the calls that EC2 saves up: its bucket of 100 holds those of five seconds (EC2 developer guide,
-"Request throttling for the Amazon EC2 API")."""
+"""The calls that EC2 saves up: its bucket of 100 holds those of five seconds (EC2 developer guide, "Request
+throttling for the Amazon EC2 API")."""
 _MILLISECONDS = 1_000
 
 
@@ -168,7 +168,7 @@ class DynamoPace:
         return calls / self._calls_per_second
 
     def _move(self, value: str, condition: str, now: int, step: int) -> int | None:
-        """Until when the calls are given away now; None if the condition does not hold."""
+        """The time until which calls are assigned now; None if the condition does not hold."""
         answer = unless_refused(
             self._dynamodb.update_item,
             TableName=self._table,

@@ -128,7 +128,7 @@ class DynamoRestoreTable(TableItems):
         self._set(_volume(restore_id, index), changes)
 
     def begin_creation(self, restore_id: str, index: int, attempt: int, creation: JsonObject) -> JsonObject:
-        """Of a function that runs twice at once, both hear the key of the one that writes first."""
+        """If a function runs twice at once, both runs get the key of the one that writes first."""
         key, name = _volume(restore_id, index), str(attempt)
         while True:
             found = self._get(key) or {}

@@ -75,7 +75,7 @@ class Pattern(Value, kw_only=True):
         return [*flags, "--time_based", f"--runtime={runtime_seconds or self.runtime_seconds}"]
 
     def limit_seconds(self, runtime_seconds: int | None = None) -> int:
-        """After so long one run is ended."""
+        """Seconds after which one run is ended."""
         return (runtime_seconds or self.runtime_seconds) + LAYOUT_SECONDS
 
 
@@ -222,7 +222,7 @@ def _cached(met: _Candidate) -> BenchmarkLimit:
 
 
 def _waited(pattern: Pattern, result: FioResult, *, is_limit_known: bool) -> BenchmarkLimit:
-    """A closed loop: requests in flight divided by the time of each limit the requests a second."""
+    """In a closed loop, requests in flight divided by the time of one bound the requests a second."""
     depth = f"{pattern.in_flight} in flight, {result.mean_ms:.2f} ms each"
     if not is_limit_known:
         return BenchmarkLimit("unknown", text=f"no limit is known ({depth})")

@@ -57,13 +57,13 @@ class FioResult(Value):
 
     @property
     def mean_ms(self) -> float:
-        """Of all requests."""
+        """Mean time of all requests."""
         sides = [side for side in (self.read, self.write) if side]
         return sum(side.mean_ms * side.operations for side in sides) / sum(side.operations for side in sides)
 
 
 def parse(text: str) -> FioResult:
-    """Of one job or group. Raises BenchmarkFailedError, which says what is wrong with the output."""
+    """Returns one job's or group's result. Raises BenchmarkFailedError, which says what is wrong."""
     account = _account(text)
     version = account.get("fio version")
     if not isinstance(version, str) or not KNOWN_VERSION.match(version):
@@ -148,7 +148,7 @@ class CopyOutput(Value):
 
 
 def runs(text: str) -> list[BenchmarkOutput]:
-    """In the order in which they were made; what is no run is passed over."""
+    """The runs in the order in which they were made; other lines are passed over."""
     marks = list(_RUN.finditer(text))
     ends = [mark.start() for mark in marks[1:]] + [len(text) for _ in marks[:1]]
     return [_run(mark["facts"], text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)]

@@ -27,15 +27,15 @@ FORMAT = "rewarm-delta-1"
 _SKIPPED_FRAME = 0x184D2A50
 """The first of the frames that zstd skips (RFC 8878, 3.1.2)."""
 HEAD_BYTES = 8
-"""Of a frame that is skipped, before what it has."""
+"""Bytes of a skipped frame before its content."""
 LINES_OF_A_PART = 30_000
-"""Of zeros and samples: a part has at most 4 MiB, and such a line at most 128 bytes."""
+"""Lines of zeros and samples: a part has at most 4 MiB, and such a line at most 128 bytes."""
 ADDRESSES_OF_A_PART = 1_000
 """Lines with addresses: a presigned one has some 1,700 bytes, and the agent takes 4,095 at most."""
 MOST_UNDONE = 512
 """Blocks of a line whose old bytes the agent keeps (warmer.1.md, "The manifest")."""
 INDEX_BYTES = 524_288
-"""Of a pack's index, at most."""
+"""The most bytes of a pack's index."""
 Line = Mapping[str, object]
 
 
@@ -88,7 +88,7 @@ class ManifestHead(Value):
     """What the volume becomes."""
     volume_bytes: int
     blocks_total: int
-    """Of all parts."""
+    """Blocks of all parts."""
 
     def part(self, number: int, lines: Sequence[Line], following: str | None) -> str:
         """A part of the manifest; `following` is the next part's address, None at the end."""
@@ -116,7 +116,7 @@ class PackIndex(Value):
     """What a pack's index says of its blocks; the bytes of each are its frame's."""
 
     blocks: Sequence[PackedBlock]
-    """Without their frames."""
+    """The blocks without their frames."""
     frame_bytes: Sequence[int]
     facts: PackFacts
 
@@ -192,7 +192,7 @@ def _line(value: Line) -> bytes:
 
 
 UNDO_FORMAT = "rewarm-undo-1"
-"""Of a log's head."""
+"""The format in a log's head."""
 
 
 class LogPack(Value):
@@ -231,7 +231,7 @@ def shares(packs: Iterable[LogPack]) -> Iterator[LogShare]:
 
 
 def changed_between(packs: Iterable[LogPack]) -> int:
-    """Blocks of which a later attempt has kept other bytes: the write before was torn, or somebody wrote."""
+    """Blocks that a later attempt kept with other bytes: the earlier write was torn, or somebody wrote."""
     kept: dict[int, set[str]] = {}
     for block in (block for pack in packs for block in pack.index.blocks):
         kept.setdefault(block.index, set()).add(block.sha256)
@@ -239,7 +239,7 @@ def changed_between(packs: Iterable[LogPack]) -> int:
 
 
 def expires_at(written_at: datetime, days: int) -> datetime:
-    """S3 deletes from the midnight (UTC) after so many days on (its user guide, "Lifecycle rules")."""
+    """From this midnight (UTC) on, after so many days, S3 deletes (its user guide, "Lifecycle rules")."""
     whole = written_at.astimezone(UTC) + timedelta(days=days)
     midnight = whole.replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight if midnight == whole else midnight + timedelta(days=1)

@@ -62,7 +62,7 @@ def with_evidence(timings: Timings, pending: Sequence[float]) -> Timings:
 
 
 def rewind(facts: RewindFacts, book: PriceBook, way: RewindManner) -> RewindEstimate:
-    """Of a volume that can be rewound this way."""
+    """The estimate for a volume that can be rewound this way."""
     expected, most = loads(facts)
     parts, most_parts = (_parts(facts, way, load, book) for load in (expected, most))
     first = 0 if way.reads_device else expected.first_blocks
@@ -123,8 +123,8 @@ def pages(blocks: int) -> int:
 
 
 UPLOAD_MIB_S = Quantiles(85 * MB_S, 85 * MB_S / 2)
-"""Of one upload of old bytes: S3 gives 85 to 90 MB/s to a request (S3 user guide, "Performance design
-patterns"). The half on a bad day is a choice."""
+"""Rates of one upload of old bytes: S3 gives a request 85 to 90 MB/s (S3 user guide, "Performance design
+patterns"). Half of that on a bad day is a choice."""
 Phases = tuple[tuple[str, Quantiles], ...]
 
 

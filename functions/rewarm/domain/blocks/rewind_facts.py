@@ -41,7 +41,7 @@ LISTED = RewindManner("snapshot", "snapshots", "a snapshot first, and EBS's list
 LOGGED = RewindManner("undo-log", "device", "an undo log, and a comparison of the whole device")
 COMPARED = RewindManner("snapshot", "device", "a snapshot first, and a comparison of the whole device")
 WAYS = (LISTED, LOGGED, COMPARED)
-"""In this order where price and time are the same."""
+"""If price and time are the same, the earlier one is chosen."""
 
 
 class WrittenSince(Value):
@@ -61,15 +61,15 @@ class RewindFacts(Value):
     since: WrittenSince | None
     """None where CloudWatch does not say: then all of the volume may have changed."""
     written_blocks: int = 0
-    """Of the good snapshot: what is fetched where the device is compared."""
+    """Blocks of the good snapshot, which are fetched if the device is compared."""
     least: int = 0
     """Blocks that differ at least, by what is known of an earlier rewind of the volume."""
     logged: int = 0
     """Blocks that an undo log has in place of the snapshot."""
     alone: bool = False
-    """Nothing is read but what differs: the list of it, or an undo log, is at hand."""
+    """Only what differs is read, because a list of it or an undo log is at hand."""
     is_equal: bool = False
-    """A snapshot has what is on the volume: it is the way back, and none is made."""
+    """A snapshot equals the volume, so it is the way back, and none is made."""
     max_mib_s: float = math.inf
     """What the request allows the agent."""
     timings: Timings = PRIORS
@@ -96,11 +96,11 @@ class RewindLoad(Value):
 def loads(facts: RewindFacts) -> tuple[RewindLoad, RewindLoad]:
     """What is expected to be written, and what at most.
 
-    What was written since fills so many blocks at least. At most, each operation met another one; few cross
-    from one block to the next. Expected is the middle of the two magnitudes: a choice. Where CloudWatch does
-    not say, it is what is known to differ, else the middle between one block and all.
+    At least, the bytes written since fill whole blocks. At most, each operation also met another block; few
+    cross from one block to the next. Expected is the geometric mean of both: a choice. If CloudWatch does not
+    say, it is what is known to differ, else the geometric mean of one block and all.
 
-    Blocks that changed before and since are counted twice: rather too many.
+    Blocks that changed both before and since are counted twice: too many are better than too few.
     """
     volume, found, since = facts.volume_blocks, facts.changed, facts.since
     unlisted = math.ceil(volume * (1 - found.listed_share))

@@ -23,11 +23,11 @@ from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs, runs_of
 
 MOST_BLOCKS, FEWEST_BLOCKS = 512, 64
-"""Of a shard. 512 blocks are 256 MiB at most, which a function holds twice."""
+"""Blocks of a shard. 512 blocks are 256 MiB at most, which a function holds twice."""
 SIDE_BY_SIDE = 10
 """Functions that read one snapshot at once: each then reads some 50 MiB/s of the 1,000 blocks a second."""
 ROUNDS = 4
-"""Of a short list for an agent that compares: its first part is there in a quarter of the time."""
+"""Shards of a short list for each function if the agent compares: the first part comes four times sooner."""
 SAMPLES_OF_A_LOOK = 8
 """Blocks that one request of a list gives; more of them would be neighbours."""
 _LOOK_AHEAD = SIDE_BY_SIDE * MOST_BLOCKS
@@ -67,7 +67,7 @@ class Listing:
 
 
 def without(blocks: Iterable[ListedRange], others: Iterator[ChangedBlock]) -> Iterator[ListedRange]:
-    """The blocks that the others, which ascend too, have not got."""
+    """The blocks that are not among the others; both ascend."""
     other = next(others, None)
     for found in blocks:
         kept = []
@@ -78,11 +78,11 @@ def without(blocks: Iterable[ListedRange], others: Iterator[ChangedBlock]) -> It
                 kept.append(block)
         yield ListedRange(kept, found.requests)
     for _ in others:
-        pass  # Whoever counts them hears of all.
+        pass  # Whoever counts them must see all.
 
 
 def gaps(volume_blocks: int, *taken: Runs) -> Runs:
-    """The blocks of the volume that are in none of the lists, which have no block in common."""
+    """The volume's blocks that are in none of these lists, which do not overlap."""
     found, at = Runs(), 0
     pairs = (zip(runs.starts, runs.counts, strict=True) for runs in taken)
     for start, count in merge(*pairs):
@@ -97,8 +97,8 @@ def gaps(volume_blocks: int, *taken: Runs) -> Runs:
 def cut(blocks: Iterator[ChangedBlock], *, rounds: int = 1) -> Iterator[list[ChangedBlock]]:
     """Shards of the blocks that have to be fetched.
 
-    A short list is cut so that all functions have some of it, so many times; its length is known when it
-    has ended.
+    A short list is cut so that each function gets `rounds` shards; the list's length is known once it has
+    ended.
     """
     wanted = (block for block in blocks if block.first_token is not None)
     while ahead := list(islice(wanted, _LOOK_AHEAD)):
@@ -162,14 +162,14 @@ def blocks_progress(
 
 
 PLACES = 8
-"""In which a long list is read."""
+"""The number of places in which a long list is read."""
 
 
 class ChangedBlock(Value):
     """A block that differs, with what GetSnapshotBlock wants for each snapshot's version of it.
 
-    The first token is absent where the first snapshot has not got the block. An absent second one is met,
-    and documented nowhere: the block counts as different.
+    The first token is absent if the first snapshot lacks the block. The second one is sometimes absent, which
+    is not documented: the block counts as different.
     """
 
     index: int
@@ -189,10 +189,10 @@ class ChangedCount(Value):
 
     blocks: int
     zeros: int = 0
-    """Of them, those that the good snapshot lacks: the agent writes zeros, and nothing is fetched."""
+    """Differing blocks that the good snapshot lacks: the agent writes zeros, and nothing is fetched."""
     requests: int = 0
     listed_share: float = 1.0
-    """Of the volume; below 1 where the list was cut off."""
+    """Share of the volume; below 1 where the list was cut off."""
 
 
 @dataclass(slots=True)

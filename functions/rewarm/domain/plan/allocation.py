@@ -30,14 +30,14 @@ from rewarm.domain.plan.warm_up import boosts_of
 from rewarm.domain.value import Value
 
 POINTS, POINTS_OF_MANY = 48, 12
-"""Looked at evenly; where the strategies of two neighbours differ, it is sought where they change."""
+"""Deadlines at even distances; if two neighbours have different strategies, the change is sought."""
 MOST_WITH_EVERY_STEP = 24
 MOST_LOOKS, MOST_LOOKS_OF_MANY = 250, 3_000
-"""Deadlines that are looked at, of many volumes divided by their number: a look takes as much longer."""
+"""How many deadlines are looked at; for many volumes divided by their number, as each look takes longer."""
 ROUGH_SHARE = 0.02
 """How near each other two deadlines of many volumes may be, as a share of the later one."""
 EXACT_SECONDS, ROUGH_SECONDS, VOLUMES_A_SECOND = 1e-3, 0.5, 100
-"""How near the earliest time is sought: of a few volumes, of many, and of more than those a second."""
+"""How exactly the earliest time is sought: seconds for few and for many volumes, or one for so many."""
 UNLIMITED = SharedQuotas(rate_mib_s=10**9, fast_restores=10**9)
 
 
@@ -94,11 +94,11 @@ class _Allocation:
         return cheapest(self._options, limits, self._quotas, self._patience, is_thorough=is_thorough)
 
     def _probed(self, seconds: Sequence[float]) -> Mix | None:
-        """Its price counts just where there is a budget."""
+        """The mix within these times; it need not be cheap unless there is a budget."""
         return self._within(seconds, is_thorough=self._budget is not None)
 
     def _as_asked(self, mix: Mix) -> Mix:
-        """In the order of the request."""
+        """The mix with its estimates in the order of the request."""
         estimates = dict(zip(self._order, mix.estimates, strict=True))
         return replace(mix, estimates=tuple(estimates[place] for place in range(len(estimates))))
 
@@ -106,7 +106,7 @@ class _Allocation:
         return mix is not None and (self._budget is None or mix.usd <= self._budget)
 
     def _fastest_together(self) -> list[float]:
-        """Of each volume beside those that share an instance or a snapshot with it."""
+        """The fastest time of each volume beside those that share an instance or a snapshot with it."""
         found = list(self._fastest)
         for group in sharing(self._options):
             options = [self._options[place] for place in group]
@@ -158,10 +158,10 @@ class _Earliest:
         self._after = max(0.0, after if math.isfinite(after) else 0.0)
         self._limits = [self._after] * len(priorities)
         self.mix: Mix | None = None
-        """Within the limits; None where none serves at any time."""
+        """The mix within the limits; None if none serves at any time."""
 
     def limits(self) -> list[float] | None:
-        """Of each volume in seconds, never before `after`."""
+        """The limit of each volume in seconds, never before `after`."""
         moved: list[int] = []
         for priority in sorted(set(self._priorities), reverse=True):
             moved.insert(0, priority)
@@ -179,7 +179,7 @@ class _Earliest:
                 self._limits[place] = seconds
 
     def _seek(self, priority: int, mix: Mix) -> None:
-        """By halves, for the volumes of one priority, while the less important ones have no limit."""
+        """By bisection, for the volumes of one priority, while the less important ones have no limit."""
         count = len(self._priorities)
         near = EXACT_SECONDS if count <= MOST_SEARCHED else max(ROUGH_SECONDS, count / VOLUMES_A_SECOND)
         early, late = self._after, self._last(priority, mix)
@@ -228,7 +228,7 @@ class FrontierStep(Value):
 
     @property
     def strategies(self) -> tuple[Strategy, ...]:
-        """Of each volume."""
+        """The strategy of each volume."""
         return tuple(estimate.strategy for estimate in self.estimates)
 
 
@@ -267,7 +267,7 @@ class _Front:
         self._allocation = allocation
         self._patience = patience
         self.steps = {first.seconds: FrontierStep.of(first)}
-        """By the deadline."""
+        """The cheapest step found, by the deadline."""
         self._looks_left = most_looks
 
     def seek(self, deadlines: Sequence[float], *, every_step: bool) -> None:
@@ -291,7 +291,7 @@ class _Front:
         return self.steps[seconds]
 
     def _within(self, earlier: float, later: float, *, every_step: bool) -> Iterator[tuple[float, float]]:
-        """What is cheapest just before the later mix is ready; if not every step is sought, half way."""
+        """The ranges to search next: up to just before the later mix is ready, or both halves of that."""
         step = self._at(later)
         before = step.deadline_seconds - EXACT_SECONDS
         if before <= earlier or self._at(earlier).strategies == step.strategies:
@@ -304,7 +304,7 @@ class _Front:
             yield from ((earlier, middle), (middle, later))
 
     def _until_other(self, earlier: float, later: float) -> float:
-        """The latest deadline found, by halves, with other strategies than the later of these two."""
+        """The latest deadline, found by bisection, with other strategies than the later of these two."""
         strategies = self._at(later).strategies
         while self._looks_left > 0 and later - earlier > 1.0:
             middle = (earlier + later) / 2

@@ -13,16 +13,16 @@ WITHOUT_DEADLINE = timedelta(hours=24)
 LEAST_WAIT = timedelta(minutes=10)
 """People need time to read, also where the deadline leaves none."""
 MARGIN = timedelta(minutes=2)
-"""So that a plan that is approved at the last moment is still in time."""
+"""Time left so that a plan that is approved at the last moment is still in time."""
 STALE_AFTER = timedelta(minutes=5)
-"""Then the times of a plan do not hold any more, and it is made again."""
+"""After so long the times of a plan do not hold any more, and it is made again."""
 
 
 class ApprovalRule(Value):
     """What the request wants approved, and what was approved already."""
 
     above_usd: Decimal | None = None
-    """Held against what a budget is held against; 0 asks about every plan."""
+    """Compared with the same price as a budget; 0 asks about every plan."""
     replaces: bool = False
     """It replaces a volume, and wants that approved."""
     approved_usd: Decimal | None = None

@@ -18,9 +18,9 @@ from rewarm.domain.plan.facts import VolumeFacts
 from rewarm.domain.value import Value
 
 MOST_ORDERS = 120
-"""So many orders of a few volumes are tried, where the usual ones do not give the lowest price."""
+"""How many orders of a few volumes are tried if the usual ones do not give the lowest price."""
 MOST_RATES_TRIED = 50
-"""Of so many volumes, every rate is tried as the lowest."""
+"""For up to this many volumes, every rate is tried as the lowest."""
 
 
 RATES = range(MIN_RATE_MIB_S, MAX_RATE_MIB_S + 1)
@@ -47,7 +47,7 @@ class RateJob(Value):
         return MIN_RATE_MIB_S + bisect_left(self.seconds, -left, key=neg)
 
     def ready_p90(self, rate_mib_s: int) -> float:
-        """Seconds from its beginning."""
+        """P90 of full speed at this rate, in seconds from its beginning."""
         return self.seconds[rate_mib_s - MIN_RATE_MIB_S]
 
     def held_seconds(self, rate_mib_s: int) -> float:
@@ -65,8 +65,8 @@ class Turn(Value):
 def turns(jobs: Sequence[RateJob], quota_mib_s: int) -> list[Turn] | None:
     """When each of the volumes begins and at which rate; None if no order was found that is in time.
 
-    The result has the order of the jobs. Of the tried orders and rates, the one with the lowest sum of
-    data x rate is taken: it has the lowest price, because the price is per GiB and MiB/s.
+    The result has the order of the jobs. Takes the order and rates with the lowest sum of data x rate of
+    those tried. They have the lowest price, because the price is per GiB and MiB/s.
     """
     needed = [job.least_rate(0.0) for job in jobs]
     if never_fit(jobs, quota_mib_s):
@@ -96,7 +96,7 @@ def _first(found: _Turns) -> int:
 
 
 def _between(jobs: Sequence[RateJob], quota_mib_s: int, too_low: int, floor: int) -> _Turns | None:
-    """With the lowest floor of these two rates that is in time, by halves."""
+    """The turns with the lowest floor between these rates that is in time, found by bisection."""
     best = None
     while floor - too_low > 1:
         middle = (too_low + floor) // 2
@@ -109,7 +109,7 @@ def _between(jobs: Sequence[RateJob], quota_mib_s: int, too_low: int, floor: int
 
 
 def _with_any_floor(jobs: Sequence[RateJob], quota_mib_s: int, best: _Turns) -> _Turns:
-    """In the same order: a higher rate for the first may save a much higher one for the last."""
+    """The best in the same order: a higher rate for the first may save a much higher one for the last."""
     order = best[2]
     for floor in RATES:
         taken = _in_order(jobs, order, quota_mib_s, floor)

@@ -63,7 +63,7 @@ class CopyPlan(Value):
 
     @property
     def ready_p90(self) -> float:
-        """Of the last volume."""
+        """P90 of the last volume, in seconds."""
         return max(decision.plan.estimate.times.ready_p90 for decision in self.decisions)
 
     @property
@@ -124,7 +124,7 @@ def choose_with_copies(
 
 
 def _of_the_least(refusals: Sequence[NoStrategyFitsError], source: CopySource) -> NoStrategyFitsError:
-    """Of the cheapest copy where just money is missing, else of the soonest."""
+    """The refusal for the cheapest copy if only money is missing, else for the soonest."""
     dear = [refusal for refusal in refusals if refusal.field == "objective.maxCostUsd"]
     for refusal in (*dear[-1:], *refusals):
         return refusal
@@ -162,7 +162,7 @@ def _only_direct(decision: Decision) -> Decision:
 
 
 def _beside(best: Decision, other: Decision, objective: PlanObjective) -> Decision:
-    """One of direct write and the ways with a copy; those of the other are considered and take over too."""
+    """The better of direct write and the plans with a copy; the other's plans stay as fallbacks."""
     chosen, why = best.plan.estimate, best.plan.why
     more = [
         replace(row, chosen=False, reason=reasons.verdict(row.estimate, chosen, why, objective))
@@ -242,7 +242,7 @@ def _without_direct(decision: Decision) -> Decision:
 
 
 def lead_of(volumes: Iterable[VolumeFacts], minutes: int) -> Quantiles:
-    """Until the copies are complete. Of two copies of one snapshot, the second begins after the first."""
+    """Seconds until the copies are complete. A snapshot's second copy begins after its first."""
     in_turn = max(Counter(volume.snapshot_id for volume in volumes).values())
     seconds = 60.0 * minutes * in_turn
     return Quantiles(seconds, seconds + LOOK_SECONDS)

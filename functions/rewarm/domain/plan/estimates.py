@@ -23,7 +23,7 @@ NEVER_BY_ITSELF = frozenset({Strategy.VOLUME_CLONE})
 
 
 LONGEST_RESTORE_SECONDS = 90 * 86_400
-"""After so long Step Functions ends a restore (`TimeoutSeconds` in statemachine/)."""
+"""The time after which Step Functions ends a restore (`TimeoutSeconds` in statemachine/)."""
 
 
 class Times(Value):
@@ -50,9 +50,9 @@ class Estimate:
     read_limit_mib_s: float | None = None
     """What volume, instance and the user allow the agent; S3 aside."""
     note: str = ""
-    """What else one must know of it; a clause."""
+    """What else a reader must know of it; a clause."""
     decidable_usd: Decimal = field(init=False, repr=False, compare=False)
-    """Without what is spent whatever is chosen; this is what a budget can be held against."""
+    """The price without what every strategy costs; a budget is compared with this."""
 
     def __post_init__(self) -> None:
         usd = cost.total(part for part in self.parts if not part.sunk)
@@ -97,7 +97,7 @@ def within_limit(strategy: Strategy, estimator: Estimator) -> Estimator:
 
 
 def _not_in_place(strategy: Strategy, facts: VolumeFacts) -> str | None:
-    """Why a volume that is there cannot have the strategy."""
+    """Why an adopted volume cannot have the strategy."""
     if not facts.is_there:
         return None
     if strategy not in IN_PLACE and strategy is not Strategy.BOOSTED_WARM_UP:
@@ -179,7 +179,7 @@ class SearchTime:
         self.is_over = False
 
     def lasts(self) -> bool:
-        """Once it does not, it never does again."""
+        """Whether there is time left; once there is none, it stays so."""
         self.is_over = self.is_over or not self._has_time()
         return not self.is_over
 
@@ -213,12 +213,12 @@ class PlanObjective:
 
 
 def is_late(estimate: Estimate, objective: PlanObjective) -> bool:
-    """Nine of ten are not ready in time."""
+    """Whether the P90 misses the deadline."""
     return objective.deadline_seconds is not None and estimate.times.ready_p90 > objective.deadline_seconds
 
 
 def over_budget(outcome: Outcome, objective: PlanObjective) -> bool:
-    """The budget is held against what the choice can change."""
+    """Whether it exceeds the budget, by what the choice can change."""
     if objective.budget_usd is None or not isinstance(outcome, Estimate):
         return False
     return outcome.decidable_usd > objective.budget_usd

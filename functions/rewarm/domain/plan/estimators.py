@@ -48,7 +48,7 @@ CLONE_SPEED = VolumeLimits(3_000, 125.0, 125.0)
 BLOCKS_PER_SECOND = 1_000
 """GetSnapshotBlock requests that EBS allows for a snapshot; by default an account has as many or more."""
 FETCH_SHARE = Quantiles(480 * MB_S * MIB / BLOCK_BYTES / 1_000, 422 * MB_S * MIB / BLOCK_BYTES / 1_000)
-"""Of them: published are 480 and 422 MB/s (2021)."""
+"""Share of these that is reached: published are 480 and 422 MB/s (2021)."""
 FSR_MAX_SIZE_GIB = 16_384
 FSR_MAX_IOPS = 64_000
 FSR_MAX_MIB_S = 1_000
@@ -101,7 +101,7 @@ def at_rate(facts: VolumeFacts, book: PriceBook, rate_mib_s: int) -> Estimate:
 
 
 def rate_times(facts: VolumeFacts, rate_mib_s: int) -> Times:
-    """With this rate. EBS loads it by itself, so neither volume nor instance limit it."""
+    """Times with this rate. EBS loads by itself, so neither volume nor instance limit it."""
     share, lag = facts.timings.rate_delivered, facts.timings.status_delay_seconds
     expected = facts.data_bytes / MIB / rate_mib_s / share.p50 + lag.p50
     return timed(facts, ((Phase.LOAD, Quantiles(expected, _promised_loading(facts, rate_mib_s))),))
@@ -120,13 +120,13 @@ def _promised_loading(facts: VolumeFacts, rate_mib_s: int) -> float:
 
 
 def _lowest_rate(ready: Callable[[int], float], deadline_seconds: float) -> int:
-    """That meets the deadline; one above the highest where none does. `ready` gives the P90 of a rate."""
+    """The lowest rate in time; one above the highest if none is. `ready` gives the P90 of a rate."""
     rates = range(MIN_RATE_MIB_S, MAX_RATE_MIB_S + 1)
     return MIN_RATE_MIB_S + bisect_left(rates, -deadline_seconds, key=lambda rate: -ready(rate))
 
 
 def _highest_affordable_rate(facts: VolumeFacts, book: PriceBook, budget: Decimal, most: int) -> int:
-    """The lowest rate where none is affordable; the caller sees the price."""
+    """The highest affordable rate; the lowest one if none is, and the caller sees the price."""
     rates = range(MIN_RATE_MIB_S, most + 1)
     affordable = bisect_right(
         rates, budget, key=lambda rate: cost.provisioned_rate_usd(book, facts.data_bytes, rate)
@@ -215,7 +215,7 @@ def fast_restore_limit(speed: VolumeLimits) -> str | None:
 
 
 def fsr_lead(facts: VolumeFacts) -> Quantiles:
-    """Until `enabled` and a credit for the last of this restore's volumes: who gets the first is not known.
+    """Seconds until `enabled` and a credit for this restore's last volume: who gets the first is not known.
 
     Filling is taken to begin only when it is enabled (AWS names no moment), so that nothing comes later.
     """
@@ -227,7 +227,7 @@ def fsr_lead(facts: VolumeFacts) -> Quantiles:
 
 
 def _optimizing(facts: VolumeFacts) -> Quantiles:
-    """What is left of it. Where it takes longer than promised, a tenth of it is promised from now on."""
+    """The time left. If it takes longer than promised, a tenth of it is promised from now on."""
     found, tib = facts.fast_restore, facts.snapshot_size_gib / TIB_GIB
     if found is not None and found.state == "enabled":
         return Quantiles(0.0, 0.0)

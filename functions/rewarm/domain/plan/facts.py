@@ -17,7 +17,7 @@ from rewarm.domain.volume.volume_types import VolumeLimits
 FSR_RUNNING = frozenset({"enabling", "optimizing", "enabled"})
 """botocore: ec2 FastSnapshotRestoreStateCode, those in which it is there or on its way."""
 IN_PLACE = frozenset({Strategy.WARM_UP_AGENT, Strategy.BACKGROUND})
-"""What brings a volume that is there to full speed, and needs neither a new one nor other settings."""
+"""What brings an adopted volume to full speed without a new volume or other settings."""
 NO_WAIT = Quantiles(0.0, 0.0)
 
 
@@ -66,7 +66,7 @@ class VolumeFacts(Value):
     availability_zone: str = ""
     instance_id: str | None = None
     card: int | None = None
-    """The EBS card of the instance; None where that has one. `instance_limits` are the card's then."""
+    """The EBS card, if the instance has several: `instance_limits` are then the card's. Else None."""
     max_warm_up_mib_s: int | None = None
     scope: Scope = Scope.WRITTEN
     polite_latency_ms: float | None = None
@@ -111,9 +111,9 @@ class VolumeFacts(Value):
     snapshots_read: int = 1
     """Of this restore: snapshots whose blocks could be copied."""
     read_beside: tuple[int, ...] = ()
-    """What the agent reads of the other volumes that read through the same, in bytes, ascending."""
+    """Bytes that the agent reads of each other volume on the same instance or card, ascending."""
     write_beside: tuple[int, ...] = ()
-    """What goes through the instance where the agent writes this volume, and the others do what they do."""
+    """The same bytes if the agent writes this volume, with what it writes of the others."""
     writers_of_snapshot: int = 1
     """Volumes of this restore that could be written with the blocks of this snapshot."""
 
@@ -157,8 +157,8 @@ class VolumeFacts(Value):
 def beside_each_other(volumes: Sequence[VolumeFacts]) -> list[VolumeFacts]:
     """The facts of one restore's volumes, with what they share filled in.
 
-    Each volume is judged as if all others had the same strategy: they warm up side by side, use the same
-    quota and wait for the same credits. The real case is never worse than that.
+    Each volume is judged as if all others had the same strategy. Then they warm up side by side, use the same
+    quota and wait for the same credits. The real case is never worse.
     """
     places = Counter(volume.place for volume in volumes)
     writers = Counter(volume.snapshot_id for volume in volumes if volume.agent_writes)

@@ -63,9 +63,9 @@ STALLED, NOT_FAST = InitializationStalledError.__name__, VolumeNotFastError.__na
 MENDED_BY_ANOTHER_PLAN = NOT_TO_BE_HAD | AGENT_LOST | {STALLED}
 RATE_REFUSED = InitializationRateUnavailableError.__name__
 LEAST_WAIT_SECONDS, SHARE_OF_OVERDUE = 15, 0.2
-"""Until a volume that waits for its turn asks again; of the time since its turn was expected."""
+"""A volume that waits for its turn asks again after this share of the time since its turn was expected."""
 LEAST_PAUSE_SECONDS, SHARE_OF_TIME = 30, 0.01
-"""The same after that; of the time until the deadline."""
+"""The same after the plan's latest time for its turn; a share of the time until the deadline."""
 
 
 class Option(Value):
@@ -75,7 +75,7 @@ class Option(Value):
     usable_seconds: float
     ready_p90_seconds: float
     cost_usd: Decimal
-    """What a budget can be held against."""
+    """The price that a budget is compared with."""
 
     def seconds_from_now(self, *, in_place: bool) -> float:
         """P90; the volume of a plan in place can be used already."""
@@ -97,15 +97,15 @@ class Situation(Value):
     seconds_left: float | None = None
     budget_left_usd: Decimal | None = None
     ready_p90_seconds: float = 0.0
-    """Of the plan that failed, from the creation of its volume."""
+    """P90 of the failed plan, from the creation of its volume."""
     failed_usd: Decimal = Decimal(0)
     """Its price."""
     queue_seconds_left: float = 0.0
-    """Until the plan has the rate free for the volume at the latest."""
+    """Seconds until the latest time at which the plan has the rate free for the volume."""
     overdue_seconds: float = 0.0
     """Since the plan expected it to be free."""
     turn_seconds: float = 0.0
-    """Until it is the volume's turn to ask for the rate again, among all that wait for it."""
+    """Seconds until it is the volume's turn to ask for the rate again, among all that wait for it."""
 
     @property
     def waits_for_rate(self) -> bool:
@@ -136,7 +136,7 @@ class Takeover(Value):
 
 
 def take_over(situation: Situation, options: Sequence[Option]) -> Takeover:
-    """In time before late; of those in time the cheapest, of the late ones the earliest.
+    """Takes the cheapest option that is in time; if all are late, the earliest.
 
     If loading stalled or the volume is slow, the agent warms it first, if there is one. That is the same plan
     on the same volume, so it is allowed even if the request demands a strategy.

@@ -34,18 +34,18 @@ from rewarm.domain.plan.mixes import (
 )
 
 MOST_SEARCHED = 8
-"""So many volumes that share something are searched exhaustively."""
+"""Up to this many volumes that share something are searched exhaustively."""
 FEW = 3
 """Among many others, more are sought first."""
 MANY = 300
-"""Of more volumes, a look that need not be thorough raises its bound just a little."""
+"""For more volumes, a search that need not be thorough raises its bound only a little."""
 MOST_STEPS = 4_000
 STEPS_FOR_ALL, LEAST_STEPS = 50_000, 30
-"""A search ends after so many steps, with the best that it has seen; many groups have fewer each."""
+"""The steps after which a search ends with the best that it has seen; many groups have fewer each."""
 PENALTIES, FIRST_PENALTY, LAST_PENALTY = 8, 1e-9, 1e-3
-"""So many prices are tried of what a rate holds of the quota, in US dollars for MiB/s x seconds."""
+"""How many prices for a rate's part of the quota are tried; the lowest and highest, in USD for MiB/s x s."""
 ENOUGH = Decimal("1.002")
-"""A mix that costs so many times the least is good enough."""
+"""A mix that costs at most this many times the least is good enough."""
 NEXT_TO_NOTHING = Decimal("0.00001")
 
 
@@ -58,7 +58,7 @@ def _groups(
     options: Sequence[VolumeOptions | PricedVolume],
     estimates: Sequence[Mapping[SharedResource, Estimate]],
 ) -> list[list[int]]:
-    """By the resources that each volume could take."""
+    """Groups of volumes that could share something, by the resources that each could take."""
     parent = list(range(len(options)))
 
     def root(place: int) -> int:
@@ -169,7 +169,7 @@ class _Search:
         return choices, least if proven is None else proven
 
     def together(self, least_usd: Decimal, apart: Choices) -> Mix | None:
-        """With the Region's quotas in mind: all volumes at once, but of many those that need none of them."""
+        """The mix within the Region's quotas. Of many volumes, only those that need a quota change."""
         everyone = range(len(self._mixes.volumes))
         if len(self._mixes.volumes) <= MOST_SEARCHED:
             found = _Exhaustive(self._mixes, everyone, self._mixes.whole_key, self._most_steps).best(None)
@@ -190,7 +190,7 @@ class _Search:
         return self._by_penalty(contested, least_usd, fixed)
 
     def _by_penalty(self, contested: Sequence[int], least_usd: Decimal, fixed: Choices) -> Mix | None:
-        """What a rate holds of the quota costs more, until all fits; then less again, by halves."""
+        """Raises the price of a rate's part of the quota until all fits, then lowers it by bisection."""
         if self._is_brief:
             choices, _ = self._sought(contested, LAST_PENALTY, self._mixes.quotas.fast_restores)
             return self._mixes.mix({**fixed, **choices}, ZERO) if len(choices) == len(contested) else None
@@ -228,7 +228,7 @@ class _Search:
         return self._earlier(Search(model, dual, enabled, self._patience).best()), dual.bound
 
     def _earlier(self, choices: Choices) -> Choices:
-        """With fast snapshot restore that is enabled already, which costs nothing, for whom it helps."""
+        """The choices with fast snapshot restore that is enabled already, for free, where it helps."""
         volumes = self._mixes.volumes
         places: dict[tuple[str, str], list[int]] = {}
         for index in choices:
@@ -248,7 +248,7 @@ class _Search:
         return found
 
     def _saved_seconds(self, members: Sequence[int], seconds: Mapping[int, float]) -> float:
-        """By how much all of them together are earlier with fast snapshot restore."""
+        """Seconds by which all of them together are earlier with fast snapshot restore."""
         if not members:
             return 0.0
         volumes = self._mixes.volumes
@@ -316,7 +316,7 @@ class _Exhaustive:
             self._look(place + 1, {**choices, index: resource}, own_usd + own)
 
     def _resources(self, place: int, choices: Choices) -> list[SharedResource]:
-        """Of alike volumes, a later one takes no earlier resource, which would only repeat a mix."""
+        """Resources to try. Of alike volumes, a later one takes no earlier one, which would repeat a mix."""
         volume = self._mixes.volumes[self._order[place]]
         found = sorted(volume.solo)
         if place:

@@ -52,9 +52,9 @@ class SharedResource(IntEnum):
 
 
 BUSY = frozenset({SharedResource.AGENT, SharedResource.WRITE})
-"""Those with which the agent works."""
+"""Resources with which the agent works."""
 APART = (SharedResource.ALONE, SharedResource.RATE)
-"""Those with which the price of a volume does not depend on other volumes."""
+"""Resources with which the price of a volume does not depend on other volumes."""
 Choices = dict[int, SharedResource]
 """The resource that each volume takes, by its place in the list of volumes."""
 
@@ -98,7 +98,7 @@ class KindOptions:
 
     def __init__(self, facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> None:
         self.facts = _alone(facts)
-        """Of one of them."""
+        """The facts of one of them."""
         self.book = book
         self.loads = {
             SharedResource.AGENT: self.facts.read_bytes,
@@ -134,7 +134,7 @@ class KindOptions:
         return self._agents[beside]
 
     def agent_ready(self, beside: tuple[int, ...], seconds: float) -> Ready | None:
-        """The same in short, which needs no estimate where there is no boost."""
+        """The same in short, without an estimate unless there is a boost."""
         unboosted = self._read(())
         if unboosted is not None and self._read_p90(beside) <= seconds:
             return Ready(unboosted.decidable_usd, self._read_p90(beside))
@@ -166,7 +166,7 @@ class KindOptions:
         return estimate if estimate is not None and estimate.times.ready_p90 <= seconds else None
 
     def _boosted_alone(self, seconds: float) -> Estimate | None:
-        """With the lowest boost in time, of which each is computed once."""
+        """The estimate with the lowest boost in time; each boost is computed once."""
         boosts = self._boosts
         if boosts is None:
             return None
@@ -223,7 +223,7 @@ class KindOptions:
         return replace(estimate, parts=(*sunk, *(cost.shared(line, sharers, position) for line in lines)))
 
     def fast(self, members: int) -> Estimate | None:
-        """By fast snapshot restore for this number of volumes of the snapshot, with the price of all."""
+        """With fast snapshot restore for so many volumes of the snapshot, at the price of all of them."""
         if members not in self._fast:
             facts = replace(self.facts, volumes_of_snapshot=members)
             self._fast[members] = self._allowed_estimate(Strategy.FAST_SNAPSHOT_RESTORE, facts, 0.0)
@@ -324,9 +324,9 @@ class VolumeOptions(NamedTuple):
     """As if it were alone."""
     kind: KindOptions
     place: tuple[str, str]
-    """Of the facts."""
+    """Snapshot and Availability Zone."""
     name: str
-    """Alike only for alike volumes, to sort them."""
+    """A text to sort by, the same only for alike volumes."""
 
 
 def options_of(
@@ -427,14 +427,14 @@ class Mixes:
         self._do_not_fit: list[frozenset[int]] = []
 
     def mix(self, choices: Choices, least_usd: Decimal) -> Mix | None:
-        """Of all volumes; None if it is not possible."""
+        """The mix of all volumes; None if it is not possible."""
         found = self.estimates(choices)
         if found is None:
             return None
         return Mix(tuple(found[index] for index in range(len(self.volumes))), _sum(found.values()), least_usd)
 
     def estimates(self, choices: Choices) -> dict[int, Estimate] | None:
-        """Of the volumes that have a resource; None if one is late or a quota is too small."""
+        """Estimates of the volumes that have a resource; None if one is late or a quota is too small."""
         found: dict[int, Estimate] = {}
         places = self._members(choices)
         for members in places.values():
@@ -494,7 +494,7 @@ class Mixes:
         return found
 
     def whole_key(self, choices: Choices) -> tuple[Decimal, float, float] | None:
-        """With the quotas of the Region."""
+        """As apart_key, with the quotas of the Region."""
         found = self.estimates(choices)
         return None if found is None else _key(found.values())
 
@@ -527,7 +527,7 @@ class Mixes:
         return bool(is_short) or self.apart_usd(choices) != 0
 
     def members_usd_of(self, index: int, count: int) -> Decimal | None:
-        """What fast snapshot restore costs, if this volume is the last of so many."""
+        """What fast snapshot restore costs for `count` volumes, of which this is the last."""
         volume = self.volumes[index]
         estimate = volume.options.fast(count)
         if estimate is None:
@@ -573,7 +573,7 @@ class Mixes:
         return found
 
     def _on_instance(self, busy: Choices, writers: Mapping[str, Sequence[int]]) -> dict[int, Estimate] | None:
-        """Of the volumes of one instance; `writers` are all volumes of each snapshot that are written."""
+        """Estimates for the volumes of one instance; `writers` are all written volumes of each snapshot."""
         found = {}
         for index, resource, beside in self._beside(busy):
             volume = self.volumes[index]
@@ -589,7 +589,7 @@ class Mixes:
         return found
 
     def _fast(self, members: Sequence[int]) -> dict[int, Estimate] | None:
-        """With one price in parts that add up, whatever the order of the volumes."""
+        """Estimates with one price in parts that add up, whatever the order of the volumes."""
         if self.members_usd(members) is None:
             return None
         count = len(members)
@@ -624,7 +624,7 @@ class Mixes:
     def _waiting(
         self, indices: Sequence[int], taken: Sequence[Turn], begun: Mapping[int, Estimate]
     ) -> dict[int, Estimate]:
-        """Of those that wait for the rate of others: when each begins, as expected and at the latest."""
+        """When each volume begins that waits for others' rate: as expected, and at the latest."""
         if not any(turn.start_seconds for turn in taken):
             return {}
         held = [
@@ -664,7 +664,7 @@ class Mixes:
         ]
 
     def _turns(self, indices: tuple[int, ...]) -> list[Turn] | None:
-        """What does not fit does not fit with more volumes either."""
+        """The turns of these volumes; if they do not fit, they do not fit with more volumes either."""
         if indices not in self._known_turns:
             if any(others.issubset(indices) for others in self._do_not_fit):
                 return None
@@ -679,7 +679,7 @@ class Mixes:
         return sum(not self.volumes[members[0]].options.fast_restore_runs for members in places.values())
 
     def readers(self, choices: Choices) -> dict[str, list[int]]:
-        """By instance, or by EBS card. A volume without an instance's id shares none."""
+        """Volumes by instance, or by EBS card. A volume without an instance's id shares none."""
         found: dict[str, list[int]] = {}
         for index, resource in choices.items():
             if resource in BUSY:
@@ -687,7 +687,7 @@ class Mixes:
         return found
 
     def _members(self, choices: Choices) -> dict[tuple[str, str], list[int]]:
-        """By snapshot and zone."""
+        """Volumes with fast snapshot restore, by snapshot and zone."""
         found: dict[tuple[str, str], list[int]] = {}
         for index, resource in choices.items():
             if resource is SharedResource.FAST:

@@ -115,7 +115,7 @@ class Lack(NamedTuple):
 
 
 def lacking(within: Mix | None, least: Mix | None, objective: PlanObjective) -> Lack | None:
-    """None where neither more money nor more time is what is missing.
+    """What is missing, money or time; None if neither would help.
 
     `within` is the earliest mix within the budget, `least` the cheapest in time or else the earliest of all.
     """

@@ -70,9 +70,9 @@ class Share(Value):
     strategy: Strategy
     rate_mib_s: int | None = None
     wait_seconds: float = 0.0
-    """Until the fleet's other volumes are expected to have left it the Region's rate."""
+    """Until the fleet's other volumes are expected to have freed the Region's rate."""
     ready_seconds: float = 0.0
-    """P90 of full speed, which counts that they hold it longer."""
+    """P90 of full speed, in case they hold the rate longer."""
     is_late: bool = False
     """The plan of the fleet has it later than the deadline."""
     sharers: int = 1
@@ -84,16 +84,16 @@ class Share(Value):
     snapshots_read: int = 1
     """Snapshots whose blocks the fleet fetches."""
     read_beside: tuple[int, ...] = ()
-    """What goes through its instance for other restores of the fleet, in bytes."""
+    """Bytes through its instance for other restores of the fleet."""
 
 
 def choose(facts: VolumeFacts, objective: PlanObjective, book: PriceBook) -> Decision:
-    """For one volume, beside others only so far as its facts say. Raises NoStrategyFitsError."""
+    """The decision for one volume, beside others as far as its facts say. Raises NoStrategyFitsError."""
     return _choose([facts], objective, book)[0]
 
 
 def choose_all(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> list[Decision]:
-    """For all volumes of a restore; deadline and budget are for them together. Raises NoStrategyFitsError."""
+    """Decisions for all volumes of a restore within one deadline and budget. Raises NoStrategyFitsError."""
     return _choose(beside_each_other(volumes), objective, book)
 
 
@@ -118,10 +118,10 @@ def choose_briefly(
 def carry_out(
     volumes: Sequence[VolumeFacts], shares: Sequence[Share], objective: PlanObjective, book: PriceBook
 ) -> list[Decision] | str:
-    """The decisions of a restore that takes what the plan of its fleet gives it, by the facts of now.
+    """The decisions of a restore that takes its part of its fleet's plan, by the present facts.
 
-    Where that cannot be had any more, is too late or too dear by now, returns why, as a clause. A rate that
-    others hold at this moment is asked for, and asked for again: another plan would give the turn away.
+    If that part is no longer possible, or too late or too dear by now, returns why, as a clause. A rate that
+    others hold at this moment is asked for repeatedly: another plan would give the turn away.
     """
     beside = beside_each_other(volumes)
     found: list[Estimate] = []
@@ -180,7 +180,7 @@ def _as_given(
 
 
 def _paid_together(estimate: Estimate, facts: VolumeFacts, share: Share, book: PriceBook) -> Estimate:
-    """With the volume's part of what several volumes of the fleet pay together."""
+    """The estimate with the volume's part of what several volumes of the fleet pay together."""
     lines: tuple[cost.CostPart, ...]
     if share.fast_restore_usd:
         seconds = estimate.times.ready_p90
@@ -273,7 +273,7 @@ def _explained(
 def _turn(
     estimate: Estimate, objective: PlanObjective
 ) -> tuple[bool, float, tuple[Decimal, float, float, int]]:
-    """In time before late; among those in time price counts first, among the late ones time."""
+    """The order of fallbacks: those in time come first, by price; then the late ones, by time."""
     late = is_late(estimate, objective)
     return (late, estimate.times.ready_p90 if late else 0.0, rank(estimate))
 

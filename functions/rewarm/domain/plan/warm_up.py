@@ -49,10 +49,10 @@ class OwnRate(NamedTuple):
     mib_s: float
     unwritten_mib_s: float = math.inf
     unwritten_share: float = 0.0
-    """Of all bytes."""
+    """Share of all bytes."""
 
     def within(self, instance_mib_s: float) -> float:
-        """On the whole, where the instance gives the volume so much."""
+        """MiB/s on the whole, if the instance gives the volume so much."""
         written = min(self.mib_s, instance_mib_s)
         if not self.unwritten_share:
             return written
@@ -98,7 +98,7 @@ def by_hand_seconds(facts: VolumeFacts, beside: tuple[float, ...]) -> dict[str, 
 
 
 def warm_up_times(facts: VolumeFacts, speed: VolumeLimits) -> Times:
-    """With a volume of this speed."""
+    """The times with a volume of this speed."""
     timings = facts.timings
     reading = _reading(facts, speed)
     if facts.is_there and speed != facts.speed:
@@ -117,7 +117,7 @@ def _reading(facts: VolumeFacts, speed: VolumeLimits) -> Quantiles:
 
 
 def _once_raised(slow_seconds: float, fast_seconds: float, raise_seconds: float) -> float:
-    """Of reading that begins at the old speed; what it has read by then it need not read at the new one."""
+    """Seconds of reading that begins at the old speed; what is read by the raise is not read again."""
     if slow_seconds <= raise_seconds:
         return slow_seconds
     return raise_seconds + fast_seconds * (1 - raise_seconds / slow_seconds)
@@ -126,7 +126,7 @@ def _once_raised(slow_seconds: float, fast_seconds: float, raise_seconds: float)
 def reading_estimate(
     strategy: Strategy, facts: VolumeFacts, speed: VolumeLimits, parts: tuple[cost.CostPart, ...]
 ) -> Estimate:
-    """Of a strategy that lets the agent read from a volume of this speed."""
+    """The estimate of a strategy that lets the agent read from a volume of this speed."""
     return Estimate(
         strategy,
         warm_up_times(facts, speed),
@@ -173,7 +173,7 @@ def promised_p90_beside(facts: VolumeFacts) -> Callable[[tuple[int, ...]], float
 
 
 def most_of_use_mib_s(facts: VolumeFacts) -> float:
-    """The volume's throughput above which no promise gets better: instance, S3 or the user end it."""
+    """The volume's throughput above which no promise gets better: instance, S3 or the user limit it."""
     share = facts.timings.warm_up_share.p90
     instance = instance_rate(facts, expected=False).baseline_mib_s
     from_s3 = math.inf if _never_written(facts) else _from_s3(facts).p90 / share
@@ -286,7 +286,7 @@ class Boosts(Value):
     facts: VolumeFacts
     settings: VolumeSettings
     steps_mib_s: range
-    """Those that make the promise better, each by itself."""
+    """Throughputs of which each makes the promise better than the one before."""
     ready_p90: Callable[[float], float]
 
     def at(self, mib_s: int) -> Boost:
@@ -342,7 +342,7 @@ def at_boost(boosts: Boosts, book: PriceBook, mib_s: int) -> Estimate:
 
 
 def boosts_of(facts: VolumeFacts, book: PriceBook) -> Boosts | str:
-    """Or why there are none."""
+    """What the volume may be raised to, or why it may not."""
     settings = facts.settings
     in_place = (facts.warm_because or facts.boost_refusal) if facts.is_there else None
     refusal = in_place or no_agent(facts) or _not_raised(settings)

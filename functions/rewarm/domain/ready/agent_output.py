@@ -17,7 +17,7 @@ from rewarm.domain.units import size_text
 from rewarm.domain.value import Value
 
 WRONG_CHECKSUM = 65
-"""Of documents/start.sh alone: what was downloaded is not the agent."""
+"""Exit status of documents/start.sh alone: what was downloaded is not the agent."""
 UNREACHABLE_DETAILS = frozenset(
     {"DeliveryTimedOut", "Undeliverable", "Terminated", "InvalidPlatform", "AccessDenied", "NoInstancesInTag"}
 )
@@ -26,7 +26,7 @@ STDERR_SHOWN = 300
 MOST_COUNTED = 2**64
 """The agent and fio count in 64 bits."""
 LEAST_MEASURED = 1e-9
-"""Less counts as nothing: what is divided by it would be no number."""
+"""A smaller value counts as 0: a division by it would give no number."""
 _GOES_ON = frozenset({"Pending", "InProgress", "Cancelling"})
 _CANCELLED = frozenset({"Cancelling", "Cancelled"})
 
@@ -244,5 +244,5 @@ class SentCommand(Value):
 
     @property
     def is_cancelled(self) -> bool:
-        """It came to nothing, or will not come to more."""
+        """Whether it was cancelled, or is about to be."""
         return self.status in _CANCELLED

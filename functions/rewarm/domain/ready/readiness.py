@@ -59,9 +59,9 @@ class Observation(Value):
     seconds_spent: float = 0.0
     """Since the agent was sent for, or loading was first looked at."""
     expected_seconds_left: float | None = None
-    """By the plan; used where AWS names no remaining time."""
+    """Seconds left by the plan; used where AWS names no remaining time."""
     standing_seconds: float = 0.0
-    """Without progress; that the state becomes `completed` is progress too."""
+    """Seconds without progress; that the state becomes `completed` is progress too."""
     percent_before: float = 0.0
     """At the look before this one."""
     completed_seconds: float = 0.0

@@ -33,7 +33,7 @@ FRESH_READS = timedelta(minutes=10)
 """CloudWatch's datapoints come some minutes late."""
 
 DEFAULT_SAMPLES = 256
-"""So many that p99 is not the slowest read of all: one hiccup of a busy machine is no cold volume."""
+"""Enough reads that p99 is not the slowest of all: one hiccup of a busy machine is no cold volume."""
 MAX_SAMPLES = 10_000
 SAMPLES_BEFORE = 24
 """Enough for a median of a cold volume; each read fetches a block, so few, and some seconds at the most."""
@@ -99,7 +99,7 @@ def read_latency_ms(point: ReadActivity) -> float | None:
 
 
 def latest_read_latency_ms(activity: Sequence[ReadActivity]) -> float | None:
-    """Of the newest minute in which anything was read."""
+    """Mean time of a read in the newest minute in which anything was read."""
     known = [(point.minute, read_latency_ms(point)) for point in activity]
     found = [(minute, latency) for minute, latency in known if latency is not None]
     return max(found)[1] if found else None

@@ -37,7 +37,7 @@ LEAST_WAIT_CAP_SECONDS = 60
 LEAST_LONG_FRACTION = 1 / 20_000
 """The last per cent of two months is half a day: not a look each minute."""
 STANDING_FRACTION = 1 / 50
-"""What AWS says is left stands still with the volume: days of that must not fill the history."""
+"""The remaining time that AWS names stands still with the volume: days of that must not fill the history."""
 
 VOLUME_EVENT = "EBS Volume Notification"
 FAST_RESTORE_EVENT = "EBS Fast Snapshot Restore State-change Notification"

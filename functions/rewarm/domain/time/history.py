@@ -41,7 +41,7 @@ Figure = Callable[[Measured], float | None]
 
 
 LEAST_RATE, MOST_RATE = 1e-9, 1e9
-"""What no clock and no volume can show is no observation, and its inverse no figure."""
+"""Values beyond these are no observations: no clock and no volume can show them."""
 
 
 class SimilarRestores(Value):
@@ -168,7 +168,7 @@ def _by_agent(history: SimilarRestores, priors: Timings) -> Timings:
 
 
 def _delivery(record: Measured) -> float | None:
-    """Of an agent that measures the cold volume before it reads; one that writes does not."""
+    """Of agents that measure the cold volume before they read; those that write do not."""
     return record.of(Phase.DELIVER) if record.strategy.reads_with_agent else None
 
 
@@ -226,7 +226,7 @@ def _by_rate(history: SimilarRestores, priors: Timings) -> Timings:
 
 
 def _in_background(history: SimilarRestores, priors: Timings) -> Timings:
-    """The prior's least time stands for not knowing; each restore is a vote for time that grows with size."""
+    """The prior's least time means that nobody knows; each restore is evidence that time grows with size."""
 
     def per_tib(record: Measured) -> float | None:
         taken = record.of(Phase.LOAD)

@@ -182,9 +182,9 @@ def narrowed(observations: Sequence[WeightedValue], prior: Quantiles) -> Quantil
 
 
 def at_least(observations: Sequence[WeightedValue], prior: Quantiles) -> Quantiles:
-    """The prior of a time, where others were held back: it was no longer than theirs.
+    """Narrows the prior of a time by observations that may be too long: something else held them back.
 
-    The shortest that two restores kept to is usual then, and those that came close tell how days differ.
+    Usual is then the shortest time within which two restores stayed; similar times show how days differ.
     """
     weight = 0.0
     for observation in sorted(observations):

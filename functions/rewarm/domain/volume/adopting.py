@@ -19,7 +19,7 @@ class Obstacle(Value):
 
     reason: str
     may_pass: bool = False
-    """Soon it may be attached, or its instance online."""
+    """Whether it may pass: the volume is attached soon, or its instance comes online."""
 
 
 def volume_in_use_refusal(volume: Volume) -> Obstacle | None:
@@ -74,7 +74,7 @@ def agent_refusal(instance: Instance, limits: InstanceEbsLimits, *, agent_availa
 
 
 def seconds_to_next_look(waited_seconds: float) -> int:
-    """Looks at what is not attached yet grow apart: by a quarter of the wait so far, up to five minutes."""
+    """Seconds to the next look at an unattached volume: a quarter of the wait so far, up to 5 minutes."""
     return round(min(300.0, max(5.0, waited_seconds / 4)))
 
 

@@ -26,8 +26,8 @@ def choose_cards(volumes: Sequence[CardUser], rooms: Sequence[float]) -> list[in
     """Returns the index of each volume's card.
 
     `rooms` has the throughput that each card has left, in MiB/s. Volumes whose card is decided come first.
-    Then the one with the highest throughput gets the card with the most room, and so on; of equal volumes the
-    one with the most data comes first, and of equal cards the one with the least data counts.
+    Then the one with the highest throughput gets the card with the most room, and so on. Of equal volumes,
+    the one with the most data comes first; of equal cards, the one with the least data is taken.
     """
     left, loaded = list(rooms), [0.0] * len(rooms)
     found = [0] * len(volumes)

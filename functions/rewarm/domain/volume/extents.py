@@ -114,7 +114,7 @@ class Scope(StrEnum):
     WRITTEN = "written"
     """The snapshot's written blocks."""
     USED = "used"
-    """Those of them that file systems have in use; the written ones where no file system is understood."""
+    """Written blocks that file systems use; all written blocks if no file system is understood."""
     WHOLE = "whole"
     """Every block of the volume, never written ones too."""
 

@@ -64,7 +64,7 @@ class TargetHolds(Value):
         return [hold.device for hold in self.holds if hold.restore_id != restore_id]
 
     def without(self, restore_ids: Collection[str]) -> TargetHolds:
-        """Nothing of these any more."""
+        """What is held, without what these restores hold."""
         return replace(self, holds=tuple(hold for hold in self.holds if hold.restore_id not in restore_ids))
 
     def with_devices(self, restore_id: str, devices: Mapping[int, str], since: datetime) -> TargetHolds:

@@ -20,13 +20,13 @@ from rewarm.domain.volume.extents import Runs, runs_in_order
 MOST_BLOCKS = 131_072
 """Lines of a recording, and blocks of a hot set: 64 GiB."""
 MOST_BYTES = 5 * MIB
-"""Of a recording: the most lines, each of the greatest length."""
+"""The most bytes of a recording: the most lines, each of the greatest length."""
 KEPT = 8
 """The newest recordings of a lineage make its hot set."""
 RECENT = 4
-"""A block that none of the newest recordings has leaves the hot set."""
+"""A block that is in none of these newest recordings leaves the hot set."""
 LARGEST_SHARE = 0.1
-"""Of the written blocks: more is no order any more."""
+"""The largest share of the written blocks: a larger set would not order anything."""
 LEARN_TAG = "rewarm:learn"
 """`false` on a volume or a snapshot: nothing is recorded of it."""
 _LONGEST_HEAD = 1_024
@@ -42,7 +42,7 @@ class Recording(Value):
     """Whether the agent recorded to the end of its time."""
     blocks: array[int]
     cold_blocks: int | None = None
-    """At most so many of them were cold when they were first read; None if no warm-up ran beside it."""
+    """The most of them that were cold when first read; None if no warm-up ran beside the recording."""
 
 
 class HotSet(Value):
@@ -54,7 +54,7 @@ class HotSet(Value):
 
     @property
     def bytes(self) -> int:
-        """Of all its blocks."""
+        """The size of all its blocks."""
         return len(self.blocks) * BLOCK_BYTES
 
     @property

@@ -37,9 +37,9 @@ DELETED = frozenset({"deleting", "deleted"})
 """States in which a volume is gone for good."""
 
 CLOCKS_AGREE = timedelta(seconds=1)
-"""What EC2's times may leave off. Only times of EC2 are compared: other clocks may be seconds away."""
+"""By how much EC2 may cut its times. Only times of EC2 are compared: other clocks may be seconds away."""
 ASK_LASTS = timedelta(minutes=2)
-"""A function that enables it has a minute; what we hear nothing of took effect by then, or never."""
+"""A function that enables it has a minute; a call without an answer took effect by then, or never."""
 
 _WORDS = {
     "ABORTED": "its execution was stopped",
@@ -91,26 +91,26 @@ class ExecutionStart(Value):
 class FastRestoreClaim(Value):
     """Who relies on a fast snapshot restore, as `restore id/volume index`; and what shows that we enabled it.
 
-    EC2 does not say who in the account enabled it, but when (botocore EnableFastSnapshotRestores and
-    DescribeFastSnapshotRestores: EnablingTime). That enabling what is enabled already leaves that time as it
-    was, or is refused, is not documented.
+    EC2 says when it was enabled, but not by whom in the account (botocore EnableFastSnapshotRestores and
+    DescribeFastSnapshotRestores: EnablingTime). AWS does not document that enabling it again keeps that time
+    or is refused.
     """
 
     users: frozenset[str] = frozenset()
     last_user: str | None = None
     """Nobody relies on it any more, and disabling it did not succeed."""
     asked_at: frozenset[datetime] = frozenset()
-    """EC2's time just before we asked for it, where we never heard what came of it, or it was not ours."""
+    """EC2's time just before we asked for it, if we never got an answer, or it was not ours."""
     enabling_times: frozenset[datetime] = frozenset()
     """EC2's own, of what we enabled."""
 
     @property
     def may_be_on(self) -> bool:
-        """We have enabled it, or may have."""
+        """Whether we have enabled it, or may have."""
         return bool(self.asked_at or self.enabling_times)
 
     def is_ours(self, enabling_time: datetime) -> bool:
-        """The one that EC2 shows now."""
+        """Whether the one that EC2 shows now is ours."""
         known = any(abs(enabling_time - enabled) < CLOCKS_AGREE for enabled in self.enabling_times)
         return known or any(
             came_of(asked, enabling_time) and enabling_time - asked <= ASK_LASTS for asked in self.asked_at
@@ -142,7 +142,7 @@ class SweptResource(Value):
 def failed_sweep(sweep: str, resource: str, error: Exception) -> SweptResource:
     """Returns `left`; or `ending` if AWS throttled or did not answer, for then nothing is known yet.
 
-    An error that is none of AWS's is named with its type: it is a defect, or an item that somebody changed.
+    An error that is not from AWS is named with its type: it is a defect, or an item that somebody changed.
     """
     is_temporary = isinstance(error, TEMPORARY)
     words = " ".join(str(error).split())
@@ -168,7 +168,7 @@ def is_written_in_part(volume: Volume, *, announced: bool) -> bool:
 
 
 def restore_and_index(user: str) -> tuple[str, int] | None:
-    """Of a user of a fast snapshot restore; None where the text is not ours."""
+    """Restore and index of a user of a fast snapshot restore; None where the text is not ours."""
     restore_id, _, index = user.rpartition("/")
     return (restore_id, int(index)) if restore_id and index.isdecimal() else None
 

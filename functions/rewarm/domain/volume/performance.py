@@ -32,13 +32,13 @@ BOOST_TAG = "rewarm:boost"
 _TEXT = re.compile(r"(?P<type>[a-z0-9]+)(?: iops=(?P<iops>\d+))?(?: throughputMibS=(?P<throughput>\d+))?")
 MINUTE = timedelta(minutes=1)
 REACHED = 0.95
-"""Of a raised limit: that much within a minute shows it."""
+"""Share of a raised limit that shows it within a minute."""
 ABOVE = 1.1
-"""A volume may run so far above its limit, as measured; beyond it another limit holds."""
+"""Multiple of its limit that a volume may reach, as measured; beyond it another limit holds."""
 BUSY = 0.8
-"""Of a lowered limit: that much is a load that the limit holds back."""
+"""Share of a lowered limit from which the limit holds the load back."""
 LOADED = 0.5
-"""Of the smaller limit: with that much, CloudWatch may soon show the change, and it is worth a while."""
+"""Share of the smaller limit: with so much load CloudWatch may show the change soon, so we wait."""
 DAY = timedelta(hours=24)
 PER_DAY = 4
 PAUSE = timedelta(hours=6)
@@ -94,12 +94,12 @@ class VolumeModification(Value):
 
     @property
     def in_force(self) -> bool:
-        """The new settings count; EBS may still be moving blocks."""
+        """Whether the new settings are in force; EBS may still be moving blocks."""
         return self.state in {"optimizing", "completed"}
 
     @property
     def under_way(self) -> bool:
-        """EC2 takes no other change of this volume now."""
+        """Whether EC2 accepts no other change of this volume now."""
         return self.state in {"modifying", "optimizing"}
 
 
@@ -190,7 +190,7 @@ class Activity(Value):
 
 
 class Limit(Value):
-    """What a change changes that can be seen from outside."""
+    """The limit that a change of performance changes, as it can be seen from outside."""
 
     unit: str
     """`IOPS` or `MiB/s`."""
@@ -273,7 +273,7 @@ def sight(limit: Limit, activity: Sequence[Activity], since: datetime) -> Sight 
 def _shows(limit: Limit, rate: float, before: float | None) -> bool:
     if limit.after > limit.before:
         return rate >= max(limit.after * REACHED, limit.before * ABOVE)
-    # A load that ends is no lower limit: it must have been above the new limit, and be at it now.
+    # A load that ends does not show a lower limit: it must have been above the new limit and be at it now.
     falls = before is not None and before > limit.after * ABOVE
     return falls and limit.after * BUSY <= rate <= limit.after * ABOVE
 

@@ -18,7 +18,7 @@ from rewarm.domain.volume.performance import performance_of
 CREATION_TAG = "rewarm:creation"
 """Set by the call that makes a thing, and never later. On a volume it has the chance value of its record."""
 CLOCKS_APART = timedelta(minutes=1)
-"""Between the clock of Step Functions, whose times records have, and EC2's. Usual are less than seconds."""
+"""How far EC2's clock may be from that of Step Functions, which dates records. Usual is under a second."""
 LONGEST_CREATION = timedelta(hours=2)
 """The state's retries come to some 70 minutes (statemachine/blocks.yaml). After a redrive it may take longer,
 and then a volume whose id was lost is not proven any more.
@@ -32,7 +32,7 @@ class Creation(Value):
 
     asked_at: datetime
     key: str
-    """A chance value. Nobody can know it who has not seen the volume or the record."""
+    """A random value. Only those who have seen the volume or the record can know it."""
     origin: str | None
     """The snapshot or the source volume; None for the empty volume of a direct write."""
     zone: str
@@ -44,8 +44,8 @@ class Creation(Value):
         return volume.created_at >= self.asked_at - CLOCKS_APART
 
     def may_have_made(self, volume: Volume) -> bool:
-        """By the key, and by what no tag changes: time, origin and zone. None is attached before its id is
-        in the record.
+        """Whether the key matches, and what no tag changes: time, origin and zone. It is attached only once
+        its id is in the record.
         """
         return (
             volume.settings.tags.get(CREATION_TAG) == self.key
@@ -79,14 +79,15 @@ def proven(
 
 
 def evidence_description(volume_id: str, tags: Mapping[str, str]) -> str:
-    """Of the snapshot of a volume before a rewind. No call changes it, as that of a copy."""
+    """The description of a volume's snapshot before a rewind. As for a copy, no call changes it."""
     of = f"volume {tags[INDEX_TAG]} of {tags[RESTORE_TAG]}, attempt {tags[ATTEMPT_TAG]}"
     return f"{volume_id} before it goes back to {tags[EVIDENCE_TAG]}: {of}"
 
 
 def copy_description(snapshot_id: str, region: str, restore_id: str, index: int) -> str:
-    """Of the copy of another Region's snapshot. EC2 takes it from the call that makes a snapshot, and no call
-    changes it (botocore: ec2 ModifySnapshotAttribute): unlike a tag it proves who has made the copy.
+    """The description of a copy of another Region's snapshot. EC2 takes it from the call that makes a
+    snapshot, and no call changes it (botocore: ec2 ModifySnapshotAttribute): unlike a tag it proves who has
+    made the copy.
     """
     return f"Copy of {snapshot_id} in {region} for volume {index} of {restore_id}"
 
@@ -126,5 +127,5 @@ def unproven_snapshot(snapshot: Snapshot, why: str) -> str:
 
 
 def to_hear_no_more(name: str) -> str:
-    """For whoever wants to keep it."""
+    """The end of a sentence: the command for whoever wants to keep it."""
     return f"; to hear no more of it: aws ec2 delete-tags --resources {name} --tags Key=rewarm:stack"

@@ -19,8 +19,8 @@ REPLACED_STACK_TAG = "rewarm:replaced-by-stack"
 """Name of the stack; only volumes with this tag may be detached and attached by its functions."""
 REPLACED_FROM_TAG = "rewarm:replaced-from"
 STARTED_TAG = "rewarm:started-by-stack"
-"""Name of the stack, on an instance that is being started with new volumes; only with it may the stack's
-functions start or stop an instance."""
+"""Name of the stack, on an instance that is being started with new volumes. The stack's functions may start
+or stop only an instance with this tag."""
 __all__ = [
     "LEAVING",
     "MOUNT_PATH",
@@ -53,7 +53,7 @@ class Place(Value):
     instance_id: str
     device: str
     index: int
-    """Of the restore's volume that takes the place."""
+    """Index of the restore's volume that takes the place."""
     delete_on_termination: bool
     card: int | None = None
     """Its EBS card; None where the instance has one."""

@@ -19,11 +19,11 @@ from rewarm.domain.volume.holds import ConcurrencyLimits
 from rewarm.domain.volume.leftovers import STACK_TAG
 
 NEW_FOR = timedelta(days=1)
-"""So long a rule looks at a volume; what its limits keep out longer is left to people."""
+"""How long a rule looks at a volume; what its limits keep out for longer is left to people."""
 CLOCKS_AGREE = timedelta(minutes=1)
 """How far EC2's clock and that of the table may be apart."""
 SWEEPS_SECONDS = 900
-"""Rules look so often in any case (template.yaml, event `Sweep`)."""
+"""How often rules look in any case (template.yaml, event `Sweep`)."""
 ANY = "*"
 """In place of a tag's value: any value."""
 _IDS = re.compile(r"\b(vol|snap|i)-[0-9a-f]{8,17}\b")
@@ -82,8 +82,8 @@ def fits(
 def next_look(newest: datetime, now: datetime) -> datetime | None:
     """When to look again for volumes that are not attached yet; the newest of them was made at `newest`.
 
-    Looks grow apart, by a quarter of its age at most: 1, 2, 4 and 8 minutes. They are at full multiples of
-    these, so that there is one for all volumes. None where the schedule looks soon enough.
+    Waits are a quarter of its age at most: 1, 2, 4 and 8 minutes. Looks are at multiples of these, so one
+    look serves all volumes. None where the schedule looks soon enough.
     """
     apart = 60
     while 8 * apart <= (now - newest).total_seconds():
@@ -126,7 +126,7 @@ class Use(Value):
     requests: int
     """Restores and adoptions that run in the stack."""
     requests_on: Mapping[str, int]
-    """Those on an instance."""
+    """Those that run on each instance."""
 
 
 USD, DAY, REGION, INSTANCE, STACK = (

@@ -93,7 +93,7 @@ def failed(restore_id: str, reason: str, *, error: str, state: str | None, endin
 
 
 def _without_runbook(restore_id: str, alarm_name: str, ending: Ending) -> Message:
-    """The message of an alarm for which nothing says what to restore."""
+    """The message of an alarm that has no runbook."""
     name = shlex.quote(alarm_name)
     now = (
         "To restore now: rewarm restore --volume vol-… --instance i-…, or rewarm restore --alarm NAME where "

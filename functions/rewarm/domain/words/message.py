@@ -17,7 +17,7 @@ from rewarm.domain.words.schedule import ScheduleLine
 COPY_PACE = "at a baseline of 3,000 IOPS and 125 MiB/s until everything is copied"
 """EBS user guide, "Copy an Amazon EBS volume"."""
 USEFUL_SHARE = Decimal("0.2")
-"""Of a plan's price: a bound that leaves more open says nothing of how good the plan is."""
+"""Share of a plan's price: a bound that leaves more open says nothing about how good the plan is."""
 TRIES_AGAIN = "Rewarm tries again every 15 minutes"
 
 

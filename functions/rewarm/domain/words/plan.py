@@ -16,7 +16,7 @@ from rewarm.domain.words.message import COPY_PACE, AnnouncedVolume, Message, Pri
 from rewarm.domain.words.schedule import ScheduleLine, group_lines
 
 MOST_LINES = 10
-"""So many volumes have a line each where no schedule is known; the record has the others."""
+"""How many volumes have a line each if no schedule is known; the record has the others."""
 
 
 class PlanMessageFacts(Value):

@@ -11,7 +11,7 @@ from rewarm.domain.words.message import Message, Severity
 
 KIND = "Rule"
 MOST_REASONS = 5
-"""Of one kind that a message names; the logs of the restores have all."""
+"""How many of one kind a message names; the logs of the restores have all."""
 
 
 class RuleHour(Protocol):

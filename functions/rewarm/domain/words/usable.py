@@ -54,7 +54,7 @@ def available(restore_id: str, volume_id: str, availability_zone: str, volume: A
 
 
 class HotFacts(Value):
-    """What is warm of which data, after how long, and the seconds until the rest is."""
+    """How much of which data is warm, after how long, and the seconds until the rest is warm."""
 
     bytes: int
     data_bytes: int
@@ -63,7 +63,7 @@ class HotFacts(Value):
 
 
 def hot(restore_id: str, volume_id: str, warm: HotFacts) -> Message:
-    """The message of a volume of which the blocks are warm that applications read first."""
+    """The message that the blocks of a volume that applications read first are warm."""
     rest = "" if warm.left_seconds is None else f", in about {duration_text(warm.left_seconds)}"
     return Message(
         event="hot",

@@ -1,4 +1,4 @@
-"""What rules find in the Region: volumes with their instances and snapshots, and what each is to a rule."""
+"""What rules find in the Region: volumes with their instances and snapshots, and whether rules adopt them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Found(Value):
 
 
 def named_rules(table: RestoreTable) -> list[NamedRule]:
-    """All rules by name; without one that another version wrote so that it cannot be read."""
+    """All rules by name, without those that another version wrote and this one cannot read."""
     entries, _ = table.listed(RULE, since=FIRST, until=LAST, after=None, limit=MOST_RULES)
     found = []
     for entry in sorted(entries, key=lambda one: one.name):
@@ -80,10 +80,10 @@ def judged(
     ports: AdoptionPorts,
     new_at: datetime | None = None,
 ) -> Iterator[Found | Volume]:
-    """Each volume as the first rule that fits finds it; a volume alone where that is not known yet.
+    """Each volume with the verdict of the first rule that fits; the volume alone if no rule can tell yet.
 
-    What no rule fits is left out, and with `new_at` what is not new to a rule then. Instances and snapshots
-    are described many at a time.
+    Leaves out volumes that no rule fits, and with `new_at` those that are not new to a rule at that time.
+    Describes many instances and snapshots at a time.
     """
     known = [volume for volume in volumes if is_for_rules(volume)]
     places = {place.instance_id for volume in known for place in volume.attachments if place.instance_id}
@@ -113,7 +113,7 @@ def _snapshot_tags(
 
 
 class _Agents:
-    """Whether an agent can read a volume; what is the same for many instances is asked once."""
+    """Whether an agent can read a volume; asks once what is the same for many instances."""
 
     def __init__(self, ports: AdoptionPorts) -> None:
         self._ports = ports

@@ -1,4 +1,4 @@
-"""Events of AWS that have rules look: a volume was made, an instance runs, an adoption of a rule has ended.
+"""Events of AWS that make rules look: a volume was made, an instance runs, an adoption of a rule has ended.
 
 An event is a hint and no proof: it only names what rules look at themselves. Other accounts may send events
 to this bus, and EventBridge may deliver one twice, hours late, or again from an archive.
@@ -16,7 +16,7 @@ from rewarm.ports.restores import FIRST, LAST, RULE, Adoptions, RestoreTable
 from rewarm.steps.record.restore import RULE_PREFIX
 
 LOOK_SECONDS = 10
-"""What made a volume attaches it within seconds; volumes of these seconds are looked at together."""
+"""Whatever made a volume attaches it within seconds; one look covers the volumes of these seconds."""
 LONGEST_SILENCE = timedelta(hours=1)
 """Four times as long as the schedule takes from one look to the next."""
 REPLAY = "replay-name"
@@ -30,12 +30,12 @@ _ENDED = "Step Functions Execution Status Change"
 
 
 def is_for_rules(event: JsonObject) -> bool:
-    """Whether the event is one of those that have rules look."""
+    """Whether the event is one of those that make rules look."""
     return event.get("detail-type") in {_MADE[0], _RUNS[0]} or _is_end(event)
 
 
 def _is_end(event: JsonObject) -> bool:
-    """Whether an adoption of a rule has ended, whose place others may take."""
+    """Whether an adoption by a rule has ended, so that others may take its place."""
     detail = event.get("detail")
     if event.get("detail-type") != _ENDED or not isinstance(detail, dict):
         return False
@@ -50,9 +50,9 @@ class HearingPorts(Value, kw_only=True):
 
 
 def hear(event: JsonObject, ports: HearingPorts, *, account: str, region: str, now: datetime) -> bool:
-    """Notes what the event names. Returns whether its caller makes the next look, after LOOK_SECONDS.
+    """Notes what the event names. Returns whether the caller must look, after LOOK_SECONDS.
 
-    Of many events at once, the first one's caller looks; it sees what the others have noted meanwhile.
+    If many events come at once, only the first one's caller looks. It sees what the others have noted.
     """
     is_own = (event.get("account"), event.get("region")) == (account, region) and REPLAY not in event
     name = _named(event, account, region) if is_own else None
@@ -66,9 +66,9 @@ def hear(event: JsonObject, ports: HearingPorts, *, account: str, region: str, n
 
 
 def silence(table: RestoreTable, adoptions: Adoptions, now: datetime) -> str | None:
-    """Says that rules have not looked at everything that is new for an hour; None where they have.
+    """Returns a warning if no look at all new volumes succeeded for an hour; else None.
 
-    Where no look is known, as after an upgrade, the hour begins.
+    If no look is known, as after an upgrade, the hour begins now.
     """
     if not table.listed(RULE, since=FIRST, until=LAST, after=None, limit=1)[0]:
         return None
@@ -81,7 +81,7 @@ def silence(table: RestoreTable, adoptions: Adoptions, now: datetime) -> str | N
 
 
 def _named(event: JsonObject, account: str, region: str) -> str | None:
-    """The volume or the instance; None for an event that lacks what it should have, or is about others'."""
+    """The volume or the instance; None if the event lacks a part, or is about another account or Region."""
     detail = event.get("detail")
     if not isinstance(detail, dict):
         return None

@@ -34,7 +34,7 @@ class Around(Value):
 
 
 def with_ended(ledger: AdoptionLedger, table: RestoreTable, now: datetime) -> AdoptionLedger:
-    """Without the adoptions that have ended, whose outcome is news; the day counts what they really cost."""
+    """Drops the adoptions that have ended. Their outcome becomes news, and the day counts their real cost."""
     known = statuses(list(ledger.begun), table)
     begun, news = dict(ledger.begun), dict(ledger.news)
     days = {name: day for name, day in ledger.days.items() if day.day == _day(now)}
@@ -91,7 +91,7 @@ def is_refused(found: Found, price: Callable[[Volume], Decimal], now: datetime) 
 def decided(
     ledger: AdoptionLedger, found: Iterable[Found], rules: Sequence[NamedRule], around: Around, now: datetime
 ) -> AdoptionLedger:
-    """With what begins now, within the limits; what is refused and what has to wait is news."""
+    """Adds the adoptions that begin now, within the limits. Refused and waiting volumes become news."""
     own: dict[str, list[Found]] = defaultdict(list)
     for one in found:
         own[one.by.name].append(one)
@@ -165,7 +165,7 @@ def _begun(rule: NamedRule, batch: Batch, now: datetime) -> BegunAdoption:
 
 
 def _restore_id(batch: Batch) -> str:
-    """It follows from the volumes, each of which is adopted once by rules."""
+    """The restore's id follows from the volumes, because rules adopt each volume only once."""
     text = " ".join(sorted(batch.volume_ids))
     return f"{RULE_PREFIX}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 

@@ -1,10 +1,9 @@
 """One look of all rules at all new volumes: what begins, what waits, what has ended, and what people hear.
 
-An event of AWS only names a volume or an instance and has rules look soon. A schedule has them look every
+An event of AWS only names a volume or an instance and makes rules look soon. A schedule makes them look every
 quarter of an hour, also for what no event named. So events that are lost, late or repeated change only when a
-look happens. What a look decides is one write of the ledger. After that each volume is claimed, once in its
-life, and the executions start. If this is interrupted, the next look starts what the ledger has and nobody
-knows.
+look happens. A look writes all its decisions to the ledger at once. Then it claims each volume, once in its
+life, and starts the executions. If it is interrupted, the next look starts those that have no record.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ MOST_NOTED = 5_000
 """Volumes and instances that a look considers, the latest first."""
 _PAGE = 1_000
 INSTANCE_SHOWN = timedelta(minutes=10)
-"""So long EC2 may take to show the volumes of an instance that runs."""
+"""How long EC2 may take to show the volumes of a running instance."""
 MESSAGE_EVERY = timedelta(hours=1)
 
 
@@ -104,7 +103,7 @@ class _Seen(Value):
 
     found: Sequence[Found]
     unknown: Sequence[Volume]
-    """Those of which only their instance can say whether a rule fits them."""
+    """Volumes whose instance a rule must see before it can decide."""
     waiting: frozenset[str]
     """Volumes to look at again."""
     noted: Mapping[str, datetime]
@@ -134,10 +133,10 @@ def _seen(rules: Sequence[NamedRule], ports: RuleLookPorts, now: datetime, *, sc
 
 
 def _look_again(away: Sequence[Volume], executions: Executions, now: datetime) -> None:
-    """Has rules look again at volumes that are not attached yet, for which EBS sends no event.
+    """Makes rules look again at volumes that are not attached yet: EBS sends no event for that.
 
-    An execution waits until then, which costs nothing, and its end has rules look (hear.py). Its name has the
-    time, so that Step Functions starts it once.
+    An execution waits until then, which costs nothing, and its end makes rules look (hear.py). Its name has
+    the time, so Step Functions starts it only once.
     """
     due = next_look(max(one.created_at for one in away), now) if away else None
     if due is not None:
@@ -172,7 +171,7 @@ def _unclaimed(found: Sequence[Found], adoptions: Adoptions) -> list[Found]:
 
 
 def _around(found: Sequence[Found], ports: RuleLookPorts, now: datetime) -> Around:
-    """What limits depend on; nothing is asked for where no volume can be adopted."""
+    """What limits depend on; asks AWS for nothing if no volume can be adopted."""
     instances = sorted({one.instance_id for one in found if one.state == "adopt"})
     return Around(
         running=ports.holds.running() if instances else [],
@@ -183,7 +182,7 @@ def _around(found: Sequence[Found], ports: RuleLookPorts, now: datetime) -> Arou
 
 
 def _price(book: PriceBook, volume: Volume) -> Decimal:
-    """The most that its adoption costs: its snapshot has as many blocks at most."""
+    """The most that its adoption costs: as if every block of the volume were listed."""
     return list_blocks(book, volume.settings.size_gib * GIB // BLOCK_BYTES).usd
 
 
@@ -209,7 +208,7 @@ def _started(
     ports: RuleLookPorts,
     now: datetime,
 ) -> Iterator[str]:
-    """Starts what has just been decided, and what an earlier look has decided and nobody has started.
+    """Starts the adoptions of this look, and those that an earlier look decided but did not start.
 
     Raises the first error of those that could not be started; the next look starts them.
     """

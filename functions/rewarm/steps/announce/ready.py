@@ -139,7 +139,7 @@ def _proof(event: AnnounceEvent, details: ReadyDetails) -> words.Proof:
 
 
 def _was_warm(details: ReadyDetails) -> bool:
-    """Whether nothing was loaded of a volume that was there."""
+    """Whether an adopted volume was warm already, so that nothing was loaded."""
     if details.volume.adopts is None or details.dispatch is not None:
         return False
     measured = details.before is not None and details.before.verdict == "fast"
@@ -147,7 +147,7 @@ def _was_warm(details: ReadyDetails) -> bool:
 
 
 def _meanwhile(details: ReadyDetails) -> tuple[float, float] | None:
-    """What the probes of the agent took on a volume in use."""
+    """How long the agent's probe reads took on an adopted volume (p50, p99)."""
     agent = (details.initialization.signals.agent if details.initialization else None) or {}
     found = agent.get("probeLatencyMs") if agent.get("probeReads") else None
     if details.volume.adopts is None or not isinstance(found, dict):

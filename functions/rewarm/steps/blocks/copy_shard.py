@@ -1,7 +1,7 @@
 """State `Copy Shard`: fetches the blocks of a shard, writes its pack, and then its part of the manifest.
 
-The pack's name says which blocks it has. So a retry, a redrive, or another volume that needs the same blocks
-finds the pack, and writes only its part, with freshly signed addresses.
+The pack's name says which blocks it has. A retry, a redrive, or another volume that needs the same blocks
+finds the pack by its name. So it writes only its part, with freshly signed addresses.
 """
 
 from __future__ import annotations

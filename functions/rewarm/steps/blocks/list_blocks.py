@@ -187,7 +187,7 @@ def _samples(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> l
 
 
 def _write_end(event: ListBlocksEvent, lists: _Lists, total: int, ports: ListBlocksPorts) -> int:
-    """Writes the parts that need no copying, of which the last ends the manifest; returns the next number."""
+    """Writes the parts that need no copying; the last one ends the manifest. Returns the next number."""
     delta = event.delta
     has_addresses = delta.log is not None or delta.undo_attempt is not None
     parts = parts_of(

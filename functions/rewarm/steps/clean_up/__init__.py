@@ -7,6 +7,6 @@ Called by the sweeper: sweep, end_stack.
 - missing_reports: writes the report of a restore and sends the message of a volume where they are missing
 - sweep_unrecorded: ends what a killed calibration left, and finds whose a fast snapshot restore is
 - sweep_fleets: follows fleets, and ends those whose execution is over
-- sweep_unproven: names what has our tags and no record proves
+- sweep_unproven: names what has our tags although no record proves it ours
 - sweep_restores: ends a restore whose execution was stopped or lost
 """

@@ -254,7 +254,7 @@ def _cancel_unnoted(sending: Sending, ports: CleanUpPorts, account: CleanUpAccou
 def _volumes_made(
     event: Remains, noted: KnownVolume | None, ports: CleanUpPorts, account: CleanUpAccount, now: datetime
 ) -> list[Volume]:
-    """The volumes that the record or the execution names, and those of which EC2's answer was lost.
+    """The volumes that the record or the execution names, and those for which EC2's answer was lost.
 
     Without the stack's tag nobody here may change a volume. Without a proof no tag says that a volume is
     ours. Such volumes are kept, and named.
@@ -286,7 +286,7 @@ def _volumes_made(
 
 
 def _plausible(others: Sequence[Volume], restore_id: str, ports: CleanUpPorts, now: datetime) -> list[Volume]:
-    """Those with the stack's tag that could be the restore's by their time."""
+    """Volumes with the stack's tag whose time of creation fits the restore."""
     record = RestoreNotes(ports.table, restore_id).read()
     since, until = record.started_at, record.finished_at or now
     return [
@@ -299,7 +299,7 @@ def _plausible(others: Sequence[Volume], restore_id: str, ports: CleanUpPorts, n
 
 
 def _existing(volume_id: str, record: KnownVolume, volumes: VolumeStore) -> dict[str, Volume]:
-    """Without one that was there before the restore asked EC2 for it."""
+    """Leaves out a volume that was there before the restore asked EC2 for one."""
     try:
         volume = volumes.get(volume_id)
     except VolumeNotFoundError:
@@ -388,7 +388,7 @@ def _lower_boost(volume: Volume, target: str | None, ports: CleanUpPorts, accoun
 def _lower_adopted(
     remains: Remains, volume_id: str | None, ports: CleanUpPorts, account: CleanUpAccount, now: datetime
 ) -> None:
-    """Lowers a volume that was there and was raised. What EC2 does not take now is left to the sweeper."""
+    """Lowers an adopted volume that was raised. What EC2 does not accept now is left to the sweeper."""
     noted = boost_of(remains.restore_id, remains.index, volume_id, ports.table)
     if noted is None:
         return

@@ -65,7 +65,7 @@ class CleanUpAccount:
     """Includes volumes that earlier tries kept: their owners may have removed our tag."""
     stays: list[Stays] = field(default_factory=list)
     boost: BoostOutcome | None = None
-    """Of an adopted volume that still costs more than it did."""
+    """The boost of an adopted volume that still costs more than before."""
     moved: bool = False
     """The replaced volume is back: the new one has left its place for it."""
 

@@ -20,9 +20,9 @@ from rewarm.steps.volume.extras import UNDER_WAY
 
 CAUSE = "The stack that runs the restore is being deleted."
 STARTING_SECONDS = 10
-"""Alarms may start restores for so long: the rule for them is deleted at the same time."""
+"""How long alarms may still start restores, because their rule is deleted at the same time."""
 LATE_SECONDS = 65
-"""A function may still run for so long after its execution was stopped (template.yaml, Globals)."""
+"""How long a function may still run after its execution was stopped (template.yaml, Globals)."""
 
 
 class EndOfStack(Value):
@@ -78,8 +78,8 @@ def _stop(work: StackExecutions) -> tuple[dict[str, str], list[str]]:
 
 
 def is_open(swept: SweptResource) -> bool:
-    """EC2 finishes by itself a modification that it has taken; a missing report costs nobody anything; and
-    what is not proven to be ours keeps no stack, as anybody may have put our tags on it.
+    """Whether the stack must wait for it. EC2 finishes a modification by itself, and a missing report costs
+    nothing. What is not proven to be ours keeps no stack: anybody may have put our tags on it.
     """
     finishes = swept.sweep == "boosts" and swept.reason == UNDER_WAY
     return swept.state != "ended" and not finishes and swept.sweep not in {LATE_REPORTS, UNPROVEN_THINGS}

@@ -1,9 +1,9 @@
 """Writes the report of a restore that has none, and sends the message of a fast volume that is missing.
 
-A restore was stopped, or its state `Report` failed. What the executions of its volumes wrote down is in the
-bucket; the record knows what is missing there. If somebody has deleted the plans, the executions were started
-with what was chosen. `Announce Ready` may have been refused by Lambda, or no channel took its message. A
-restore that ended ready without a report or message stays noted as running, where the sweeper finds it.
+A restore was stopped, or its state `Report` failed. The executions of its volumes wrote to the bucket; what
+is missing there is in the record. If somebody has deleted the plans, the inputs of the executions have what
+was chosen. `Announce Ready` may have been refused by Lambda, or no channel took its message. A restore that
+ended ready without a report or message stays noted as running, where the sweeper finds it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def report_ready(restore_id: str, record: KnownRestore, *, finished_at: datetime
 
 
 def _plans(restore_id: str, ports: PagePorts) -> list[VolumePlan]:
-    """The plans; where they are gone from the bucket, of those volumes whose executions began."""
+    """The plans; if they are gone from the bucket, only those of volumes whose executions began."""
     try:
         return read_plans(plans_key(restore_id), ports.artifacts)
     except RequestRefusedError:
@@ -188,7 +188,7 @@ def recall_end(restore_id: str, ports: PagePorts) -> bool:
 def volumes_without_message(
     restore_id: str, record: KnownRestore, ending: ExecutionEnd, ports: PagePorts
 ) -> list[int]:
-    """The volumes at full speed of a restore that has ended, for which no message was sent.
+    """The volumes of an ended restore that are at full speed and have had no message.
 
     A restore with volumes succeeds only where all of them are ready. Where the table was put back to an
     earlier moment, a volume's result says that its message was sent.

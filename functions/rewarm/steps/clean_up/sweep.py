@@ -105,7 +105,7 @@ def sweep_restores(ports: SweepPorts) -> Iterator[SweptResource]:
 
 
 def _ended_lately(ports: SweepPorts) -> set[str]:
-    """Step Functions' list of recent failures; without it only restores with lost notes are missed."""
+    """Step Functions' recent failures; if it does not answer, only restores with lost notes are missed."""
     try:
         return set(ports.executions.ended_badly(ports.now - LATELY))
     except RestoreError:
@@ -246,7 +246,7 @@ def _end(found: dict[str, set[int]], ports: SweepPorts) -> Iterator[SweptResourc
 
 
 def _in_turn(found: Mapping[str, set[int]], now: datetime) -> dict[str, set[int]]:
-    """In an order that differs in each sweep, so that no restore is always the one without time left."""
+    """The restores in an order that differs in each sweep: time may run out before the last ones."""
     return {name: found[name] for name in sorted(found, key=lambda name: _turn(name, now))}
 
 
@@ -299,7 +299,7 @@ def _sweep_adopted_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
 
 
 def _lower_own(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
-    """Nothing for a volume that no record calls boosted, whatever its tags say."""
+    """Lowers a volume only if its record calls it boosted, whatever its tags say."""
     restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
     if restore_id is None:
         yield from name_boost(volume, ports)
@@ -311,7 +311,7 @@ def _lower_own(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
         _tell(volume, target, outcome, ports)
         yield SweptResource("boosts", volume.volume_id, _STATES[outcome.state], outcome.reason)
     elif (known.boost.volume_id, known.boost.state) == (volume.volume_id, "lowered"):
-        # It has gone back, and only the tag could not be removed then.
+        # It was lowered before, and only its tag could not be removed.
         ports.volumes.untag(volume.volume_id, BOOST_TAG)
         yield SweptResource("boosts", volume.volume_id, "ended")
     elif not _is_lowered(volume) and (
@@ -321,7 +321,7 @@ def _lower_own(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
 
 
 def _is_lowered(volume: Volume) -> bool:
-    """Then nothing costs more than its tag says, whosever the volume is."""
+    """Whether the volume has its tag's settings already, so that nothing more is billed."""
     try:
         return parse_performance(volume.settings.tags[BOOST_TAG]).fits(volume.settings)
     except ValueError:

@@ -199,7 +199,7 @@ def _neglected(record: KnownRestore) -> set[int]:
 
 
 def _stop_volumes(restore_id: str, record: KnownRestore, ports: SweepPorts) -> SweptResource:
-    """Asks executions of volumes to stop, which outlived that of the restore; they clean up by themselves."""
+    """Asks volumes' executions to stop if they outlived the restore's; they clean up by themselves."""
     _mark(restore_id, record, ports)
     wake_waiting(restore_id, record.indexes, waiters=ports.waiters, tasks=ports.tasks)
     return SweptResource(

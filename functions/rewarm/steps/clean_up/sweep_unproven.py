@@ -1,8 +1,8 @@
-"""Names to people what carries our tags and no record proves: it costs money, and nobody here may remove it.
+"""Names things with our tags that no record proves ours: they cost money, and nobody here may remove them.
 
-Its record may be lost, or somebody has put our tags on a thing of others. So it is left as it is. The sweep
-that finds it fails once a day, which raises the alarm `sweep-errors`, and its log has the command for each.
-What EC2 made at another time than the restore whose tags it has cannot be left over, and is not named.
+Either the record is lost, or somebody has put our tags on another's thing. So it is left as it is. Once a day
+the sweep that finds it fails, which raises the alarm `sweep-errors`; its log has a command for each. A thing
+that EC2 made while its restore did not run cannot be left over, so it is not named.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ OF_NO_LEASE = "it has the tags of a calibration, and no calibration's lease name
 
 
 def named(resource: str, reason: str, ports: SweepPorts) -> Iterator[SweptResource]:
-    """Once a day, with the command for whoever wants to keep it."""
+    """Reports it once a day, with the command for whoever wants to keep it."""
     yield from _once_a_day(resource, reason + to_hear_no_more(resource), ports)
 
 
 def _once_a_day(resource: str, reason: str, ports: SweepPorts) -> Iterator[SweptResource]:
-    """By the first sweep of the day that finds it."""
+    """Only the first sweep of the day that finds it reports it."""
     claim = f"sweep unproven {resource} {ports.now:%Y-%m-%d}"
     if ports.table.claim_event(claim, ports.owner) == ports.owner:
         yield SweptResource(UNPROVEN_THINGS, resource, "left", reason)
@@ -56,7 +56,7 @@ def _once_a_day(resource: str, reason: str, ports: SweepPorts) -> Iterator[Swept
 def name_volumes(
     volumes: Iterable[Volume], restore_id: str, index: int, record: KnownRestore, ports: SweepPorts
 ) -> Iterator[SweptResource]:
-    """Those that have the tags of one volume of a restore that is over."""
+    """Names the unproven volumes whose tags name this volume of a restore that is over."""
     known = record.volume(index)
     kept = (known.clean_up or CleanedUp()).kept_volumes
     own_ids = {volume.volume_id for volume in known.own_volumes(volumes)}
@@ -74,7 +74,7 @@ def name_volumes(
 
 
 def name_boost(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
-    """Of a volume whose record is lost, or that has lost the tag that leads there."""
+    """Names a volume with a boost if its record, or the tag that leads to the record, is lost."""
     if ports.now - volume.created_at < RECORDS_LAST:
         reason = (
             f"it has the tag {BOOST_TAG}, and no record says that it was boosted; it is "
@@ -85,7 +85,7 @@ def name_boost(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
 
 
 def name_replaced(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
-    """A volume that is out of its place, of which no record says so; its tags may name any place."""
+    """Names a volume that only its tags call replaced; they may name any place."""
     name, tags = volume.volume_id, volume.settings.tags
     place = place_of(tags)
     if living(volume) or place is None or _failed_since(tags[REPLACED_TAG], place.index, ports) is None:
@@ -100,7 +100,7 @@ def name_replaced(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
 
 
 def sweep_unproven(ports: SweepPorts) -> Iterator[SweptResource]:
-    """Things of calibrations, and copies of snapshots. Volumes of restores are named where they are swept."""
+    """Names things of calibrations and copies of snapshots; other sweeps name volumes of restores."""
     leases = known_leases(ports.pages.history).values()
     leased = {name for lease in leases for name in (*lease.volume_ids, *lease.snapshot_ids)}
     oldest = ports.now - RECORDS_LAST
@@ -122,7 +122,7 @@ def sweep_unproven(ports: SweepPorts) -> Iterator[SweptResource]:
 
 
 def _copy(snapshot: Snapshot, ports: SweepPorts) -> Iterator[SweptResource]:
-    """Nothing of one that is a restore's own, or that was there before the restore."""
+    """Names a copy unless it is a restore's own, or was there before the restore."""
     place = restore_and_index(f"{snapshot.tags.get(RESTORE_TAG, '')}/{snapshot.tags.get(INDEX_TAG, '')}")
     if place is None or not ports.executions.is_over(*place):
         return

@@ -3,9 +3,8 @@
 `rewarm calibrate` could not remove what it made, because it was killed or its login ended. Its lease in the
 table names what it has made. Only that is touched, if EC2 made it while the lease ran.
 
-The item of a claim on a fast snapshot restore may be lost. Whoever enabled it noted EC2's time of it in the
-record of the volume, and the volume's execution ran at that time. So Step Functions names the records to look
-into.
+The claim on a fast snapshot restore may be lost. But the volume's record also notes when EC2 enabled it, and
+the volume's execution ran at that time. So Step Functions' list says which records to read.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ LOOKED_FOR = timedelta(days=14)
 
 
 def sweep_calibrations(ports: SweepPorts) -> Iterator[SweptResource]:
-    """Those whose lease is over."""
+    """Ends calibrations whose lease is over."""
     for lease in known_leases(ports.pages.history).values():
         if lease.expires_at <= ports.now:
             yield from _end(lease, ports)

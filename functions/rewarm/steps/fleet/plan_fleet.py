@@ -1,7 +1,7 @@
 """Route POST /fleets/plans, and the plan of a run: all volumes of a fleet in one plan.
 
-One call to EC2 asks about 200 snapshots, volumes or instances. Each restore gets the shares of its volumes of
-the plan. A restore whose facts are not known is left out, and plans on its own.
+One call to EC2 asks about 200 snapshots, volumes or instances. Each restore gets its volumes' shares of the
+plan. A restore whose facts are not known is left out, and plans on its own.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ def _way(plan: VolumePlan) -> _Way:
 def _beside(
     plan: VolumePlan, restore: FleetRestore, moved: Mapping[_Way, Sequence[tuple[str, int]]]
 ) -> list[int]:
-    """What the agents of other restores move on the same way."""
+    """Bytes that other restores' agents move through the same instance or EBS card."""
     return [size for name, size in moved.get(_way(plan), ()) if name != restore.restore_id]
 
 

@@ -2,7 +2,7 @@
 
 POST refuses a wrong request at once, and keeps the request in the bucket, because ten thousand items exceed
 an execution's input. A redrive is another execution for the volumes that are not ready: RedriveExecution
-takes no execution that succeeded, as one with tolerated failures does.
+refuses executions that succeeded, and one with tolerated failures has.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """State `Change Performance`: ModifyVolume, once.
 
-ModifyVolume has no client token. So what EC2 says of the volume's latest change decides whether ours is
-under way already: however often this is asked, one modification is started.
+ModifyVolume has no client token. So EC2's answer about the volume's latest change shows whether ours is under
+way: repeated calls start only one modification.
 """
 
 from __future__ import annotations

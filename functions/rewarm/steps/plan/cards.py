@@ -22,7 +22,7 @@ _OnCard = tuple[str, int, VolumeSettings]
 def with_cards(
     volumes: Sequence[VolumeAssignment], instances: Instances, store: VolumeStore
 ) -> list[VolumeAssignment]:
-    """Returns the volumes with their cards, which is the old volume's where one is replaced.
+    """Returns the volumes with their cards; a volume that replaces another gets its card.
 
     An adopted volume has the card that it is on, and one with a card from the plan of a fleet keeps it.
     """

@@ -44,7 +44,7 @@ class ChooseStrategyEvent(StepEvent):
 
 
 class ChooseStrategyResult(Contract):
-    """Where the plans are kept, and of which volumes."""
+    """Where the plans are kept, and which volumes they are for."""
 
     plans_key: str
     indexes: list[int]

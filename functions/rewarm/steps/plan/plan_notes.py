@@ -86,7 +86,7 @@ def warm_up_notes(plans: Sequence[VolumePlan], scope: Scope, polite_latency_ms: 
 
 
 def adoption_notes(plans: Sequence[VolumePlan], *, measured: bool) -> Iterator[str]:
-    """What is read of volumes that are there already, and why."""
+    """What the agent reads of adopted volumes, and why."""
     adopted = [plan.volume for plan in plans if plan.volume.adopts is not None]
     if not adopted:
         return
@@ -139,7 +139,7 @@ def after_notes(request: RestoreRequest, times: ApplicationTimes | None) -> list
 
 
 def _figures(plans: Sequence[VolumePlan]) -> dict[str, str]:
-    """The figures behind every strategy that can be had, by their names in prices.json."""
+    """The figures behind every possible strategy, by their names in prices.json."""
     had = [candidate for plan in plans for candidate in plan.candidates if candidate.feasible]
     return {"listBlocksUsdPerThousand": "ListSnapshotBlocks", **_figures_of(had)}
 

@@ -64,7 +64,7 @@ from rewarm.steps.record.learned_times import known_priors, known_records, liken
 
 _Place = tuple[str, str]
 _NOT_KNOWN_YET = InstanceEbsLimits(100_000.0, 100_000.0, None, None)
-"""Of the instance of a volume that is not attached yet: it is taken to be faster than the volume."""
+"""Limits for a volume that is not attached yet: its instance is assumed to be faster than the volume."""
 
 
 class PlanningPorts(Value, kw_only=True):
@@ -179,7 +179,7 @@ def plan_cases(
 def plan_shares(
     cases: Sequence[Case], shares: Sequence[FleetShare], book: PriceBook, rule: ApprovalRule, *, now: datetime
 ) -> PlannedVolumes:
-    """As plan_cases; a fleet's restore uses its part of its plan if possible. Raises NoStrategyFitsError."""
+    """As plan_cases; a restore uses its part of its fleet's plan if possible. Raises NoStrategyFitsError."""
     if len(shares) != len(cases):
         return plan_cases(cases, book, rule, now=now)
     given = [_share(share, now) for share in shares]

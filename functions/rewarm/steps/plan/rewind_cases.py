@@ -154,7 +154,7 @@ def _listed(case: RewindCase, newest: Snapshot, ports: RewindFactsPorts, patienc
 def _undoing(
     case: RewindCase, undone_id: str | None, assigned: VolumeAssignment, rewound: JsonObject
 ) -> RewindCase:
-    """The case of undoing by a log, whose blocks differ; an uncounted pack has at least one block."""
+    """The case of undoing by a log: its blocks differ. A pack that nobody counted has at least one block."""
     packs, blocks = assigned.undo_packs or 0, assigned.undo_blocks
     ops = packs * (MOST_BLOCKS_OF_A_PACK - 1) if blocks is None else 0
     known = packs if blocks is None else blocks
@@ -171,7 +171,7 @@ def _undoing(
 
 
 def _listed_alone(facts: RewindFacts, blocks: int) -> RewindFacts:
-    """The facts if only so many blocks differ from the snapshot that the volume equals."""
+    """The facts if the volume equals a snapshot and only so many blocks have to be written."""
     listed, since = ChangedCount(0, requests=pages(blocks)), WrittenSince(0, blocks * BLOCK_BYTES)
     return replace(facts, changed=listed, since=since, written_blocks=blocks, alone=True, is_equal=True)
 

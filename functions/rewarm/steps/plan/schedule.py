@@ -59,7 +59,7 @@ def by_hand(volumes: Sequence[VolumeFacts]) -> list[ByHand]:
 
 
 def _others(sizes: Sequence[float], facts: VolumeFacts) -> tuple[float, ...]:
-    """Of the other volumes on its instance or EBS card; a volume without an instance's id shares none."""
+    """Sizes of the other volumes on its instance or EBS card; none without an instance's id."""
     if facts.instance_id is None:
         return ()
     others = sorted(sizes)

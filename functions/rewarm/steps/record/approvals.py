@@ -52,7 +52,7 @@ def ask(restore_id: str, question: ApprovalQuestion, table: RestoreTable) -> App
 
 
 def go_on(restore_id: str, table: RestoreTable) -> None:
-    """Notes that the plan is approved, so that the restore or the fleet waits no more."""
+    """Notes that the plan is approved, so that the restore or the fleet no longer waits."""
     _set_status(restore_id, Status.PLANNED, FleetStatus.RESTORING, table)
 
 

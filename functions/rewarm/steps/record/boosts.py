@@ -1,4 +1,4 @@
-"""The boosts of volumes that were there: what each goes back to, from before EC2 is asked to raise it.
+"""Boosts of adopted volumes: what each goes back to, noted before EC2 is asked to raise it.
 
 A note stays until its boost is over, however the restore ends. The sweeper finds it by the index.
 """
@@ -26,13 +26,13 @@ from rewarm.ports.restores import BOOST, FIRST, LAST, RestoreTable
 CLOCKS = timedelta(seconds=30)
 """How much the clocks of EC2 and of Step Functions may differ."""
 ASKED_WITHIN = timedelta(minutes=10)
-"""The state that asks for the raise ends so soon after it began, with its retries (restore_volume.asl.yaml).
-What EC2 does not show by then was never asked for, or was refused."""
+"""How long the state that asks for the raise lasts at most, with retries (restore_volume.asl.yaml). What EC2
+does not show by then was never asked for, or was refused."""
 MOST_LISTED = 100
 
 
 class NotedBoost(Contract):
-    """That EC2 is asked to raise a volume, and what it goes back to."""
+    """The note that EC2 is asked to raise a volume, and what the volume goes back to."""
 
     volume_id: str
     restore_id: str

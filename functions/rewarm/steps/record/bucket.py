@@ -21,7 +21,7 @@ _UNDO_OBJECT = re.compile(r"undo/([^/]+)/(\d+)/.+")
 RECORDINGS = "recordings/"
 _RECORDING = re.compile(rf"{RECORDINGS}([^/]+)/(\d{{10}})-([^/]+)-(\d+)")
 _LATEST = 9_999_999_999
-"""Seconds since 1970. A recording's key has what is left until then, so that S3 lists the newest first."""
+"""Seconds since 1970. A recording's key has the seconds left until then, so S3 lists the newest first."""
 _UNDO_PACK = re.compile(r"undo/[^/]+/\d+/(\d+)/\d{6,}-\d{3,}")
 ANSWER_SECONDS = 3_600
 """The longest life of a link, which ends with the credentials of the function that signed it (S3 user guide,
@@ -92,7 +92,7 @@ def recording_key(lineage: str, at: datetime, restore_id: str, index: int) -> st
 
 
 def recording_of(key: str) -> tuple[str, datetime, str, int] | None:
-    """The lineage, the begin, the restore and the index of its volume that a recording is of, by its key."""
+    """The lineage, start, restore and volume index of a recording, from its key."""
     found = _RECORDING.fullmatch(key)
     if found is None:
         return None
@@ -114,7 +114,7 @@ def report_keys(restore_id: str, index: int | None) -> tuple[str, str]:
 
 
 def sent_key(restore_id: str) -> str:
-    """How the restore ended, once a message has announced its failure: the table may be put back."""
+    """How a restore ended whose failure was announced: the table may be put back to an earlier time."""
     return f"{_restore(restore_id)}/report.sent"
 
 
@@ -134,7 +134,7 @@ def fleet_items_key(fleet_id: str, run: int) -> str:
 
 
 REFUSED = "refused"
-"""Of a plan that was only to be shown and that no strategy fits: why."""
+"""Why no strategy fits, for a plan that was only to be shown."""
 
 
 def fleet_plan_key(fleet_id: str, run: int) -> str:
@@ -197,7 +197,7 @@ UNDO_LOGS = "undo/"
 
 
 def undo_prefix(restore_id: str, index: int | None = None) -> str:
-    """How the keys begin of what a restore has overwritten, or of what it has of one volume."""
+    """The prefix of the keys of what a restore has overwritten, on all its volumes or on one."""
     return f"undo/{restore_id}/" if index is None else f"undo/{restore_id}/{index}/"
 
 

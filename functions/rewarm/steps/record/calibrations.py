@@ -1,7 +1,7 @@
 """What a calibration has measured, and its lease: what it has made and will remove, by its own account.
 
-The sweeper ends what a lease names once it is over. The time at which a lease began is this side's, so that
-nobody can have a thing removed that was there before.
+Once a lease is over, the sweeper ends what it names. This side notes when a lease began, not the caller: so
+nobody can have an older thing removed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rewarm.ports.restores import History
 LEASE = timedelta(minutes=20)
 """`rewarm calibrate` renews it every 5 minutes. So a killed one costs little more."""
 LONGEST = timedelta(hours=12)
-"""A calibration takes an hour. What is made later is none of this one's."""
+"""A calibration takes an hour. What is made later does not belong to it."""
 
 
 def stored(kept: JsonObject | None) -> StoredCalibration:
@@ -77,7 +77,7 @@ def put_lease(
 
 
 def known_leases(history: History) -> dict[str, KeptLease]:
-    """By calibration. One that somebody has changed to something else counts as missing."""
+    """The leases by calibration. One that somebody has changed to something else counts as missing."""
     found = {}
     for name, kept in history.leases().items():
         try:

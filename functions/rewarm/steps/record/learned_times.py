@@ -39,7 +39,7 @@ def known_priors(history: History) -> Timings:
 
 
 def _calibrated(kept: JsonObject) -> Timings:
-    """Few accounts have a calibration, whose modules are imported for it."""
+    """Imports the calibration's modules only here, because few accounts have one."""
     from rewarm.domain.time.calibration import calibrated  # noqa: PLC0415
     from rewarm.steps.record.calibrations import stored  # noqa: PLC0415
 

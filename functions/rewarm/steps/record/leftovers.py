@@ -1,4 +1,4 @@
-"""What a restore removed, and what it leaves behind, in words; of what costs money, price and command."""
+"""What a restore removed and what it leaves, in words; with price and command where it costs money."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rewarm.steps.record.volume import CleanedUp, Rewinding
 
 MOST_THINGS = 50
 BOOST_OF = "boost of "
-"""How the account of a clean-up begins that is about a boost."""
+"""How a line about a boost begins in the account of a clean-up."""
 
 
 def removed_and_kept(
@@ -162,7 +162,7 @@ def _boost_left(plan: VolumePlan, report: VolumeReport, account: CleanedUp | Non
 
 
 def _fast_restore_left(plan: VolumePlan, report: VolumeReport, costs: Keeping) -> Iterator[LeftThing]:
-    """What the strategy needed and may still be on."""
+    """The fast snapshot restore that the strategy needed, if it may still be on."""
     if report.release_failure is None:
         return
     why = report.release_failure.cause.rstrip(".")

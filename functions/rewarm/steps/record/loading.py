@@ -1,9 +1,8 @@
 """How far the blocks of a volume are: what an initialization has loaded, and what copy-blocks has copied.
 
 The samples of an initialization are one small object for each volume. Only the pictures of the report need
-them, so no error there stops a restore. How much is copied follows from what was listed, in the volume's
-record, and from what is in the bucket. So nobody has to count while many functions copy, and none counts a
-shard twice that it has tried twice.
+them, so no error there stops a restore. The volume's record has what was listed, and the bucket has what is
+copied. So the many functions that copy need no counter, and a shard that is tried twice counts once.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MOST_PARTS = 20_000
 MOST_BYTES = 65_536
 """Several times the size of the longest series."""
 MAP_PARTS = 128
-"""Of a volume, in the picture of what is read first."""
+"""Parts of a volume in the picture of what is read first."""
 MOST_MAP_BYTES = 4 * MIB
 
 

@@ -19,7 +19,7 @@ from rewarm.steps.record.restore import FINISHED, KnownRestore, RestoreNotes, St
 
 _WITHOUT_REQUEST = FINISHED - {Status.READY}
 _SURE = {"api", "rule"}
-"""Triggers of restores that are no duplicates: their request is in the input, and may be noted early."""
+"""Triggers whose restores are not duplicates: their request is in the input, and may be noted early."""
 
 
 def is_lost(record: KnownRestore) -> bool:
@@ -44,10 +44,9 @@ def recovered(
 ) -> KnownRestore:
     """Writes the record again and returns the whole record, or the given record if no execution knows more.
 
-    `also_ready`: also recovers a restore that succeeded.
-    Of a restore that is over, it has as many volumes as executions of volumes began, unless it says a number.
-    If all volumes are at full speed and the restore is not noted as running, it was ready: the state
-    `Release Target` has released its devices.
+    `also_ready`: also recovers a restore that succeeded. A restore that is over has as many volumes as
+    executions of volumes began, unless its record has a number. The restore was ready if all volumes are at
+    full speed and it is not noted as running: the state `Release Target` has released its devices.
     """
     begun = executions.begun(restore_id)
     is_ready = begun is not None and begun.status == "SUCCEEDED"

@@ -50,10 +50,10 @@ def newest_recordings(lineage: str, artifacts: Artifacts) -> Iterator[tuple[str,
 
 
 def note_first_reads(notes: VolumeNotes, artifacts: Artifacts) -> None:
-    """Notes how many of the blocks that an application has read of a warm volume were cold.
+    """Notes how many blocks an application read of a warm volume, and how many were cold.
 
-    Nothing where no agent warmed it, or no recording of it says so yet. It raises nothing: the volume is
-    warm all the same.
+    Notes nothing if no agent warmed it, or if no recording says so yet. It raises nothing: the volume is warm
+    all the same.
     """
     with suppress(RestoreError, ValueError):
         volume = notes.read()
@@ -97,7 +97,7 @@ def _planned(plan: VolumePlan, hot: HotSet) -> HotPlan:
 
 
 def _warm_seconds(plan: VolumePlan, hot: HotSet, quantile: int) -> int:
-    """Until the hot set is read, by what the agent reads in its time; at most until full speed."""
+    """Seconds until the agent has read the hot set, at its planned rate; at most until full speed."""
     chosen, data_bytes = plan.plan, max(1, plan.volume.data_bytes)
     ready = (chosen.ready_p50_seconds, chosen.ready_p90_seconds)[quantile]
     whole = chosen.phases.get(Phase.READ, (ready - chosen.usable_seconds,) * 2)

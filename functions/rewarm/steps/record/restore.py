@@ -63,7 +63,7 @@ SWEPT = "the restore had already been ended and cleaned up, because its executio
 ENDED = "the restore had already been ended: somebody cancelled it, or its execution was stopped"
 """For a step that only learns that the restore has ended."""
 RULE_PREFIX = "rule-"
-"""How the id of a restore begins that a rule has started; template.yaml has it, too."""
+"""The prefix of the ids of restores that a rule has started; template.yaml has it, too."""
 REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError", "NotAttachedError"})
 """Errors of a restore that never began, because of others: nothing was created."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -111,7 +111,7 @@ class KnownRequest(Item):
 
     @property
     def is_adoption(self) -> bool:
-        """Whether its volumes are others', which stay as they are whatever happens."""
+        """Whether its volumes belong to others, and so stay whatever happens."""
         return self.source.existing is not None
 
     @field_validator("on_failure", mode="wrap")
@@ -458,7 +458,7 @@ class RestoreNotes(Value):
         return self.table.set_unless_cancelled(self.restore_id, f"{_SETTLED}{index}", True)
 
     def note_unreleased(self, index: int, kept: list[str], replaced: KnownReplaced | None) -> None:
-        """At full speed, so no sweep takes it for a failed one; a sweep gives back what it still costs."""
+        """Notes what sweeps must still give back, and marks the volume as at full speed, not as failed."""
         self.volume(index).note_unreleased(kept, replaced)
         self._set(**{f"{_SETTLED}{index}": True})
 

@@ -38,7 +38,7 @@ class Item(BaseModel):
     """The whole part as it is stored; only steps/record reads it."""
 
     def __deepcopy__(self, memo: Any = None) -> Self:
-        """Nobody changes it. pydantic would copy each default of each item that is read."""
+        """Returns itself: nobody changes it. pydantic would copy each default of each item that is read."""
         return self
 
     @property
@@ -75,7 +75,7 @@ class MadeVolume(Item):
 
 
 class KnownCreation(Item):
-    """That EC2 is asked for a volume, before it is."""
+    """The note about a volume, written before EC2 is asked for it."""
 
     asked_at: datetime | None = None
     key: str = ""
@@ -140,7 +140,7 @@ class SnapshotCopy(Item):
     snapshot_id: str | None = None
     """None until EC2 has answered."""
     unanswered: int = 0
-    """How many times EC2 was asked and may have made none."""
+    """How many times EC2 was asked and may not have made a copy."""
 
 
 class BoostedVolume(Item):
@@ -174,7 +174,7 @@ class KnownRecording(Item):
     problem: str | None = None
     blocks: int | None = None
     cold_blocks: int | None = None
-    """Of the blocks that were read until the volume was warm."""
+    """How many of the blocks that were read until the volume was warm were cold."""
 
     @property
     def first_reads(self) -> tuple[int, int] | None:
@@ -266,7 +266,7 @@ class CleanedUp(Item):
     kept_volumes: list[str] = []
     stays: list[LeftBehind] = []
     boost: BoostOutcome | None = None
-    """Of an adopted volume, where it was raised and is not lowered."""
+    """The boost of an adopted volume that was raised and is not lowered."""
     unfinished: bool = False
     goes_on: bool = False
     """True for the clean-up of an earlier plan, which did not touch the last plan's volume."""
@@ -321,19 +321,19 @@ class KnownVolume(Item):
 
     @property
     def creations(self) -> dict[str, Creation]:
-        """What is known of each volume since before it was made, by the attempt that makes it."""
+        """What was noted of each volume before it was made, by the attempt that makes it."""
         proofs = {attempt: noted.proof for attempt, noted in self.noted_creations.items()}
         return {attempt: proof for attempt, proof in proofs.items() if proof is not None}
 
     @property
     def adopted(self) -> str | None:
-        """The volume that was there, which is others'."""
+        """The adopted volume, which belongs to others."""
         found = (self.plan or {}).get("adopts")
         return found if isinstance(found, str) else None
 
     @property
     def volume_id(self) -> str | None:
-        """The volume that the latest plan made, or that was there."""
+        """The volume that the latest plan made, or the adopted one."""
         return self.made.volume_id or self.adopted
 
     def own_volumes(self, volumes: Iterable[Volume]) -> list[Volume]:

@@ -1,8 +1,8 @@
 """Puts a replaced volume back into its place, one step per call; for clean-up and for the sweeper.
 
-The record says which volume it is and where it belongs. Its tag can only stop that: whoever takes it off
-leaves the volume where it is. The new volume leaves the place first, once nothing uses it: nothing is ever
-detached by force, or while it is mounted.
+The record says which volume it is and where it belongs. A volume without its tag stays where it is, so people
+can stop this by removing the tag. The new volume leaves the place first, once nothing uses it: nothing is
+ever detached by force, or while it is mounted.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def put_back(restore_id: str, index: int, ports: PutBackPorts, *, now: datetime)
 
 
 def _place(noted: KnownReplaced, index: int) -> Place | None:
-    """Where it belongs; None where it was not detached, as a root volume that EC2 swaps."""
+    """Where it belongs; None if it was not detached, like a root volume that EC2 swaps."""
     if noted.instance_id is None or noted.device is None or noted.delete_on_termination is None:
         return None
     return Place(
@@ -91,7 +91,7 @@ def _place(noted: KnownReplaced, index: int) -> Place | None:
 
 
 def _told_before(replaced: KnownReplaced) -> list[PutBack]:
-    """A volume that is back has no tags of ours any more."""
+    """What an earlier call recorded: a volume that is back has no tags of ours any more."""
     states: dict[object, State] = {"back": "back", "stays-out": "stays-out"}
     state = states.get(replaced.state)
     return [] if state is None else [PutBack(str(replaced.volume_id), state, str(replaced.reason))]

@@ -17,8 +17,8 @@ from rewarm.steps.record.bucket import result_key
 from rewarm.steps.registration import state
 
 ENDED_BEFORE = "StepFunctions.ExecutionAlreadyExistsException"
-"""What a Task that starts an execution meets where the answer to its first try was lost, and the execution
-has ended before the second one. It is met after a redrive as well."""
+"""The error of a Task that starts an execution, if its first try lost the answer and the execution ended
+before the second try. It occurs after a redrive as well."""
 MOST_CAUSE = 500
 """Characters of a cause, so that a hundred causes fit into a payload (payloads.py)."""
 
@@ -70,7 +70,7 @@ def keep_result(
 
 
 def _ended(result: JsonObject, end: ExecutionEnd) -> JsonObject:
-    """The result by the end of the execution itself; as it was where that says nothing."""
+    """The result with which the execution itself ended; the given one if the execution says nothing."""
     if end.status == "SUCCEEDED" and end.output:
         output: JsonObject = json.loads(end.output)
         return output

@@ -80,7 +80,7 @@ def figures(event: ReportEvent, result: ReportResult) -> Iterator[Metric]:
 
 
 def _deadline(result: ReportResult, allowed_seconds: float) -> Iterator[Metric]:
-    """By the slowest volume, as the report judges."""
+    """Whether the deadline was met, by the slowest volume as in the report."""
     yield Metric("DeadlineUsedPercent", 100 * result.slowest_seconds / max(1.0, allowed_seconds), "Percent")
     yield Metric("DeadlinesMissed", 0 if result.deadline_met else 1)
 
@@ -270,7 +270,7 @@ def _deadline_met(event: ReportEvent, volumes: list[VolumeReport]) -> bool | Non
 
 
 def _samples(facts: _Facts, artifacts: Artifacts) -> list[JsonObject]:
-    """The looks at each volume; and where the blocks are that were read first, if a recording said so."""
+    """The samples of each volume, and where the blocks are that a recording said to read first."""
     restore_id, found = facts.event.restore_id, []
     for plan in facts.plans:
         index, size_gib = plan.volume.index, plan.volume.volume.size_gib

@@ -24,8 +24,8 @@ from rewarm.steps.record.restore import KnownRestore, parsed_time
 from rewarm.steps.report import phase_times
 
 BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
-"""AWS bills a rate in full once the volume is active, a copy when it is made, fast snapshot restore for at
-least an hour, and a boost from the first second."""
+"""AWS bills a rate in full once the volume is active, and a copy when it is made. It bills fast snapshot
+restore for at least an hour, and a boost from the first second."""
 BILLED_BY_THE_HOUR = frozenset({Strategy.FAST_SNAPSHOT_RESTORE, Strategy.BOOSTED_WARM_UP})
 """Billed until fast snapshot restore is disabled or the volume is lowered."""
 NO_RESULT: JsonObject = {"verdict": "failed", "error": "States.Runtime", "cause": "The volume has no result."}
@@ -165,7 +165,7 @@ def _first_reads(record: KnownRestore, index: int) -> FirstReads | None:
 
 
 def _meanwhile(initialization: JsonObject) -> JsonObject | None:
-    """What the probes of a polite agent took, if it made any."""
+    """How long a polite agent's probe reads took, if it made any."""
     agent = part_of(part_of(initialization, "signals"), "agent")
     return part_of(agent, "probeLatencyMs") or None if agent.get("probeReads") else None
 

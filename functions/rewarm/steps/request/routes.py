@@ -5,8 +5,8 @@ with the current progress of the agent and of copy-blocks. DELETE asks the resto
 woken, and the next state cleans up.
 
 GET /pages/{token} shows the page to whoever has the link. A restore that has ended has its page in the
-bucket, and the answer leads there. Until then the page is drawn from the record at each look, so it is never
-older than the restore and nothing has to write it.
+bucket, and the answer leads there. Until then each look draws the page from the record. So it is always up to
+date, and nothing has to write it.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _started(record: RestoreNotes, request: JsonObject, trigger: JsonObject, sta
 
 
 def _accepted(restore_id: str, selected: Selected | None = None) -> JsonObject:
-    """The answer; without what was selected, which nobody looks for twice, it only names the restore."""
+    """The answer; to a repeated call, for which nothing is selected again, it only names the restore."""
     known: JsonObject = {
         "waitsBecause": selected.waits_because if selected else None,
         "leftOut": [asdict(left) for left in selected.request.left_out] if selected else [],

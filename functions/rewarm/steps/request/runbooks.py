@@ -39,7 +39,7 @@ def put_runbook(
 ) -> JsonObject:
     """Checks the fields now, not when the alarm goes off, and the document of `after`.
 
-    Snapshots come and go, and so may an instance; `POST /plans` checks whether what the others name exists.
+    Snapshots and instances come and go, so only `POST /plans` checks whether what is named exists.
 
     Raises InvalidRequestError, PartLeftOutError.
     """
@@ -111,8 +111,8 @@ def request_of_runbook(
 ) -> RestoreRequest:
     """The request of an alarm's runbook; `changes` override it, except for its source.
 
-    What the runbook names and the stack lacks is left out, if a restore without it is of use and harms
-    nothing. In `changes`, and in a drill, it is refused: whoever asks now can ask for less.
+    Leaves out what the runbook names and the stack lacks, if a restore without it is useful and harmless.
+    Refuses it in `changes` and in a drill: whoever asks now can ask for less.
     """
     runbook = table.runbook(alarm_name)
     if runbook is None:
@@ -169,12 +169,12 @@ def _with_runbook(request: JsonObject, runbook: JsonObject) -> JsonObject:
 
 
 def _within(parts: Parts, runbook: JsonObject, asked: JsonObject) -> JsonObject:
-    """The runbook without what the stack lacks, and with what that is."""
+    """The runbook without what the stack lacks, and with a list of that."""
     source, target, objective = (runbook.get(name) or {} for name in ("source", "target", "objective"))
     kept = dict(runbook)
     found: list[LeftOut | None] = []
     brings_back, of_application = runbook.get("after") and asked.get("after") is None, Part.APPLICATIONS
-    # A new volume changes nothing that is there; what undoes a rewind can be had by a rewind alone.
+    # A new volume changes nothing that is there, but only a rewind can undo a rewind.
     may_attach = target.get("mode") == "rewind" and not asked.get("target") and not source.get("undoOf")
     if may_attach and parts.lacks(Part.REWINDS):
         found.append(parts.left_out(Part.REWINDS, "target.mode"))

@@ -1,8 +1,8 @@
 """How a rewind continues or ends where its agent has ended: with a further attempt, or as a failure.
 
-A further attempt follows where what has ended the agent may be over. A rewind that fails once its gate was
-opened stops the agent and reads its account. Only where a block was written the volume is mixed. Where the
-agent is lost it may be.
+A further attempt follows if the cause of the end may be over. A rewind that fails after its gate was opened
+stops the agent and reads its account. If a block was written, the volume is mixed. If the agent is lost, the
+volume may be mixed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ END_PATIENCE, STOP_PATIENCE = timedelta(minutes=1), timedelta(minutes=3)
 nothing."""
 STOP_SECONDS = 2
 MOST_ATTEMPTS = 5
-"""An agent that is interrupted so often will be interrupted again."""
+"""The attempts after which a rewind gives up: an agent interrupted so often will be interrupted again."""
 PAUSE_SECONDS = (2, 15, 30, 60)
 """Pauses before further attempts: a killed agent frees its device, and S3 or a user may take a while."""
 LONGEST_ARMED = timedelta(hours=5)
@@ -160,7 +160,7 @@ def next_attempt(
     """Begins a further attempt. Raises the error after the last one.
 
     Once blocks may be written, the first evidence is the way back; before that, the newest. Between two
-    attempts anybody may write to the device, and only the next snapshot has that.
+    attempts anybody may write to the device, and only the next snapshot has those writes.
     """
     if pending.attempt + 1 >= MOST_ATTEMPTS:
         if isinstance(error, VolumeInUseError):

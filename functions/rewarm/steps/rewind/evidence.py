@@ -79,7 +79,7 @@ def evidence(
 
 
 def _made(wanted: Wanted, snapshots: EvidenceSnapshots, stack_name: str) -> list[Snapshot]:
-    """By this rewind, of this volume: somebody may have put the tags on another snapshot."""
+    """Those that this rewind made of this volume: somebody may have put the tags on another snapshot."""
     tags = wanted.tags(stack_name)
     return [
         snapshot

@@ -51,7 +51,7 @@ class RewindPorts(AgentPorts, UndoLogPorts, kw_only=True):
 
 
 def way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> str:
-    """A sentence for people by what EC2 shows now; notes the evidence's state in the record.
+    """A sentence for people about what EC2 shows now; notes the evidence's state in the record.
 
     Raises ThrottledError, ServiceUnavailableError.
     """
@@ -72,7 +72,7 @@ def way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> s
 
 
 def _by_log(event: RewindEvent, ports: RewindPorts) -> str:
-    """The sentence for an undo log, by the bucket; notes the log in the record."""
+    """The sentence for an undo log, from what the bucket has; notes the log in the record."""
     try:
         found = undo_log(event.restore_id, event.volume.index, ports)
     except TEMPORARY:

@@ -7,7 +7,7 @@ are copied. Every block that is written has the good snapshot's content.
 
 Some plans compare the whole device instead, and some keep what the agent overwrites in an undo log (ways.py).
 With a log no snapshot is made, and the gate is opened once the agent has the volume. If nobody has written to
-the volume since it was put back to a snapshot, that snapshot is the evidence, and no other one is made.
+the volume since it was put back to a snapshot, that snapshot is the evidence.
 
 Until the gate is opened, everything can be cancelled. After an interruption of the agent somebody may have
 written to the volume. So another agent takes it, and another snapshot shows what still differs.
@@ -73,8 +73,8 @@ EVIDENCE_STALL = timedelta(hours=2)
 """Nobody can use the volume while its snapshot is pending. People report 2 hours for a full snapshot."""
 LONGEST_WAIT_SECONDS = 60
 WAIT_FRACTION = 1 / 20
-"""Waits grow with the time spent: a snapshot is pending for seconds or hours, and each look writes nine of
-the 25,000 events of an execution's history."""
+"""Waits grow with the time spent, as a snapshot is pending for seconds or hours. Each look writes nine of the
+25,000 events of an execution's history."""
 
 
 @state("Rewind")

@@ -42,9 +42,9 @@ def target_in_words(event: RewindEvent) -> str:
 def delta(event: RewindEvent, pending: RewindResult, *, against: str | None, is_last: bool) -> Delta:
     """What is to be copied now.
 
-    If nobody has written since the last rewind, only the log's blocks are needed to undo it, and another
-    snapshot is compared with that rewind's snapshot. A rewind that stopped halfway is undone by its log's
-    blocks only, because the volume's other blocks are not those of the snapshot.
+    If nobody has written since the last rewind, undoing it needs only the log's blocks. A rewind to another
+    snapshot compares that with the last rewind's. A rewind that stopped halfway is undone by its log's blocks
+    only, because the volume's other blocks are not those of the snapshot.
     """
     compares, log = compares_device(event), undone_log(event)
     is_known = pending.equal_id is not None or (log is not None and event.volume.undo_alone)

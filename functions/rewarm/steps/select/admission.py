@@ -1,8 +1,8 @@
 """What a restore waits for before it begins: its place in the stack, and its devices.
 
 Two restores never work on one device, and the stack limits how many run at once. The API checks both before
-it answers; the state machine checks again with the same restore id, which keeps what it holds. What a
-restore held that was stopped or lost goes to the next one that needs it.
+it answers; the state machine checks again with the same restore id, which keeps what it holds. If a restore
+was stopped or lost, the next one that needs its place or devices takes them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from rewarm.steps.select.selection import SelectionPorts, assign_volumes
 from rewarm.steps.select.sources import Selected
 
 MOST_CHECKED = 10
-"""If the stack is full, so many of the oldest restores are checked; the sweeper checks all."""
+"""If the stack is full, this many of the oldest restores are checked; the sweeper checks all."""
 
 ROOT = -1
-"""Stands for a volume's index at the root device to be swapped: the volume has another device, too."""
+"""Replaces a volume's index in the hold of a root device to swap: the volume holds a device of its own."""
 
 
 class Keeper(Value):
@@ -144,7 +144,7 @@ def assign_and_hold(
 
 
 def _busy(assigned: Selected, held: TargetHolds) -> dict[str, str]:
-    """Which volumes others work on, and that they do; empty where the request names volumes itself."""
+    """The reason for each volume that another restore works on; empty if the request names volumes."""
     existing = assigned.request.source.existing
     if existing is None or existing.volume_ids is not None:
         return {}
@@ -169,9 +169,9 @@ def _of_adoption(error: RestoreError, request: RestoreRequest) -> RestoreError:
 
 
 def _instance_in_use(volumes: list[VolumeAssignment], restore_id: str, holds: Holds) -> str | None:
-    """The instance of volumes that are there, which the request need not name; the restore is noted with it.
+    """The instance of adopted volumes, which the request need not name; notes it for the restore.
 
-    Raises TargetNotUsableError if they have moved since it was.
+    Raises TargetNotUsableError if they have moved since the request came.
     """
     instance_id, entry = volumes[0].instance_id, holds.entry(restore_id)
     if entry is None or instance_id is None or entry.instance_id == instance_id:

@@ -53,9 +53,9 @@ class AdoptionPorts(Protocol):
 def adopted_volumes(
     request: RestoreRequest, existing: ExistingVolumes, restore_id: str, ports: AdoptionPorts
 ) -> Selected:
-    """The assignments of volumes that stay where they are. Only describes; raises errors with the field.
+    """The assignments of volumes that stay where they are. Changes nothing; raises errors with the field.
 
-    One that cannot be adopted refuses a request that names it. One that tags or an instance name is left out.
+    A volume that cannot be adopted is left out; if the request names it, the request is refused.
     """
     volumes, waits = _named(existing, ports), bool(existing.wait_for_attachment_minutes)
     found = {volume.volume_id: volume_in_use_refusal(volume) for volume in volumes}
@@ -85,9 +85,9 @@ def adopted_volumes(
 
 
 def _lineage(volume: Volume, snapshot: Snapshot | None, *, is_warm: bool) -> dict[str, str | None]:
-    """Whose recordings are its: a warm volume's are its own, for snapshots of it.
+    """The lineage of its recordings: a warm volume's own id, for later snapshots of it.
 
-    A cold one is a start of what it was made of, which is started again.
+    A cold volume has the lineage of its source, which later volumes start from again.
     """
     forbidden = forbidden_by(volume.volume_id, volume.settings.tags)
     if forbidden is None and snapshot is not None:

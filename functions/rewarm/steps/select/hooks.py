@@ -60,8 +60,8 @@ def problem_of(
 ) -> str | None:
     """Why the document cannot be sent; None if it can. Without a platform it may be for any.
 
-    Its owner says by the default version and a tag which versions are fit to run. That was asked earlier if
-    `is_chosen`.
+    Its owner says by the default version and a tag which versions are fit to run. `is_chosen`: this was
+    checked earlier.
     """
     if found is None:
         version = "" if wanted.version == "$DEFAULT" else f" with the version {wanted.version}"

@@ -41,7 +41,7 @@ def release_target(event: ReleaseTargetEvent, *, holds: Holds) -> ReleaseTargetR
 
 
 def give_back(restore_id: str, *, holds: Holds) -> list[str]:
-    """The devices that the restore held; it runs no more. Does nothing the second time."""
+    """Releases the devices of a restore that has ended, and returns them. Does nothing the second time."""
     entry = holds.entry(restore_id)
     if entry is None:
         return []

@@ -134,7 +134,7 @@ def _selected(event: SelectSnapshotEvent, ports: SelectSnapshotPorts) -> Selecte
 
 
 def _without_patience(source: Source) -> Source:
-    """The same volumes, none of which is waited for."""
+    """The same volumes, without waiting for any of them."""
     if source.existing is None:
         return source
     existing = source.existing.model_copy(update={"wait_for_attachment_minutes": 0})
@@ -284,8 +284,8 @@ def _may_be_read_first(volume: VolumeAssignment) -> bool:
 def _changed_blocks(
     volume: VolumeAssignment, ports: SelectSnapshotPorts, most_pages: int
 ) -> tuple[tuple[str, Runs] | None, int]:
-    """The snapshot before and the blocks that differ; how many requests that took. None where they say
-    nothing: nothing has changed, or so much that it is no order any more.
+    """The previous snapshot and the blocks that differ, and how many requests that took. None if they give no
+    useful order: nothing has changed, or too much.
     """
     lineage = volume.lineage or ""
     if ports.artifacts.written(recordings_prefix(lineage), most=1):

@@ -288,9 +288,9 @@ def _booting(
     sources: Mapping[str, Volume],
     ports: SelectionPorts,
 ) -> VolumeAssignment:
-    """The assignment; of a new root volume, with whether its snapshot is known to be of one.
+    """The assignment; of a new root volume, with whether its snapshot is known to be of a root volume.
 
-    Raises InvalidRequestError where it is not of one, unless the request names it.
+    Raises InvalidRequestError if the snapshot is of another volume, unless the request names it.
     """
     instance = place.instance
     if instance is None or made.place is None or made.rewinds is not None or instance.root_device is None:

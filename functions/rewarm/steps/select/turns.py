@@ -1,8 +1,8 @@
 """When it is the turn of a restore and of its volumes at EC2.
 
 EC2 limits an account's describe calls per second. A thousand restores that begin at once would be refused
-again and again. What they need is known, so each restore and each volume gets a time, and waits for it in the
-state machine, where waiting costs nothing.
+again and again. Their calls are known beforehand, so each restore and each volume gets a time. They wait for
+it in the state machine, where waiting costs nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CALLS_OF_VOLUME = 4
 A fourth makes volumes begin a little slower than EC2's limits: 5 CreateVolume and 20 describe calls a second.
 """
 CALLS_OF_ADOPTED = 8
-"""Of a volume that stays in its place: it is looked at longer, while the agent gives way to others."""
+"""The same for an adopted volume: it is looked at longer, because the agent gives way to others."""
 WORTH_TELLING_SECONDS = 30
 
 

@@ -47,7 +47,7 @@ LARGEST_OUTPUT = 4 * MIB
 
 WAIT_SECONDS = 15
 LATE_STATUS = timedelta(minutes=5)
-"""Systems Manager may show the end of a command so late."""
+"""How late Systems Manager may show the end of a command."""
 
 
 def get_benchmark(benchmark_id: str, *, now: datetime, ports: BenchmarkPorts) -> JsonObject:

@@ -47,8 +47,8 @@ from rewarm.steps.warm.agent_command import check_not_terminated
 WAIT_SECONDS = 1
 LONGEST_WAIT_SECONDS = 60
 WAIT_FRACTION = 1 / 20
-"""Waits grow with the time spent: 10,000 reads of a cold volume may take half a day, and each look writes
-nine of the 25,000 events of an execution's history."""
+"""Waits grow with the time spent, as 10,000 reads of a cold volume may take half a day. Each look writes nine
+of the 25,000 events of an execution's history."""
 SLOWEST_READ_SECONDS = 5
 """First reads of some seconds were seen, rarely of a minute; as an average this bounds the command's time."""
 COLD_BY_REQUEST = "this measures every written block, and with warmUp.scope used those of no file stay cold"

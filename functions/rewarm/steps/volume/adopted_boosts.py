@@ -31,7 +31,7 @@ from rewarm.steps.volume.extras import UNDER_WAY
 
 NOT_NEEDED = "its warm-up needed none, or EC2 was never asked"
 OVER = frozenset({"lowered", "left-alone", "not-raised"})
-"""Of a boost that costs nothing any more."""
+"""States of a boost that costs nothing any more."""
 
 
 class BoostPorts(Protocol):
@@ -61,7 +61,7 @@ def never_raised(volume: VolumeAssignment, plan: Plan) -> BoostOutcome | None:
 def wanted_boost(
     restore_id: str, volume: VolumeAssignment, plan: Plan, now: datetime, rule: ModificationRule
 ) -> NotedBoost:
-    """What is noted of a volume that is there before EC2 is asked to raise it as the plan says."""
+    """The note to write before EC2 is asked to raise an adopted volume as the plan says."""
     if plan.boost is None or volume.adopts is None:
         raise ValueError("the plan boosts no volume that is there")
     billed = [part for part in plan.cost_parts if part.seconds]
@@ -118,7 +118,7 @@ def _lowered(noted: NotedBoost, ports: BoostPorts) -> BoostOutcome:
 
 
 def _after_another_change(noted: NotedBoost, latest: VolumeModification) -> BoostOutcome:
-    """The latest change came after the raise: it lowers the volume, or is somebody's."""
+    """The outcome if the latest change came after the raise: it is our lowering, or somebody's change."""
     if not noted.original.fits(latest.target):
         return noted.outcome("left-alone", f"somebody has changed it to {latest.target.in_words}")
     if latest.state == "modifying":

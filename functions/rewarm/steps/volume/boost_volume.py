@@ -1,4 +1,4 @@
-"""State `Boost Volume`: asks EC2 to raise a volume that was there, once, while the agent begins to read it.
+"""State `Boost Volume`: asks EC2 once to raise an adopted volume while the agent begins to read it.
 
 `Release` lowers it again. What EC2 refuses is no error: the agent reads the volume as it is.
 """
@@ -83,7 +83,7 @@ def _refusal(
     ports: BoostVolumePorts,
     now: datetime,
 ) -> str | None:
-    """Why EC2 is not asked; None where it is. To lower the volume takes another change of the same day."""
+    """Why EC2 is not asked; None where it is. Lowering the volume takes another change of the same day."""
     has = performance_of(volume.settings)
     if not wanted.original.fits(has):
         return f"somebody has changed it since the plan was made, to {has.in_words}"

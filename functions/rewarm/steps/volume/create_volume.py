@@ -111,8 +111,8 @@ def _encrypted(event: CreateVolumeEvent, settings: VolumeSettings) -> VolumeSett
 
 
 def _known(event: CreateVolumeEvent, record: VolumeNotes) -> KnownVolume:
-    """The volume's record, with what EC2 is about to be asked for: where its answer is lost, nothing else
-    proves that the volume is ours.
+    """The volume's record, with what EC2 is about to be asked for. If EC2's answer is lost, only this proves
+    that the volume is ours.
 
     `Announce Plan` writes the plan, and a restore continues if that failed.
     """

@@ -1,9 +1,9 @@
 """What a volume costs beside itself, and how it is given back: a copied snapshot, a boost, fast restore.
 
 The copy of another Region's snapshot is made once, waited for, and given back; for `Prepare Snapshot`.
-CopySnapshot has no idempotency token (botocore). So the record says that we are about to ask, and a copy
-whose id was lost is found by its tags and proven by its description, which only the call that makes it sets.
-Only if none appears for two minutes a second one is asked for.
+CopySnapshot has no idempotency token (botocore). So the record says that we are about to ask. A copy whose id
+was lost is found by its tags, and proven by its description, which only the call that makes it sets. Only if
+none appears for two minutes a second one is asked for.
 
 A boost ends when the volume is lowered to the ordered settings. EC2 accepts four modifications of a volume in
 24 hours, and ModifyVolume has no client token. So EC2's description of the volume decides what is left to do:

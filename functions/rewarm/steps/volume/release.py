@@ -116,7 +116,7 @@ def _noted(event: ReleaseEvent, boost: BoostOutcome) -> JsonObject:
 
 
 def _look_once_more(volume_id: str | None, volumes: VolumeStore) -> None:
-    """Raises VolumeFailedError if the volume is gone; an answer that EC2 does not give changes nothing."""
+    """Raises VolumeFailedError if the volume is gone; if EC2 does not answer, nothing changes."""
     if volume_id is None:
         return
     try:
@@ -130,7 +130,7 @@ def _look_once_more(volume_id: str | None, volumes: VolumeStore) -> None:
 
 
 def _release_adopted(event: ReleaseEvent, volume_id: str, ports: ReleasePorts) -> ReleaseResult:
-    """Says on a volume of others since when it is at full speed. It is so, too, where EC2 refuses the tag."""
+    """Tags an adopted volume with the time since which it is at full speed. A refused tag changes nothing."""
     if event.previous is None:
         try:
             ports.volumes.tag(volume_id, {WARM_SINCE_TAG: iso(event.now)})
@@ -148,7 +148,7 @@ def _release_adopted(event: ReleaseEvent, volume_id: str, ports: ReleasePorts) -
 
 
 def _of_adopted(event: ReleaseEvent, boost: BoostOutcome | None) -> ReleaseResult:
-    """The message waits for a change that EC2 has begun, and not for one that it does not take now."""
+    """The message waits for a change that EC2 has begun, but not for one that EC2 does not accept now."""
     waited = event.now - _first_tried_at(event)
     is_lowering = boost is not None and boost.state == "lowering"
     if boost is not None and is_lowering and waited >= PATIENCE:

@@ -4,8 +4,8 @@ The execution of each volume asks for it. Nothing runs before all volumes of the
 last one runs the parts; a conditional write lets only one of them begin.
 
 SendCommand has no client token. So a part is noted before it is sent, and looked for by its comment if the
-answer was lost. Where Run Command does not show it, nobody can know whether it was sent: a mount and a health
-check are sent again, and a user's document only if its owner says that it may run twice.
+answer was lost. If Run Command does not show it, nobody can know whether it was sent. Mounts and health
+checks are then sent again, a user's document only if its owner says that it may run twice.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from rewarm.steps.volume.hook_calls import CallPorts, HookPlace, call_of, docume
 from rewarm.steps.warm.agent_command import ANSWER_AFTER, PATIENCE, SHOWN_AFTER, check_not_terminated
 
 DELIVERY_SECONDS = 120
-"""In so long a command must reach the instance."""
+"""The time in which a command must reach the instance."""
 WAIT_SECONDS = (2, 30)
 MOST_OUTPUT = 4_096
-"""Characters of a part's output that are kept; those of the last ones."""
+"""How many of the last characters of a part's output are kept."""
 OUTPUT_OF_MOUNT = 1_024
 AGENTS_OWN = "failed to run commands: "
 """How the SSM agent begins the line that it adds to the errors of a script (amazon-ssm-agent, runScript)."""
 MOST_REASON = 300
 GRACE = timedelta(hours=1)
-"""After all time limits, waits for the instance and this, it is given up: somebody changed the record."""
+"""Margin beyond all time limits and waits for the instance; then it is given up: the record was changed."""
 
 
 class RunHookEvent(StepEvent):
@@ -116,7 +116,7 @@ def run_hook(event: RunHookEvent, ports: RunHookPorts) -> RunHookResult:
 
 
 def _begun(run: _Run) -> Application | None:
-    """The one that is there if another call was faster; None if not all volumes are there."""
+    """The application as noted now, perhaps by a faster call; None if not all volumes are there."""
     event, known, after = run.event, run.known, run.event.request.after
     if after is None or not known.indexes or known.cancel_requested:
         return None
@@ -135,9 +135,9 @@ def _begun(run: _Run) -> Application | None:
 
 
 def _stopped(run: _Run, application: Application) -> Application | None:
-    """Ends it after a cancellation, or if it was not over after all its time.
+    """Ends it after a cancellation, or if it was not over when all its time had passed.
 
-    Not while Run Command may not show yet what was sent.
+    Waits as long as Run Command may not show yet what was sent.
     """
     position = application.next_part
     is_undoing = position is not None and application.parts[position].at_end
@@ -176,7 +176,7 @@ def _stopped(run: _Run, application: Application) -> Application | None:
 
 
 def _continued(run: _Run, application: Application) -> Application:
-    """The next thing that there is to do for the first part that is not done."""
+    """Does the next thing for the first part that is not done."""
     position = application.next_part
     assert position is not None, "it would be over"
     part = application.parts[position]
@@ -237,7 +237,7 @@ def _unreached(now: datetime, application: Application, part: HookPart) -> HookP
 
 
 def _patience(part: HookPart) -> timedelta:
-    """So long a part waits for its instance."""
+    """How long a part waits for its instance."""
     return max(PATIENCE, timedelta(seconds=part.limit_seconds))
 
 
@@ -278,12 +278,12 @@ def _followed(run: _Run, part: HookPart) -> HookPart:
     except TEMPORARY:
         raise
     except RestoreError:
-        return part  # what EC2 does not say leaves the command its time
+        return part  # without an answer of EC2 the command keeps its time
     return part
 
 
 def _cancelled(run: _Run, command_id: str) -> bool:
-    """Whether Run Command has taken the cancellation, or knows the command no more."""
+    """Whether Run Command has taken the cancellation, or no longer knows the command."""
     try:
         run.ports.hooks.cancel(command_id, run.instance_id)
     except TEMPORARY:
@@ -310,7 +310,7 @@ def _failed(part: HookPart, reason: str, now: datetime) -> HookPart:
 
 
 def _kept(run: _Run, application: Application, position: int, part: HookPart) -> Application:
-    """Writes the part, and what it means for the whole; as it was if somebody else wrote meanwhile."""
+    """Writes the part and the state of the whole; returns what was there if somebody else wrote meanwhile."""
     if part == application.parts[position]:
         return application
     parts = [*application.parts[:position], part, *application.parts[position + 1 :]]

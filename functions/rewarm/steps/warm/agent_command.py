@@ -59,7 +59,7 @@ PATIENCE = timedelta(minutes=10)
 SHORTEST_STALL = timedelta(minutes=30)
 """First reads of over a minute were seen, and DescribeVolumeStatus lags by 5, so half an hour is safe."""
 LOOK_AFTER = timedelta(minutes=2)
-"""If the agent, which reports every two seconds, is silent for so long, its instance is checked."""
+"""After so long without a report, which comes every two seconds, the agent's instance is checked."""
 
 
 class AgentCommand(Value):
@@ -153,7 +153,7 @@ def _execution_seconds(wanted: int) -> int:
 
 
 def longest_seconds(wanted: int) -> int:
-    """How long a command takes at most, from when it is sent, that is to have this time."""
+    """The longest that a command with this time limit takes from its sending."""
     return DELIVERY_SECONDS + _execution_seconds(wanted)
 
 

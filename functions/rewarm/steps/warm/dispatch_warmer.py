@@ -40,7 +40,7 @@ SLOWEST_MIB_S = 5
 """One reader of a cold volume gets about 5 MiB/s. The agent is never slower, so this bounds its time."""
 
 MOST_RESTARTS = 5
-"""An agent that is interrupted so often will be interrupted again."""
+"""The restarts after which a warm-up gives up: an agent interrupted so often will be again."""
 
 
 class DispatchWarmerEvent(StepEvent):

@@ -22,7 +22,7 @@ ENDING_SECONDS = 600
 def observe(
     request: RestoreRequest, target: AgentTarget, now: datetime, ports: AgentPorts
 ) -> DispatchWarmerResult:
-    """Sends the command, of which a later call finds the first one. Notes an error before it raises it."""
+    """Sends the command once; a later call finds the first one. Notes an error before it raises it."""
     volume, learn = target.volume, request.warm_up.learn
     seconds = 60 * learn.minutes if learn is not None else 0
     key = recording_key(volume.lineage or target.volume_id, now, target.restore_id, volume.index)

@@ -116,7 +116,7 @@ def poll_initialization(
 
 
 def _warm_already(event: PollInitializationEvent) -> Readiness | None:
-    """The verdict on an adopted volume of which nothing is read; None while nothing shows that it is warm."""
+    """The verdict on an adopted volume that need not be read; None while nothing shows that it is warm."""
     volume, first = event.volume, event.before
     if volume.adopts is None or event.dispatch is not None:
         return None
@@ -372,7 +372,7 @@ def _hot_reasons(seconds: float | None, percent: float | None) -> list[str]:
 
 
 def _hot_wait_seconds(seen: Observation) -> int:
-    """Soon, so that its message is; seldom enough for the history where it takes long."""
+    """Short, so that the message comes soon; longer where it takes long, so that the history suffices."""
     return max(HOT_WAIT_SECONDS, round(seen.seconds_spent * HOT_WAIT_FRACTION))
 
 

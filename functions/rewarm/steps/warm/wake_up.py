@@ -1,4 +1,4 @@
-"""What ends waits: events of AWS, of which the handler `wake_up` learns, and whoever cancels a restore."""
+"""What ends waits: events of AWS, which the handler `wake_up` gets, and whoever cancels a restore."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def wake_up(
 
 
 def wake_waiting(restore_id: str, indexes: Iterable[int], *, waiters: Waiters, tasks: Tasks) -> int:
-    """How many waited and now look: the restore for its approval, or its volumes for an event of AWS."""
+    """Wakes and counts those that wait: the restore for its approval, or its volumes for an event of AWS."""
     signals = [approval_signal(restore_id), *(cancel_signal(restore_id, index) for index in indexes)]
     return sum(tasks.wake(token) for signal in signals for token in waiters.take(signal))

@@ -1,9 +1,9 @@
 """What no mix can undercut, and what room on an instance and each quota are worth.
 
-Lagrangian relaxation: the throughput of an instance, the Region's rate and its number of snapshots with fast
-snapshot restore get a price instead of a limit. Then each snapshot can be solved alone and exactly, and the
-sum is no more than the price of any mix. Subgradient steps with Polyak's length raise it (Held, Wolfe,
-Crowder 1974; Fisher 1981). A step takes O(n log n).
+Lagrangian relaxation: a price replaces the limit of what is scarce. That is an instance's throughput, the
+Region's rate, and its number of snapshots with fast snapshot restore. Then each snapshot can be solved alone
+and exactly, and the sum is no more than the price of any mix. Subgradient steps with Polyak's length raise it
+(Held, Wolfe, Crowder 1974; Fisher 1981). A step takes O(n log n).
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Dual:
         return found
 
     def guided(self, strength: float) -> DualPrices:
-        """The prices, with this more for every instance that is too small for all of its volumes."""
+        """The prices, at least `strength` of all volumes' price for an instance too small for its volumes."""
         usd = sum(self._model.otherwise.values())
         mib = {
             name: max(self.prices.mib.get(name, 0.0), strength * usd / room)
@@ -195,7 +195,7 @@ class Dual:
         return best
 
     def snapshots_by_worth(self, prices: DualPrices) -> list[str]:
-        """Those with something that is paid once; first those whose volumes cost most at these prices."""
+        """Snapshots with something that is paid once, the dearest volumes at these prices first."""
         model = self._model
         worth = {
             name: sum(self.worth(index, prices, is_open=False)[0] for index in members)

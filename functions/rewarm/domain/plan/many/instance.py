@@ -2,7 +2,7 @@
 
 This is a knapsack: the weight of a volume is what goes through the instance, its value what it would cost
 otherwise. The instance gives each volume an even share, so each has a time of its own. The search goes depth
-first through kinds of equal volumes, the most valuable per byte first, and leaves out what the fractional
+first through kinds of equal volumes, the most valuable per byte first. It leaves out what the fractional
 knapsack rules out (Dantzig 1957; Kellerer, Pferschy, Pisinger, "Knapsack Problems", 2004).
 """
 
@@ -42,7 +42,7 @@ class Task:
 
     @property
     def likeness(self) -> tuple[float, ...]:
-        """Equal for volumes of which it makes no difference which is taken."""
+        """Equal for volumes that can stand for each other when one is taken."""
         return (self.resource, self.mib, self.slack_seconds, self.own_mib_s, self.instance_mib_s, self.usd)
 
 
@@ -53,8 +53,8 @@ def fits(tasks: Sequence[Task]) -> bool | None:
     """Whether all are in time beside each other; None where that is too near to say. O(n log n).
 
     A volume with the load l has at least its share until it has m of it, and then its own rate r or more. So
-    it is done at the most, over all m up to l, of F(m) / B + (l - m) / r, where F(m) is what all volumes have
-    had by then, and B the rate of the instance. F is concave: the most is where B / r volumes are left.
+    it ends at the maximum, over all m up to l, of F(m) / B + (l - m) / r. F(m) is what all volumes have had
+    by then, B the rate of the instance. F is concave: the maximum is where B / r volumes are left.
     """
     instance = min((task.instance_mib_s for task in tasks), default=math.inf)
     if math.isinf(instance):
@@ -94,7 +94,7 @@ class Knapsack:
         self._most_steps = most_steps
 
     def filled(self, tasks: Iterable[Sequence[Task]], otherwise: dict[int, float]) -> list[Task]:
-        """Each volume has some tasks, of which at most one is taken; `otherwise` is its price without."""
+        """Each volume has some tasks, and at most one is taken; `otherwise` is its price without one."""
         pools: dict[tuple[object, ...], list[Sequence[Task]]] = {}
         for able in tasks:
             price = otherwise[able[0].index]

@@ -17,7 +17,7 @@ from rewarm.domain.plan.warm_up import promised_rates
 from rewarm.domain.time.measured import Phase
 
 UNSERVED_TIMES, UNSERVED_USD = 20, 10.0
-"""A volume without anything counts as dear as so many times all others, and this, so it is served first."""
+"""A volume without a resource costs this many times all others, plus this in USD, so it is served first."""
 Place = tuple[str, str]
 
 
@@ -34,7 +34,7 @@ class Model:
         self.agent: dict[int, Task] = {}
         self.write: dict[int, Task] = {}
         self.most_fast: dict[int, int] = {}
-        """With how many volumes of its snapshot in all, one with fast snapshot restore is in time."""
+        """How many volumes of its snapshot can have fast snapshot restore with this one still in time."""
         self.instances: dict[str, list[int]] = {}
         self.snapshots: dict[str, list[int]] = {}
         self.places: dict[Place, list[int]] = {}
@@ -63,7 +63,7 @@ class Model:
             self.otherwise.setdefault(index, self.unserved)
 
     def _fast_prices(self, members: Sequence[int]) -> list[float]:
-        """By the number of volumes, with the earliest end that any of them could have."""
+        """USD by the number of volumes, with the earliest end that any of them could have."""
         volumes = self.mixes.volumes
         firsts = {id(volumes[index].options): index for index in members}
         found = []
@@ -103,7 +103,7 @@ class Model:
 
 
 def _most_fast(volume: PricedVolume, most: int) -> int:
-    """By halves: each more waits for one more credit."""
+    """The most volumes, found by bisection: each more waits for one more credit."""
     counts = range(1, most + 1)
 
     def seconds(count: int) -> float:

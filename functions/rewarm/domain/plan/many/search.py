@@ -23,18 +23,18 @@ from rewarm.domain.plan.mixes import Choices, SharedResource
 MOST_STARTS = 6
 """States of the dual from which the search begins."""
 ROUGH_STEPS, FINE_STEPS = 12, 400
-"""Of a knapsack, while states are compared, and for the best of them."""
+"""Steps of a knapsack search, while states are compared, and for the best of them."""
 MOST_TRIED, TRIED_OF_EACH = 2_000, 20
-"""Changes that a search tries at most: so many, and more for each volume."""
+"""The most changes that a search tries: a fixed number, and more for each volume."""
 STRENGTHS = (1e-5, 1e-3, 1e-1)
-"""How much more than by the dual's prices the room on an instance is worth, of what all volumes would cost;
-the stronger ones where some volume has no resource yet."""
+"""The least worth of the room on an instance, as a share of what all volumes would cost; the stronger ones
+are for searches in which some volume has no resource yet."""
 BETTER = 1e-6
 """US dollars."""
 PROMISING = 0.5
-"""Fast snapshot restore is tried where its volumes would cost so many times its price, or more."""
+"""Fast snapshot restore is tried if its volumes would cost at least this many times its price."""
 MOST_CLOSED = 3
-"""Of the snapshots that have fast snapshot restore, so many are tried to be closed for another one."""
+"""How many snapshots with fast snapshot restore are tried to be closed for another one."""
 
 
 @dataclass(slots=True)
@@ -195,7 +195,7 @@ class Search:
                     yield from self._without_another(state, change, place)
 
     def _without_another(self, state: State, change: Switch, place: Place) -> Iterator[Switch]:
-        """With each of those closed in its stead that save least."""
+        """The change together with the closing of another place, for each of those that save least."""
         running = self._dual.running
         others = [other for other in state.fast if other not in running and other != place]
         others.sort(key=lambda other: self._worth(state.fast[other], state.open))
@@ -203,7 +203,7 @@ class Search:
             yield Switch({**change.fast, other: ()})
 
     def _servings(self, state: State, place: Place) -> Iterator[Sequence[int]]:
-        """Those that cost most otherwise and are in time: none, as many as the dual suggests, and near it."""
+        """The volumes in time that cost most otherwise: none, all, or about as many as the dual suggests."""
         opened = state.open
         worth = {index: self._worth([index], opened) for index in self._model.places[place]}
         served, prices = state.fast.get(place, ()), self._model.fast_usd[place]
@@ -224,7 +224,7 @@ class Search:
         yield from self._swapped(served, ordered)
 
     def _swapped(self, served: Sequence[int], members: Sequence[int]) -> Iterator[Sequence[int]]:
-        """One volume in another's stead, or in that of two on its instance, once for the same kinds."""
+        """One volume instead of another, or of two on its instance; each pair of kinds once."""
         within: dict[tuple[object, ...], list[int]] = {}
         without: dict[tuple[object, ...], int] = {}
         for index in members if served else ():
@@ -243,7 +243,7 @@ class Search:
                 yield [*(each for each in served if each not in pair), other]
 
     def _kind(self, index: int) -> tuple[object, ...]:
-        """Equal for volumes of which it makes no difference which is served."""
+        """Equal for volumes that can stand for each other when one is served."""
         model = self._model
         tasks = (task.likeness for task in model.tasks(index, is_open=True))
         return (self._instance_of.get(index), model.otherwise[index], *tasks)
