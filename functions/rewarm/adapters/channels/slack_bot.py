@@ -127,7 +127,10 @@ class SlackBot:
         if message["at"] >= known["at"] and not _is_only_for_the_thread(message):
             place["at"] = message["at"]
             try:
-                self._call("chat.update", {**_at(place), **self._card(message, record)})
+                self._call(
+                    "chat.update",
+                    {"channel": place["channel"], "ts": place["ts"], **self._card(message, record)},
+                )
             except SlackApiError as error:
                 if error.code in _GONE:
                     return {**self._post(self._card(message, record)), "at": message["at"]}
@@ -265,10 +268,6 @@ def _cancel(restore_id: str) -> JsonObject:
 
 def _plain(text: str) -> JsonObject:
     return {"type": "plain_text", "text": text}
-
-
-def _at(place: JsonObject) -> JsonObject:
-    return {"channel": place["channel"], "ts": place["ts"]}
 
 
 def _is_limited(answer: urllib3.BaseHTTPResponse) -> bool:

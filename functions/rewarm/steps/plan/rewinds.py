@@ -19,7 +19,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
     VolumeNotFoundError,
 )
-from rewarm.domain.model import BLOCK_BYTES, PriceBook, PriceFigure, Strategy
+from rewarm.domain.model import BLOCK_BYTES, PriceBook, Strategy
 from rewarm.domain.parts import Part
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, count_text, duration_text, price_text, usd_text
@@ -129,7 +129,9 @@ def plan_rewinds(
         schedule=schedule.lines(plans, left),
         why=plans[0].plan.why if len(plans) == 1 else f"{len(plans)} volumes go back to their snapshots.",
         price_book_as_of=book.as_of,
-        price_book_stale=any(figure.is_stale(now) for figure in _figures(book)),
+        price_book_stale=any(
+            book.figures[name].is_stale(now) for name in REWIND_PRICES if name in book.figures
+        ),
         price_source=book.source,
         notes=notes,
     )
@@ -149,10 +151,6 @@ def _check_limits(usd: Decimal, slowest: int, late: int, max_usd: Decimal | None
             f"{', and '.join(lacks.values())}",
             field=[*lacks][-1],
         )
-
-
-def _figures(book: PriceBook) -> list[PriceFigure]:
-    return [book.figures[name] for name in REWIND_PRICES if name in book.figures]
 
 
 def _as_plan(found: RewindPlan, book: PriceBook, left: float | None) -> Plan:

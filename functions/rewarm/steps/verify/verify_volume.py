@@ -114,9 +114,8 @@ def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Veri
     if _may_prove(event) and event.volume.volume.volume_type in HDD_TYPES:
         return _finished("unmeasured", SLOW_TYPE)
     if not event.volume.agent_available:
-        return _finished(
-            "unmeasured", f"the warm-up agent, which measures, does not work on {_instance(event)}"
-        )
+        instance = f"{event.volume.instance_id} ({event.volume.instance_type})"
+        return _finished("unmeasured", f"the warm-up agent, which measures, does not work on {instance}")
     try:
         if event.pending is None or event.pending.command_id is None:
             return _start(event, ports, event.pending.measurements if event.pending else 1)
@@ -128,10 +127,6 @@ def _verified(event: VerifyVolumeEvent, ports: agent_command.AgentPorts) -> Veri
         if event.phase == "before" or out_of_reach:
             return _finished("unmeasured", str(error))
         raise
-
-
-def _instance(event: VerifyVolumeEvent) -> str:
-    return f"{event.volume.instance_id} ({event.volume.instance_type})"
 
 
 def _start(

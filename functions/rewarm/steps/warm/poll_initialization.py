@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ from rewarm.domain.errors import (
     RestoreError,
     VolumeUnreadableError,
 )
-from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivity, Strategy
+from rewarm.domain.model import CommandStatus, InitializationStatus, Strategy
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.readiness import AgentAccount, Observation, Readiness, judge
 from rewarm.domain.ready.reads import (
@@ -336,7 +336,7 @@ def _result(
         hot_seconds=hot_seconds,
         signals=InitializationSignals(
             agent=account,
-            read_ops_per_minute=_latest_read_ops(seen.read_activity),
+            read_ops_per_minute=[point.read_ops for point in seen.read_activity[-READ_OPS_SHOWN:]],
             read_latency_ms=latest_read_latency_ms(seen.read_activity),
             initialization_state=status.state if status else None,
             initialization_progress=status.progress_percent if status else None,
@@ -383,10 +383,6 @@ def _points(event: PollInitializationEvent, verdict: Readiness, account: JsonObj
         seconds = (event.now - _first_polled_at(event)).total_seconds()
     known = event.previous.points if event.previous else []
     return with_point(known, round(seconds, 1), verdict.bytes_done)
-
-
-def _latest_read_ops(activity: Sequence[ReadActivity]) -> list[float]:
-    return [point.read_ops for point in activity[-READ_OPS_SHOWN:]]
 
 
 def _stop_if_stalled(event: PollInitializationEvent, result: PollInitializationResult) -> None:
