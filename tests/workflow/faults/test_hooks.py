@@ -14,9 +14,11 @@ from local.soak.lab.instances.hook import DOCUMENT, HOOK
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.paths.hook_paths import CONTENT, NAME, PATHS, whole
 from local.soak.trouble.paths.interrupted_paths import replacing
-from local.soak.trouble.paths.paths import in_state, request, restored
+from local.soak.trouble.paths.paths import drilled, in_state, request, restored
 from rewarm.adapters.hooks import SsmHooks
 from rewarm.steps.volume import run_hook
+
+OBSERVE = "Dispatch Warmer To Observe"
 
 
 def bring_back(lab, *, during=None, target=None, **parts):
@@ -104,6 +106,32 @@ def meanwhile(lab, act):
         act()
 
     return during
+
+
+@pytest.mark.parametrize("when", ["ready", "attached"])
+def test_the_recording_begins_before_the_application_comes_back(when):
+    with FastLab(1) as lab:
+        asked = request(lab, "warm-up-agent", after=whole(lab, when=when), warmUp={"learn": {"minutes": 1}})
+        ending = restored(lab, asked)
+        assert ending.kind == "ready", ending
+        visits = visits_of_volumes(lab)
+        assert lab.api("GET", f"/restores/{ending.restore_ids[0]}")[1]["volumes"][0]["recording"]["commandId"]
+    assert visits.count(OBSERVE) == 1
+    assert visits[visits.index(OBSERVE) :][:3] == [OBSERVE, "Is Volume Initialized?", "Run Hook"]
+    is_first = visits.index(OBSERVE) < visits.index("Dispatch Warmer")
+    assert is_first == (when == "attached")
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_a_drill_records_only_where_it_starts_the_application(starts):
+    with FastLab(1) as lab:
+        after = {"after": whole(lab), "drill": {"after": True}} if starts else {}
+        assert drilled(lab, "warm-up-agent", warmUp={"learn": {"minutes": 1}}, **after).kind == "ready"
+        assert visits_of_volumes(lab).count(OBSERVE) == starts
+
+
+def visits_of_volumes(lab):
+    return [name for one in lab.states.executions.values() if "volume" in one.input for name in one.visits]
 
 
 def test_a_document_that_is_deleted_meanwhile_is_not_sent():

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from rewarm.domain.model import BLOCK_BYTES, MIB, Snapshot
+from rewarm.domain.model import BLOCK_BYTES, MIB, Snapshot, Volume
 from rewarm.domain.units import size_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs, runs_in_order
@@ -30,6 +30,8 @@ LARGEST_SHARE = 0.1
 LEARN_TAG = "rewarm:learn"
 """`false` on a volume or a snapshot: nothing is recorded of it."""
 _LONGEST_HEAD = 1_024
+_MOST = 1 << 46
+"""Bytes: 64 TiB, the largest volume of EBS; and seconds of a recording, which are fewer."""
 _LINE = re.compile(r"(0|[1-9][0-9]{0,8}) [1-9][0-9]{0,19} (?:0|[1-9][0-9]{0,5})")
 
 
@@ -72,7 +74,11 @@ def read_recording(text: str | None) -> Recording:
     if head.get("recording") != 1 or head.get("blockBytes") != BLOCK_BYTES:
         raise ValueError("it does not begin as a recording does")
     volume_bytes, seconds = head.get("bytes"), head.get("seconds")
-    if type(volume_bytes) is not int or type(seconds) is not int or min(volume_bytes, seconds) < 0:
+    if (
+        type(volume_bytes) is not int
+        or type(seconds) is not int
+        or not 0 <= min(volume_bytes, seconds) <= max(volume_bytes, seconds) <= _MOST
+    ):
         raise ValueError("it does not say of how large a device it is, or how long it took")
     lines = rest.split("\n")
     if lines.pop() or len(lines) > MOST_BLOCKS:
@@ -129,8 +135,10 @@ def hot_set(texts: Iterable[tuple[str, str | None]], sizes: Sequence[int], writt
 def hot_blocks(recordings: Sequence[Recording], written_blocks: int) -> tuple[int, ...]:
     """What to read first by these recordings, the newest first.
 
-    Blocks in most recordings come first, and among these those that are read first.
+    Blocks in most recordings come first, and among these those that are read first. A recording of a time in
+    which nothing was read says nothing of what an application needs, so it lets no block age.
     """
+    recordings = [recording for recording in recordings if recording.blocks]
     recent = set(chain.from_iterable(recording.blocks for recording in recordings[:RECENT]))
     times, ranks = dict.fromkeys(recent, 0), dict.fromkeys(recent, 0.0)
     for recording in recordings:
@@ -150,7 +158,14 @@ def lineage_of(snapshot: Snapshot) -> str:
     return snapshot.snapshot_id if snapshot.is_copy or not snapshot.volume_id else snapshot.volume_id
 
 
-def forbidden_by(name: str, tags: Mapping[str, str]) -> str | None:
-    """Why nothing may be recorded, as a clause; None where it may."""
-    refused = tags.get(LEARN_TAG, "").strip().lower() == "false"
-    return f"{name} has the tag {LEARN_TAG} with the value false" if refused else None
+def forbidden_by(*things: Snapshot | Volume | None) -> str | None:
+    """Whose tag forbids that anything is recorded, as a clause; None where none does."""
+    tagged = [
+        (one.snapshot_id, one.tags) if isinstance(one, Snapshot) else (one.volume_id, one.settings.tags)
+        for one in things
+        if one is not None
+    ]
+    for name, tags in tagged:
+        if tags.get(LEARN_TAG, "").strip().lower() == "false":
+            return f"{name} has the tag {LEARN_TAG} with the value false"
+    return None

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from rewarm.steps.record.volume import VolumeNotes
 
 MOST_LOOKED_AT = 8
-"""Volumes of a plan whose recordings are read for it; those of the others are read when it is their turn."""
+"""Volumes of a plan whose recordings are read for it; those of the others are read when it is their turn.
+With objective.hotWithinMinutes the plan has to know them all."""
 
 
 def read_hot_set(request: RestoreRequest, volume: VolumeAssignment, artifacts: Artifacts) -> HotSet:
@@ -72,7 +73,8 @@ def with_hot_sets(
     Raises NoStrategyFitsError where a strict request wants that to be warm sooner than it is.
     """
     found, notes = list(plans), list(_learning(request, plans))
-    for at, plan in enumerate(plans[:MOST_LOOKED_AT]):
+    looked_at = MOST_LOOKED_AT if request.objective.hot_within_minutes is None else len(plans)
+    for at, plan in enumerate(plans[:looked_at]):
         if plan.plan.strategy.reads_with_agent and plan.volume.warm_because is None:
             hot = read_hot_set(request, plan.volume, artifacts)
             whose = plan.volume.lineage
@@ -143,6 +145,8 @@ def _learning(request: RestoreRequest, plans: Sequence[VolumePlan]) -> Iterator[
             why = "the agent records on Linux instances only"
         elif plan.plan.strategy.writes_with_agent:
             why = "the agent writes its blocks, and loads none"
+        elif request.is_drill and request.after is None:
+            why = "without drill.after a drill starts no application"
         if why is not None:
             yield f"What is read of {name} is not recorded: {why}."
         else:

@@ -69,13 +69,17 @@ def adopted_volumes(
         raise TargetNotUsableError(away.reason, field=FIELD)
     names = list(dict.fromkeys(volume.snapshot_id for volume in volumes if volume.snapshot_id))
     snapshots = {one.snapshot_id: one for one in ports.snapshots.restorable(names)} if names else {}
+    made_of = {one.volume_id for one in snapshots.values() if one.volume_id and not one.is_copy}
+    asked_of = ports.volumes.existing(sorted(made_of)) if made_of and request.warm_up.learn else ()
+    sources = {source.volume_id: source for source in asked_of}
     assigned = []
     for index, volume in enumerate(volumes):
         snapshot = snapshots.get(volume.snapshot_id or "")
         made = _assignment(index, volume, instance, snapshot, restore_id)
         warm = _warm_or_unlisted(request, volume, snapshots, ports.volumes)
         waits_because = waiting.get(volume.volume_id) or (away.reason if away else None)
-        lineage = _lineage(volume, snapshot, is_warm="warm_because" in warm)
+        source = None if snapshot is None else sources.get(snapshot.volume_id or "")
+        lineage = _lineage(volume, snapshot, source, is_warm="warm_because" in warm)
         refusal = boost_refusal(volume, asked=existing.boost)
         known = {**warm, **lineage, "waits_because": waits_because, "boost_refusal": refusal}
         assigned.append(made.model_copy(update=known))
@@ -84,18 +88,17 @@ def adopted_volumes(
     return Selected(asked, assigned).without(because, restore_id)
 
 
-def _lineage(volume: Volume, snapshot: Snapshot | None, *, is_warm: bool) -> dict[str, str | None]:
+def _lineage(
+    volume: Volume, snapshot: Snapshot | None, source: Volume | None, *, is_warm: bool
+) -> dict[str, str | None]:
     """The lineage of its recordings: a warm volume's own id, for later snapshots of it.
 
     A cold volume has the lineage of its source, which later volumes start from again.
     """
-    forbidden = forbidden_by(volume.volume_id, volume.settings.tags)
-    if forbidden is None and snapshot is not None:
-        forbidden = forbidden_by(snapshot.snapshot_id, snapshot.tags)
     name = volume.snapshot_id if snapshot is None else lineage_of(snapshot)
     return {
         "lineage": volume.volume_id if is_warm else name or volume.volume_id,
-        "unlearned_because": forbidden,
+        "unlearned_because": forbidden_by(volume, snapshot, source),
     }
 
 

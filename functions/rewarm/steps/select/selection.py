@@ -18,7 +18,6 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
 )
 from rewarm.domain.model import BLOCK_BYTES, GIB, Instance, Snapshot, Volume, VolumeSettings
-from rewarm.domain.snapshots import PassedOverSnapshot
 from rewarm.domain.value import Value
 from rewarm.domain.volume.hot import forbidden_by, lineage_of
 from rewarm.domain.volume.replacing import (
@@ -127,7 +126,7 @@ def _assigned(
             "rewinds": None if rewound is None else rewound.volume_id,
             **_undone(choice),
             "copy_of": _copy_of(request, choice) if is_foreign else None,
-            "unlearned_because": _unlearned(choice.snapshot, source),
+            "unlearned_because": forbidden_by(choice.snapshot, source),
             **_asked(request, choice),
         }
         assignments.append(made.model_copy(update=update))
@@ -445,12 +444,6 @@ def _undone(choice: Chosen) -> dict[str, bool | int | None]:
     return {name: getattr(choice, name) for name in names}
 
 
-def _unlearned(snapshot: Snapshot, source: Volume | None) -> str | None:
-    """Which tag forbids recordings of the volume."""
-    own = forbidden_by(snapshot.snapshot_id, snapshot.tags)
-    return own if own or source is None else forbidden_by(source.volume_id, source.settings.tags)
-
-
 def _copy_of(request: RestoreRequest, choice: Chosen) -> CopiedSnapshot | None:
     """The snapshot of another Region that is copied to this one."""
     region, snapshot_id = request.source.region, choice.snapshot.snapshot_id
@@ -490,12 +483,8 @@ def _assignment(
         volume=NewVolume(**asdict(new_volume)),
         chosen_because=chosen.because,
         consistent_set=chosen.consistent_set,
-        passed_over=_named(chosen.passed_over),
+        passed_over=chosen.passed_over[:MAX_PASSED_OVER],
     )
-
-
-def _named(passed_over: tuple[PassedOverSnapshot, ...]) -> tuple[PassedOverSnapshot, ...]:
-    return passed_over[:MAX_PASSED_OVER]
 
 
 def with_agent(assignment: VolumeAssignment, artifacts: Artifacts) -> VolumeAssignment:

@@ -81,6 +81,8 @@ def test_neighbours_that_follow_each_other_are_one_extent():
         (recording([1], blockBytes=4_096), "it does not begin as a recording does"),
         (recording([1], bytes="100"), "of how large a device"),
         (recording([1], bytes=-1), "of how large a device"),
+        (recording([1], bytes=10**400), "of how large a device"),
+        (recording([1], seconds=10**400), "of how large a device"),
         (recording([1], seconds=None), "of how large a device"),
         (recording([1])[:-1], "its last line is cut short"),
         (recording(range(MOST_BLOCKS + 1)), "more than 131,072 blocks"),
@@ -115,6 +117,7 @@ def test_a_recording_of_another_device_is_left_out():
 def test_an_empty_recording_is_one():
     assert made([]).recordings == 1
     assert made([], [3]).blocks == (3,)
+    assert made([], [], [], [], [3]).blocks == (3,), "but no block ages by it"
 
 
 @given(st.text(), st.binary(max_size=200))
@@ -145,9 +148,9 @@ def test_recordings_are_kept_under_the_source_volume_or_the_snapshot_of_a_copy()
     ("value", "refused"), [("false", True), (" False", True), ("true", False), ("", False)]
 )
 def test_a_tag_forbids_recording(value, refused):
-    found = forbidden_by("vol-1", {"rewarm:learn": value})
-    assert found == ("vol-1 has the tag rewarm:learn with the value false" if refused else None)
-    assert forbidden_by("vol-1", {}) is None
+    found = forbidden_by(snapshot(tags={"rewarm:learn": value}))
+    assert found == (f"{SNAPSHOT_ID} has the tag rewarm:learn with the value false" if refused else None)
+    assert forbidden_by(snapshot()) is None
 
 
 def test_the_first_line_is_json_with_what_the_agent_says():

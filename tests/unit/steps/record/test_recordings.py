@@ -6,6 +6,7 @@ from datetime import UTC, timedelta
 
 import pytest
 
+from rewarm.contracts.request import Drill
 from rewarm.contracts.values import ChangedBlocks, VolumePlan
 from rewarm.domain.errors import NoStrategyFitsError, ServiceUnavailableError
 from rewarm.domain.model import GIB, Strategy
@@ -148,6 +149,12 @@ def test_a_plan_says_what_is_not_recorded_and_why(changes, strategy, why):
     assert notes == [f"What is read of {SNAPSHOT_ID} is not recorded: {why}."]
 
 
+def test_a_drill_that_starts_no_application_records_nothing():
+    drilled = request(warmUp={"learn": {"minutes": 20}}).model_copy(update={"drill": Drill(runbook="orders")})
+    _, (note,) = with_hot_sets(drilled, [VolumePlan(volume=assignment(), plan=plan())], FakeArtifacts())
+    assert note.endswith("is not recorded: without drill.after a drill starts no application.")
+
+
 def test_a_plan_says_what_is_recorded_and_for_how_long():
     _, notes = planned(FakeArtifacts(), learn={"minutes": 20})
     assert notes == [f"Which blocks of {SNAPSHOT_ID} are read is recorded for 20 minutes."]
@@ -172,3 +179,9 @@ def test_a_deadline_may_be_about_the_hot_set(blocks, minutes, words):
     if words:
         with pytest.raises(NoStrategyFitsError, match=r"^objective.hotWithinMinutes: found"):
             planned(artifacts, objective={**objective, "strict": True})
+
+
+def test_a_deadline_of_the_hot_set_is_for_every_volume_however_many_there_are():
+    several = [VolumePlan(volume=assignment(lineage=None), plan=plan())] * 9
+    _, notes = planned(FakeArtifacts(), *several, objective={"hotWithinMinutes": 13})
+    assert len([note for note in notes if note.startswith("objective.hotWithinMinutes 13 is missed")]) == 9

@@ -231,6 +231,14 @@ class TestRecordings:
         _tagged(world, **{"rewarm:learn": "false"})
         assert adopt(world)[0].unlearned_because.startswith(NAME)
 
+    def test_so_does_one_of_the_volume_that_the_snapshot_was_made_of(self):
+        world = in_use(World())
+        settings = VolumeSettings("gp3", 100, 3_000, 125, tags={"rewarm:learn": "false"})
+        source = Volume(SOURCE_VOLUME_ID, "in-use", ZONE, settings, None, None, (), NOW)
+        world.volumes.volumes[SOURCE_VOLUME_ID] = source
+        (volume,) = adopt(world, adopting(warmUp={"learn": {"minutes": 5}}))
+        assert volume.unlearned_because.startswith(SOURCE_VOLUME_ID)
+
 
 BY_SELECTOR = [{"instanceId": INSTANCE_ID}, {"tags": {"app": "orders"}}]
 TWO_PLACES = tuple(Attachment(name, "/dev/sdg", "attached") for name in (INSTANCE_ID, "i-0bbbbbbbbbbbbbbbb"))
