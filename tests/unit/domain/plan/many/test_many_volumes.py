@@ -41,6 +41,8 @@ LATE_CASES = range(1_000) if LONG else (4,)
 FEW_CASES = range(2_000) if LONG else (454, 5_345)
 SOLVER_EFFORT = 2.0
 NEXT_TO_NOTHING = Decimal("0.00001")
+EARLIER = 0.995
+"""Where not all can be in time, a solver may be earlier by so little: three minutes in ten hours."""
 LARGE = InstanceEbsLimits(8_940.0, 8_940.0, 400_000, 400_000)
 LARGEST = InstanceEbsLimits(11_920.0, 11_920.0, 400_000, 400_000)
 
@@ -74,8 +76,8 @@ def test_no_solver_is_cheaper_by_more_than_two_percent_or_in_time_where_we_are_l
     last = max(deadline, *(one.kind.fastest for one in options))
     found = solved(several, deadline)
     if found.possible is None or (budget is not None and found.possible > budget):
-        if mix is not None and budget is None and mix.seconds > last + 2:
-            assert solved(several, mix.seconds - 2).possible is None
+        if mix is not None and budget is None and (earlier := EARLIER * mix.seconds - 2) > last:
+            assert solved(several, earlier).possible is None
         return
     assert mix is not None
     assert mix.seconds <= last
