@@ -336,7 +336,7 @@ class FirstExtent(Contract):
 
 
 class Learn(Contract):
-    """Recording what is read of the volume once it is attached, for later restores."""
+    """Recording what the application reads of the volume, for later restores."""
 
     minutes: Annotated[StrictInt, Field(ge=1, le=MOST_LEARN_MINUTES)] = 30
 
