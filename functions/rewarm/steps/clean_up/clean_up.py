@@ -272,7 +272,7 @@ def _volumes_made(
         others = [volume for volume in of_index if volume.volume_id not in found]
         unproven = _plausible(others, event.restore_id, ports, now) if others else []
     except TEMPORARY as error:
-        account.busy.append(str(error))
+        account.busy.append("".join(f"volume {name}: " for name in sorted(known)) + str(error))
     except RestoreError as error:
         account.left.append(f"volumes of this restore could not be listed: {error}")
     for volume in unproven:

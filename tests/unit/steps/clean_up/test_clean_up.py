@@ -385,7 +385,7 @@ class TestCleanUp:
 
     def test_is_retried_where_aws_is_busy(self, world):
         world.volumes.failure = ThrottledError("slow down")
-        with pytest.raises(ServiceUnavailableError, match="slow down"):
+        with pytest.raises(ServiceUnavailableError, match=f"volume {VOLUME_ID}: slow down"):
             clean(world)
         world.volumes.failure = None
         clean(world)
