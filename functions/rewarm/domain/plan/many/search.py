@@ -227,12 +227,13 @@ class Search:
         """One volume instead of another, or of two on its instance; each pair of kinds once."""
         within: dict[tuple[object, ...], list[int]] = {}
         without: dict[tuple[object, ...], int] = {}
-        for index in members if served else ():
+        for index in members if len(members) > 1 else ():
             kind = self._kind(index)
             if index in served:
                 within.setdefault(kind, []).append(index)
             else:
                 without[kind] = index
+        yield from ([*served, other] for other in without.values())
         for kind, alike in within.items():
             for other_kind, other in without.items():
                 if other_kind != kind:

@@ -36,7 +36,7 @@ from tests.support.values.facts import TOKYO
 from tests.support.values.linear_plan import LinearPlan, Solved
 from tests.support.values.many_volumes import COUNTS, restore
 
-CASES = range(1_000) if LONG else (2, 8, 16, 25)
+CASES = range(1_000) if LONG else (2, 8, 16, 25, 845)
 LATE_CASES = range(1_000) if LONG else (4,)
 FEW_CASES = range(2_000) if LONG else (454, 5_345)
 SOLVER_EFFORT = 2.0
