@@ -122,6 +122,15 @@ def test_the_recording_begins_before_the_application_comes_back(when):
     assert is_first == (when == "attached")
 
 
+def test_what_the_agent_writes_is_not_recorded():
+    with FastLab(1) as lab:
+        asked = request(lab, "direct-write", after=whole(lab), warmUp={"learn": {"minutes": 1}})
+        assert restored(lab, asked).kind == "ready"
+        visits = visits_of_volumes(lab)
+    assert "Run Hook" in visits
+    assert OBSERVE not in visits
+
+
 @pytest.mark.parametrize("starts", [True, False])
 def test_a_drill_records_only_where_it_starts_the_application(starts):
     with FastLab(1) as lab:
