@@ -224,7 +224,7 @@ class Search:
         yield from self._swapped(served, ordered)
 
     def _swapped(self, served: Sequence[int], members: Sequence[int]) -> Iterator[Sequence[int]]:
-        """One volume instead of another, or of two on its instance; each pair of kinds once."""
+        """One volume more, or instead of another, or of two on its instance; each pair of kinds once."""
         within: dict[tuple[object, ...], list[int]] = {}
         without: dict[tuple[object, ...], int] = {}
         for index in members if len(members) > 1 else ():
