@@ -17,7 +17,7 @@ from local import ROOT
 from tests.local.agent.arrangements import guest
 from tests.local.agent.observations.kills import KILLS
 from tests.local.agent.observations.play import PREFIX
-from tests.local.agent.observations.scenes import SCENES
+from tests.local.agent.observations.scenes import SCENES, a_lockdown_for_good_is_refused
 from tests.support.waiting import output_within
 
 AGENT = ROOT / "warmer" / "build" / "warmer"
@@ -77,5 +77,6 @@ def test_known_reads_are_recorded_by_debians_histogram(tmp_path: Path) -> None:
     sources = ["histogram", "events"]
     guest.build(KERNEL, AGENT, DELTA, sources, image, "tests.local.agent.observations")
     found = told(guest.command(KERNEL, image, guest.disks(tmp_path, 1)))
-    assert names(found) == [one for source in sources for one in expected(source, has_kills=True)]
+    played = [one for source in sources for one in expected(source, has_kills=True)]
+    assert names(found) == [*played, ("events", a_lockdown_for_good_is_refused.__name__)]
     assert {one["skipped"] for one in found} == {""}

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.local.agent.arrangements import guest_init, kernel
 from tests.local.agent.observations import kills, play
 from tests.local.agent.observations.observer import Place
+from tests.local.agent.observations.scenes import SCENES, Scene, a_lockdown_for_good_is_refused
 
 
 def main(arguments: list[str]) -> None:
@@ -19,5 +20,10 @@ def main(arguments: list[str]) -> None:
 def _play(agent: str, sources: list[str]) -> None:
     kernel.mount("none", kills.TRACING.parent, "tracefs")
     for source in sources:
-        with tempfile.TemporaryDirectory() as folder:
-            play.play(Place(agent, "/dev/nvme0n1", Path(folder), source), has_tracing=True)
+        _play_scenes(agent, source, (*SCENES, *kills.KILLS))
+    _play_scenes(agent, sources[-1], (a_lockdown_for_good_is_refused,))
+
+
+def _play_scenes(agent: str, source: str, scenes: tuple[Scene, ...]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        play.play(Place(agent, "/dev/nvme0n1", Path(folder), source), scenes)

@@ -19,7 +19,7 @@ from pathlib import Path
 from tests.local.agent.arrangements import kernel
 from tests.local.agent.observations import kills
 from tests.local.agent.observations.observer import Place
-from tests.local.agent.observations.scenes import SCENES, SkippedError
+from tests.local.agent.observations.scenes import SCENES, Scene, SkippedError
 
 PREFIX = "@@ "
 DISK_BYTES = 128 << 20
@@ -43,15 +43,16 @@ def main() -> None:
         os.truncate(image, DISK_BYTES)
         disk = options.disk or kernel.attach_loop(str(image))
         try:
-            play(Place(options.agent, disk, Path(folder), options.source), has_tracing=options.mount)
+            place = Place(options.agent, disk, Path(folder), options.source)
+            play(place, (*SCENES, *(kills.KILLS if options.mount else ())))
         finally:
             if options.disk is None:
                 kernel.detach_loop(disk)
 
 
-def play(place: Place, *, has_tracing: bool) -> None:
-    """Each scene; kills need to see the instances."""
-    for scene in (*SCENES, *(kills.KILLS if has_tracing else ())):
+def play(place: Place, scenes: tuple[Scene, ...]) -> None:
+    """Each scene, with its line; kills need to see the instances."""
+    for scene in scenes:
         told = {"scene": scene.__name__, "source": place.source, "problem": "", "skipped": ""}
         try:
             scene(place)

@@ -22,6 +22,7 @@ from tests.local.agent.observations.observer import (
 )
 
 Scene = Callable[[Place], None]
+LOCKED_DOWN = "cannot observe: the kernel is locked down (confidentiality), and then nobody may trace it"
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -308,13 +309,26 @@ def a_kernel_that_is_locked_down_is_refused(place: Place) -> None:
     kernel.mount("none", security, "tmpfs")
     try:
         (security / "lockdown").write_text("none integrity [confidentiality]\n", "ascii")
-        reason = "the kernel is locked down (confidentiality), and then nobody may trace it"
-        assert _refusal(place, place.disk) == f"cannot observe: {reason}"
+        assert _refusal(place, place.disk) == LOCKED_DOWN
         (security / "lockdown").write_text("none [integrity] confidentiality\n", "ascii")
         with observing(place, place.disk) as observer:
             observer.stop()
     finally:
         kernel.unmount(security)
+
+
+def a_lockdown_for_good_is_refused(place: Place) -> None:
+    """With tracefs mounted, and without; nothing but a restart of the machine ends this lockdown."""
+    security = Path("/sys/kernel/security")
+    kernel.mount("none", security, "securityfs")
+    (security / "lockdown").write_text("integrity", "ascii")
+    with observing(place, place.disk) as observer:
+        read(place.disk, (9 * BLOCK, 4 * KIB))
+        assert observer.stop()[0].order == [9]
+    (security / "lockdown").write_text("confidentiality", "ascii")
+    assert _refusal(place, place.disk) == LOCKED_DOWN
+    kernel.unmount(Path("/sys/kernel/tracing"))
+    assert _refusal(place, place.disk) == LOCKED_DOWN
 
 
 def only_root_may(place: Place) -> None:
