@@ -18,7 +18,7 @@ from rewarm.ports.restores import VOLUME_COUNT, Holds, RestoreTable
 from rewarm.steps.record.restore import FINISHED, KnownRestore, RestoreNotes, Status, marks_of_settled
 
 _WITHOUT_REQUEST = FINISHED - {Status.READY}
-_SURE = {"api", "rule"}
+_SURE = {"api", "fleet", "rule"}
 """Triggers whose restores are not duplicates: their request is in the input, and may be noted early."""
 
 

@@ -394,7 +394,7 @@ class TestCancelRestore:
 
     @pytest.mark.parametrize(
         ("trigger", "status", "is_known"),
-        [("api", "RUNNING", True), ("rule", "RUNNING", True), ("api", "SUCCEEDED", False)],
+        [*((kind, "RUNNING", True) for kind in ("api", "fleet", "rule")), ("api", "SUCCEEDED", False)],
     )
     def test_one_whose_record_is_lost_while_it_runs_is_cancelled(self, trigger, status, is_known):
         world = World()
@@ -414,7 +414,7 @@ class TestCancelRestore:
             with pytest.raises(RestoreNotFoundError):
                 cancel_restore(RESTORE_ID, by=BOB, now=NOW, ports=ports)
 
-    @pytest.mark.parametrize("trigger", ["api", "rule"])
+    @pytest.mark.parametrize("trigger", ["api", "fleet", "rule"])
     def test_one_that_is_ready_is_not_cancelled_though_its_record_is_lost(self, trigger):
         """It only waits for the second witness: its volume's execution says that it is at full speed."""
         world = World()
