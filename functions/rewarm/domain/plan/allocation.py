@@ -24,7 +24,7 @@ from rewarm.domain.model import PriceBook, Strategy
 from rewarm.domain.plan.estimates import Estimate, PlanObjective, SearchTime
 from rewarm.domain.plan.estimators import MIN_RATE_MIB_S, most_rate, rate_p90
 from rewarm.domain.plan.facts import VolumeFacts, beside_each_other
-from rewarm.domain.plan.joint import MANY, MOST_SEARCHED, cheapest, sharing
+from rewarm.domain.plan.joint import MANY, MOST_SEARCHED, UNLIMITED, cheapest, may_be_together, sharing
 from rewarm.domain.plan.mixes import KindOptions, Mix, SharedQuotas, VolumeOptions, options_of
 from rewarm.domain.plan.warm_up import boosts_of
 from rewarm.domain.value import Value
@@ -38,7 +38,6 @@ ROUGH_SHARE = 0.02
 """How near each other two deadlines of many volumes may be, as a share of the later one."""
 EXACT_SECONDS, ROUGH_SECONDS, VOLUMES_A_SECOND = 1e-3, 0.5, 100
 """How exactly the earliest time is sought: seconds for few and for many volumes, or one for so many."""
-UNLIMITED = SharedQuotas(rate_mib_s=10**9, fast_restores=10**9)
 
 
 def allocate(volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook) -> Mix | None:
@@ -111,10 +110,7 @@ class _Allocation:
         for group in sharing(self._options):
             options = [self._options[place] for place in group]
             fastest = [self._fastest[place] for place in group]
-            if all(
-                volume.kind.has_apart(max(self._deadline, own))
-                for volume, own in zip(options, fastest, strict=True)
-            ):
+            if may_be_together(options, [max(self._deadline, own) for own in fastest]):
                 continue
 
             def within(
@@ -127,8 +123,7 @@ class _Allocation:
 
             if within([self._deadline] * len(group)) is None:
                 priorities = [volume.facts.priority for volume in options]
-                earliest = _Earliest(within, bool, priorities, self._deadline, self._patience)
-                together = earliest.limits()
+                together = _Earliest(within, bool, priorities, self._deadline, self._patience).limits()
                 for place, seconds in zip(group, together or [math.inf] * len(group), strict=True):
                     found[place] = max(found[place], seconds)
         return found

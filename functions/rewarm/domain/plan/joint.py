@@ -47,6 +47,8 @@ PENALTIES, FIRST_PENALTY, LAST_PENALTY = 8, 1e-9, 1e-3
 ENOUGH = Decimal("1.002")
 """A mix that costs at most this many times the least is good enough."""
 NEXT_TO_NOTHING = Decimal("0.00001")
+UNLIMITED = SharedQuotas(rate_mib_s=10**9, fast_restores=10**9)
+LEAST_SHARED = (*APART, SharedResource.FAST, SharedResource.AGENT, SharedResource.WRITE)
 
 
 def sharing(options: Sequence[VolumeOptions]) -> list[list[int]]:
@@ -84,6 +86,13 @@ def _groups(
     return list(found.values())
 
 
+def may_be_together(options: Sequence[VolumeOptions], limits: Sequence[float]) -> bool:
+    """Whether they are in time where each that can do so shares nothing, quotas of the Region aside."""
+    volumes = [PricedVolume(volume, limit, False) for volume, limit in zip(options, limits, strict=True)]
+    choices = {i: min(one.solo, key=LEAST_SHARED.index) for i, one in enumerate(volumes) if one.solo}
+    return len(choices) == len(volumes) and Mixes(volumes, UNLIMITED).apart_usd(choices) is not None
+
+
 def cheapest(
     options: Sequence[VolumeOptions],
     limits: Sequence[float],
@@ -101,9 +110,10 @@ def cheapest(
         PricedVolume(volume, limit, snapshots[volume.facts.snapshot_id] > 1)
         for volume, limit in zip(options, limits, strict=True)
     ]
-    if not all(volume.solo for volume in volumes):
-        return None
     mixes = Mixes(volumes, quotas)
+    only = {i: one for i, volume in enumerate(volumes) for one in volume.solo if len(volume.solo) == 1}
+    if not all(volume.solo for volume in volumes) or not mixes.may_fit(only):
+        return None  # no choice of the others helps those that have only one
     if not is_thorough:
         alone = {index: apart for index, volume in enumerate(volumes) if (apart := volume.apart) is not None}
         mix = mixes.mix(alone, ZERO) if len(alone) == len(volumes) else None
@@ -179,13 +189,8 @@ class _Search:
             return self._mixes.mix(choices, least_usd if least is None else least)
         if not self._is_long:
             return self._by_penalty(everyone, least_usd, {})
-        idle = [
-            index
-            for group in self._groups
-            if not self._mixes.asks_the_region({index: apart[index] for index in group})
-            for index in group
-        ]
-        fixed = {index: apart[index] for index in idle}
+        asking = self._mixes.asking(apart)
+        fixed = {i: apart[i] for group in self._groups if asking.isdisjoint(group) for i in group}
         contested = [index for index in everyone if index not in fixed]
         return self._by_penalty(contested, least_usd, fixed)
 

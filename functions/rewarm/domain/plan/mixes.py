@@ -121,6 +121,7 @@ class KindOptions:
         self._at_rate: dict[int, Estimate] = {}
         self._solo: dict[float, dict[SharedResource, Estimate]] = {}
         self._cheapest: dict[float, SharedResource] = {}
+        self._apart: dict[float, SharedResource | None] = {}
         self._boosted: dict[int, Estimate] = {}
         found = (self._estimate(name, self.facts, 0.0) for name in self._allowed if name not in NOT_BY_ITSELF)
         self._by_itself = sorted((estimate for estimate in found if estimate is not None), key=rank)
@@ -135,9 +136,8 @@ class KindOptions:
 
     def agent_ready(self, beside: tuple[int, ...], seconds: float) -> Ready | None:
         """The same in short, without an estimate unless there is a boost."""
-        unboosted = self._read(())
-        if unboosted is not None and self._read_p90(beside) <= seconds:
-            return Ready(unboosted.decidable_usd, self._read_p90(beside))
+        if (unboosted := self._read(())) is not None and (ready_p90 := self._read_p90(beside)) <= seconds:
+            return Ready(unboosted.decidable_usd, ready_p90)
         estimate = self.agent(beside, seconds)
         return None if estimate is None else Ready(estimate.decidable_usd, estimate.times.ready_p90)
 
@@ -233,13 +233,6 @@ class KindOptions:
         """The cheapest in time that shares nothing."""
         return next((found for found in self._by_itself if found.times.ready_p90 <= seconds), None)
 
-    def has_apart(self, seconds: float) -> bool:
-        """Whether it can be in time without the instance and fast snapshot restore."""
-        if self.by_itself(seconds) is not None:
-            return True
-        is_allowed = Strategy.PROVISIONED_RATE in self._allowed and len(self._rates) > 0
-        return is_allowed and self._rate_p90(self._rates[-1]) <= seconds
-
     def rate(self, seconds: float) -> Estimate | None:
         """The lowest rate that is in time, begun at once."""
         least = bisect_left(self._rates, -seconds, key=lambda rate: -self._rate_p90(rate))
@@ -275,6 +268,14 @@ class KindOptions:
                 solo, key=lambda name: (solo[name].decidable_usd, solo[name].times.ready_p90, name)
             )
         return self._cheapest[seconds]
+
+    def apart(self, seconds: float) -> SharedResource | None:
+        """The cheapest without the instance and fast snapshot restore; None where there is nothing."""
+        if seconds not in self._apart:
+            solo = self.solo(seconds)
+            able = (name for name in APART if name in solo)
+            self._apart[seconds] = min(able, key=lambda name: solo[name].decidable_usd, default=None)
+        return self._apart[seconds]
 
     def _solo_within(self, seconds: float) -> dict[SharedResource, Estimate]:
         found = {
@@ -333,12 +334,13 @@ def options_of(
     volumes: Sequence[VolumeFacts], objective: PlanObjective, book: PriceBook
 ) -> list[VolumeOptions]:
     """One for each volume, in the same order."""
-    names = [repr(facts) for facts in volumes]
+    # Timings are many figures, and one object for all volumes that they are the same for.
+    texts = {id(own): {"timings": repr(own)} for own in {id(a.timings): a.timings for a in volumes}.values()}
+    names = [repr(tuple((vars(facts) | texts[id(facts.timings)]).values())) for facts in volumes]
     known: dict[str, VolumeOptions] = {}
     kinds: dict[str, KindOptions] = {}
     for name, facts in dict(zip(names, volumes, strict=True)).items():
         alone = _alone(facts)
-        # Timings are many figures, and one object for all volumes that they are the same for.
         likeness = {**vars(alone), "timings": id(alone.timings), **dict.fromkeys(_NAMES)}
         key = repr(tuple(likeness.values()))
         if key not in kinds:
@@ -392,10 +394,11 @@ class PricedVolume:
     options: KindOptions = field(init=False)
     place: tuple[str, str] = field(init=False)
     solo: dict[SharedResource, Estimate] = field(init=False)
+    apart: SharedResource | None = field(init=False)
 
     def __post_init__(self, volume: VolumeOptions) -> None:
         self.facts, self.options, self.place, _ = volume
-        self.solo = self.options.solo(self.limit)
+        self.solo, self.apart = self.options.solo(self.limit), self.options.apart(self.limit)
 
     @property
     def least_usd(self) -> Decimal:
@@ -408,12 +411,6 @@ class PricedVolume:
     def cheapest(self) -> SharedResource:
         """As if it were alone."""
         return self.options.cheapest(self.limit)
-
-    @property
-    def apart(self) -> SharedResource | None:
-        """The cheapest without the instance and fast snapshot restore; None where there is nothing."""
-        able = (resource for resource in APART if resource in self.solo)
-        return min(able, key=lambda resource: self.solo[resource].decidable_usd, default=None)
 
 
 class Mixes:
@@ -509,9 +506,9 @@ class Mixes:
     def members_usd(self, members: Sequence[int]) -> Decimal | None:
         """What fast snapshot restore of one snapshot in one zone costs; None where a volume is late."""
         slowest = 0.0
-        for options, limit in {(self.volumes[index].options, self.volumes[index].limit) for index in members}:
-            estimate = options.fast(len(members))
-            if estimate is None or estimate.times.ready_p90 > limit:
+        for volume in map(self.volumes.__getitem__, members):
+            estimate = volume.options.fast(len(members))
+            if estimate is None or estimate.times.ready_p90 > volume.limit:
                 return None
             slowest = max(slowest, estimate.times.ready_p90)
         first = self.volumes[members[0]]
@@ -519,12 +516,18 @@ class Mixes:
             return ZERO
         return cost.fast_snapshot_restore(first.options.book, slowest).usd
 
-    def asks_the_region(self, choices: Choices) -> bool:
-        """Whether it takes something of a quota of the Region, costs something, or is late."""
-        if all(resource is SharedResource.ALONE for resource in choices.values()):
-            return any(self.volumes[index].solo[SharedResource.ALONE].decidable_usd for index in choices)
-        is_short = SharedResource.RATE in choices.values() or self._enabled(self._members(choices))
-        return bool(is_short) or self.apart_usd(choices) != 0
+    def asking(self, choices: Choices) -> set[int]:
+        """Volumes that take something of a quota of the Region, cost something, or are late."""
+        own = {i: self.volumes[i].solo[one].decidable_usd for i, one in choices.items() if one in APART}
+        found = {index for index, usd in own.items() if usd or choices[index] is SharedResource.RATE}
+        for place, members in self._members(choices).items():
+            if self.members_usd(members) is None or self._enabled({place: members}):
+                found.update(members)
+        writers = self._writers(choices)
+        for busy in self.readers(choices).values():
+            working = self._in_short({index: choices[index] for index in busy}, writers)
+            found.update(index for index in busy if working is None or working[index].usd)
+        return found
 
     def members_usd_of(self, index: int, count: int) -> Decimal | None:
         """What fast snapshot restore costs for `count` volumes, of which this is the last."""
@@ -593,8 +596,7 @@ class Mixes:
         if self.members_usd(members) is None:
             return None
         count = len(members)
-        estimates = {index: self.volumes[index].options.fast(count) for index in members}
-        found = {index: estimate for index, estimate in estimates.items() if estimate is not None}
+        found = {i: one for i in members if (one := self.volumes[i].options.fast(count)) is not None}
         if self.volumes[members[0]].options.fast_restore_runs:
             return found
         seconds = max(estimate.times.ready_p90 for estimate in found.values())
@@ -652,7 +654,6 @@ class Mixes:
         return self.quotas.rate_mib_s * max(0.0, *ends)
 
     def _jobs(self, indices: Iterable[int]) -> list[RateJob]:
-        volumes = [self.volumes[index] for index in indices]
         return [
             RateJob(
                 volume.facts.data_bytes,
@@ -660,7 +661,7 @@ class Mixes:
                 volume.options.seconds_by_rate,
                 lag_seconds=volume.facts.timings.status_delay_seconds.p90,
             )
-            for volume in volumes
+            for volume in map(self.volumes.__getitem__, indices)
         ]
 
     def _turns(self, indices: tuple[int, ...]) -> list[Turn] | None:
@@ -668,8 +669,7 @@ class Mixes:
         if indices not in self._known_turns:
             if any(others.issubset(indices) for others in self._do_not_fit):
                 return None
-            taken = turns(self._jobs(indices), self.quotas.rate_mib_s)
-            self._known_turns[indices] = taken
+            self._known_turns[indices] = taken = turns(self._jobs(indices), self.quotas.rate_mib_s)
             if taken is None:
                 self._do_not_fit.append(frozenset(indices))
         return self._known_turns[indices]
