@@ -146,7 +146,7 @@ class VolumeAssignment(Contract):
     lineage: str | None = Field(
         default=None,
         description="The name under which recordings of its reads are kept: the snapshot's source volume, or "
-        "the snapshot; of an adopted volume that is warm already its own.",
+        "the snapshot; of copies what their tag names; of an adopted volume that is warm already its own.",
     )
     changed: ChangedBlocks | None = Field(
         default=None, description="What is read first of it, unless a recording says it better."

@@ -259,6 +259,19 @@ class TestRestores:
         (volume,) = answer["volumes"]
         assert not volume.get("recording")
 
+    def test_what_one_copy_of_a_snapshot_needed_first_is_read_first_of_the_next(self):
+        copied = {"volume_id": "vol-ffffffff", "tags": {"rewarm:lineage": "vol-0123456789abcdef0"}}
+        with FastLab(1) as lab:
+            for warm_up in ({"learn": {"minutes": 1}}, {}):
+                source = {"snapshotId": snapshot(lab, **copied)}
+                asked = request(lab, "warm-up-agent", source=source, warmUp=warm_up)
+                (restore_id,) = restored(lab, asked).restore_ids
+                lab.pass_time(300)
+            (kept,) = lab.api("GET", "/hot-sets")[1]["hotSets"]
+            answer = lab.api("GET", f"/restores/{restore_id}")[1]
+        assert kept["lineage"] == "copies-of-vol-0123456789abcdef0"
+        assert [note for note in answer["summary"]["notes"] if note.startswith("Hot set: ")]
+
     @pytest.mark.parametrize("notify", [{}, {"hot": False}])
     def test_the_message_of_the_hot_set_can_be_switched_off(self, notify):
         with FastLab(1) as lab:

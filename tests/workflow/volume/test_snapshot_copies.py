@@ -73,9 +73,10 @@ def test_a_snapshot_of_another_region_is_copied_and_the_copy_deleted(lab: FastLa
 
 
 def test_a_restore_that_is_cancelled_while_it_copies_leaves_nothing(lab: FastLab) -> None:
-    body = request(lab, {"snapshotId": foreign(lab)})
+    body = request(lab, {"snapshotId": foreign(lab, volume_id="vol-0123456789abcdef0")})
     restore_id = lab.start(body)
     assert lab.run(lambda: bool(copies(lab)), most_seconds=3_600)
+    assert {"Key": "rewarm:lineage", "Value": "vol-0123456789abcdef0"} in copies(lab)[0]["Tags"]
     lab.pass_time(300)
     assert lab.api("DELETE", f"/restores/{restore_id}")[0] == 202
     lab.run(lambda: status(lab, restore_id) == "cancelled", most_seconds=3_600)

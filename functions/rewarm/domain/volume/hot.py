@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from rewarm.domain.model import BLOCK_BYTES, MIB, Snapshot, Volume
-from rewarm.domain.units import size_text
+from rewarm.domain.units import shown, size_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs, runs_in_order
 
@@ -29,6 +29,12 @@ LARGEST_SHARE = 0.1
 """The largest share of the written blocks: a larger set would not order anything."""
 LEARN_TAG = "rewarm:learn"
 """`false` on a volume or a snapshot: nothing is recorded of it."""
+LINEAGE_TAG = "rewarm:lineage"
+"""On a copied snapshot: the volume that its source is of, in whichever Region that is."""
+COPIES_OF = "copies-of-"
+"""Before that volume in the lineage. A tag proves nothing, so recordings of copies are kept apart."""
+_VOLUME = re.compile(r"vol-(?!f{8}$)([0-9a-f]{8}|[0-9a-f]{17})")
+"""An id, but not the one that EC2 shows of copies."""
 _LONGEST_HEAD = 1_024
 _MOST = 1 << 46
 """Bytes: 64 TiB, the largest volume of EBS; and seconds of a recording, which are fewer."""
@@ -153,19 +159,37 @@ def hot_blocks(recordings: Sequence[Recording], written_blocks: int) -> tuple[in
 def lineage_of(snapshot: Snapshot) -> str:
     """Under which name recordings of the snapshot's volumes are kept: its source volume, or its own id.
 
-    A copy shows an arbitrary volume (botocore: ec2 Snapshot). The snapshot of an image is the same each time.
+    A copy shows an arbitrary volume (botocore: ec2 Snapshot), so its tag may name the true one. The snapshot
+    of an image is the same each time.
     """
-    return snapshot.snapshot_id if snapshot.is_copy or not snapshot.volume_id else snapshot.volume_id
+    if snapshot.volume_id and not snapshot.is_copy:
+        return snapshot.volume_id
+    named = snapshot.tags.get(LINEAGE_TAG, "")
+    return f"{COPIES_OF}{named}" if _VOLUME.fullmatch(named) else snapshot.snapshot_id
+
+
+def lineage_tags(lineage: str | None) -> dict[str, str]:
+    """What a copy of a snapshot of this lineage is tagged with; nothing where no volume is known."""
+    volume_id = (lineage or "").removeprefix(COPIES_OF)
+    return {LINEAGE_TAG: volume_id} if _VOLUME.fullmatch(volume_id) else {}
 
 
 def forbidden_by(*things: Snapshot | Volume | None) -> str | None:
-    """Whose tag forbids that anything is recorded, as a clause; None where none does."""
-    tagged = [
-        (one.snapshot_id, one.tags) if isinstance(one, Snapshot) else (one.volume_id, one.settings.tags)
-        for one in things
-        if one is not None
-    ]
-    for name, tags in tagged:
+    """Whose tag forbids that anything is recorded, as a clause; None where none does.
+
+    A copy whose tag names no volume counts: what is recorded of it would help no other copy.
+    """
+    for one in things:
+        if one is None:
+            continue
+        name, tags, is_copy = (
+            (one.snapshot_id, one.tags, one.is_copy)
+            if isinstance(one, Snapshot)
+            else (one.volume_id, one.settings.tags, False)
+        )
         if tags.get(LEARN_TAG, "").strip().lower() == "false":
             return f"{name} has the tag {LEARN_TAG} with the value false"
+        named = tags.get(LINEAGE_TAG)
+        if is_copy and named is not None and not _VOLUME.fullmatch(named):
+            return f"{name} has the tag {LINEAGE_TAG} with {shown(named)}, which is not the id of a volume"
     return None

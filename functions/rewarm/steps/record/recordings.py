@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import takewhile
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING
 
 from rewarm.contracts.request import RestoreRequest
-from rewarm.contracts.values import ChangedBlocks, HotPlan, VolumeAssignment, VolumePlan
+from rewarm.contracts.values import HotPlan, VolumeAssignment, VolumePlan
 from rewarm.domain.errors import NoStrategyFitsError, RestoreError
 from rewarm.domain.model import BLOCK_BYTES, GIB
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, count_text, duration_text, size_text
-from rewarm.domain.volume.hot import KEPT, MOST_BYTES, HotSet, hot_set, read_recording
+from rewarm.domain.volume.hot import COPIES_OF, KEPT, MOST_BYTES, HotSet, hot_set, read_recording
 from rewarm.ports.artifacts import Artifacts
 from rewarm.steps.record.bucket import recordings_prefix
 
@@ -45,8 +45,13 @@ def read_hot_set(request: RestoreRequest, volume: VolumeAssignment, artifacts: A
 
 
 def newest_recordings(lineage: str, artifacts: Artifacts) -> Iterator[tuple[str, str | None]]:
-    """Yields keys and texts of those that make the hot set, the newest first; None if a text is gone."""
-    for key in sorted(artifacts.written(recordings_prefix(lineage), most=KEPT))[:KEPT]:
+    """Yields keys and texts of those that make the hot set, the newest first; None if a text is gone.
+
+    After those of copies come those of the volume that their tags name.
+    """
+    names = dict.fromkeys((lineage, lineage.removeprefix(COPIES_OF)))
+    written = (sorted(artifacts.written(recordings_prefix(name), most=KEPT)) for name in names)
+    for key in islice(chain.from_iterable(written), KEPT):
         yield key, artifacts.get_text(key, most_bytes=MOST_BYTES)
 
 
@@ -80,22 +85,17 @@ def with_hot_sets(
             whose = plan.volume.lineage
             notes += [f"A recording of {whose} was left out: {reason}." for reason in hot.left_out]
             if hot.blocks:
-                hot_plan = _planned(plan, hot)
+                p50, p90 = (_warm_seconds(plan, hot, quantile) for quantile in (0, 1))
+                seen = {"bytes": hot.bytes, "recordings": hot.recordings}
+                hot_plan = HotPlan(**seen, warm_seconds=p50, warm_p90_seconds=p90)
                 found[at] = plan.model_copy(update={"hot": hot_plan})
                 notes.append(_sentence(plan, hot_plan, several=len(plans) > 1))
-            elif plan.volume.changed is not None:
-                notes.append(_changed_sentence(plan.volume, plan.volume.changed))
+            elif (changed := plan.volume.changed) is not None:
+                size = size_text(changed.blocks * BLOCK_BYTES)
+                since = changed.since_snapshot_id
+                notes.append(f"{size} of {whose} changed since {since}, and are read first.")
         notes += _lateness(request, found[at])
     return found, notes
-
-
-def _planned(plan: VolumePlan, hot: HotSet) -> HotPlan:
-    return HotPlan(
-        bytes=hot.bytes,
-        recordings=hot.recordings,
-        warm_seconds=_warm_seconds(plan, hot, 0),
-        warm_p90_seconds=_warm_seconds(plan, hot, 1),
-    )
 
 
 def _warm_seconds(plan: VolumePlan, hot: HotSet, quantile: int) -> int:
@@ -127,11 +127,6 @@ def _sentence(plan: VolumePlan, hot: HotPlan, *, several: bool) -> str:
     of = f"{size_text(hot.bytes)} of {size_text(plan.volume.data_bytes)}"
     when, seen = duration_text(hot.warm_seconds), count_text(hot.recordings, "recording")
     return f"Hot set{whose}: {of}, warm after about {when} (by {seen})."
-
-
-def _changed_sentence(volume: VolumeAssignment, changed: ChangedBlocks) -> str:
-    size = size_text(changed.blocks * BLOCK_BYTES)
-    return f"{size} of {volume.lineage} changed since {changed.since_snapshot_id}, and are read first."
 
 
 def _learning(request: RestoreRequest, plans: Sequence[VolumePlan]) -> Iterator[str]:

@@ -54,6 +54,8 @@ MOST_STARTED = 40
 """How many volumes are restored at once (state `Restore Volumes`)."""
 MAX_PASSED_OVER = 10
 """How many are named, because a payload of Step Functions holds 256 KiB."""
+_UNDONE = ("undo_index", "undo_packs", "undo_blocks", "undo_alone")
+"""Fields of the assignment that say which undo log is written back."""
 
 
 class _Place(Value):
@@ -101,12 +103,12 @@ def _assigned(
     kept: Mapping[int, str],
 ) -> list[VolumeAssignment]:
     catalog = ports.snapshots.in_region(request.source.region)
-    is_foreign = catalog is not ports.snapshots
+    foreign = None if catalog is ports.snapshots else request.source.region
     chosen = _chosen(request, catalog, ports)
     _check_count(request, len(chosen))
     _check_key(request, ports.snapshots)
     place = _place(request, ports.instances)
-    sources = {} if is_foreign else _source_volumes(request, chosen, ports.volumes)
+    sources = {} if foreign else _source_volumes(request, chosen, ports.volumes)
     assignments: list[VolumeAssignment] = []
     for index, choice in enumerate(chosen):
         reserved = [*taken, *(assignment.device for assignment in assignments if assignment.device)]
@@ -124,8 +126,8 @@ def _assigned(
             "living_source": _living_source(source, place.zone),
             "replaces": replaces,
             "rewinds": None if rewound is None else rewound.volume_id,
-            **_undone(choice),
-            "copy_of": _copy_of(request, choice) if is_foreign else None,
+            **{name: getattr(choice, name) for name in _UNDONE},
+            "copy_of": foreign and CopiedSnapshot(snapshot_id=choice.snapshot.snapshot_id, region=foreign),
             "unlearned_because": forbidden_by(choice.snapshot, source),
             **_asked(request, choice),
         }
@@ -436,18 +438,6 @@ def _asked(request: RestoreRequest, choice: Chosen) -> dict[str, bool | int]:
         "delete_on_termination": starts and choice.delete_on_termination,
         "priority": choice.asked.priority if choice.asked is not None else LEAST_PRIORITY,
     }
-
-
-def _undone(choice: Chosen) -> dict[str, bool | int | None]:
-    """Fields of the assignment that say which undo log is written back."""
-    names = "undo_index", "undo_packs", "undo_blocks", "undo_alone"
-    return {name: getattr(choice, name) for name in names}
-
-
-def _copy_of(request: RestoreRequest, choice: Chosen) -> CopiedSnapshot | None:
-    """The snapshot of another Region that is copied to this one."""
-    region, snapshot_id = request.source.region, choice.snapshot.snapshot_id
-    return None if region is None else CopiedSnapshot(snapshot_id=snapshot_id, region=region)
 
 
 def _assignment(

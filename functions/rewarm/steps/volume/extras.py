@@ -32,13 +32,9 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import CopyOrder, Snapshot, Volume
 from rewarm.domain.units import iso
 from rewarm.domain.value import Value
+from rewarm.domain.volume.hot import lineage_tags
 from rewarm.domain.volume.leftovers import COPY_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG, FastRestoreClaim
-from rewarm.domain.volume.performance import (
-    BOOST_TAG,
-    PerformanceSettings,
-    VolumeModification,
-    parse_performance,
-)
+from rewarm.domain.volume.performance import BOOST_TAG, PerformanceSettings, parse_performance
 from rewarm.domain.volume.proof import CREATION_TAG, copy_description, own_copies
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
@@ -75,10 +71,15 @@ def copy_snapshot(
     index, record = event.volume.index, VolumeNotes(table, event.restore_id, event.volume.index)
     noted = record.read().snapshot_copy
     found_copies = copies.of_restore(event.restore_id, index) if noted.asked_at else []
-    made = list(own(found_copies, event.restore_id, index, noted))
-    found = _found(noted, made)
+    made = own(found_copies, event.restore_id, index, noted)
+    found = min(
+        made,
+        key=lambda one: (one.snapshot_id != noted.snapshot_id, one.started_at, one.snapshot_id),
+        default=None,
+    )
     minutes = event.plan.copy_minutes or 0
-    if found is None and _is_due(noted, event.now):
+    is_due = noted.asked_at is None or event.now - noted.asked_at > APPEARANCE_PATIENCE
+    if found is None and is_due:
         _start(_order(event, source, minutes, stack_name), event.now, noted, copies, record)
     if found is None:
         return Copying(None, WAIT_SECONDS[0], "copying")
@@ -114,13 +115,6 @@ def own(tagged: Sequence[Snapshot], restore_id: str, index: int, noted: Snapshot
     return own_copies(tagged, noted.snapshot_id, description, noted.asked_at)
 
 
-def _found(noted: SnapshotCopy, made: list[Snapshot]) -> Snapshot | None:
-    """The one that the record names, else the first of them."""
-    ordered = sorted(made, key=lambda snapshot: (snapshot.started_at, snapshot.snapshot_id))
-    named = [snapshot for snapshot in ordered if snapshot.snapshot_id == noted.snapshot_id]
-    return next(iter([*named, *ordered]), None)
-
-
 def _start(
     order: CopyOrder, now: datetime, noted: SnapshotCopy, copies: SnapshotCopies, record: VolumeNotes
 ) -> None:
@@ -143,10 +137,6 @@ def _start(
     record.note_snapshot_copy({**asked, "snapshotId": started})
 
 
-def _is_due(noted: SnapshotCopy, now: datetime) -> bool:
-    return noted.asked_at is None or now - noted.asked_at > APPEARANCE_PATIENCE
-
-
 def _order(event: PrepareSnapshotEvent, source: CopiedSnapshot, minutes: int, stack_name: str) -> CopyOrder:
     return CopyOrder(
         snapshot_id=source.snapshot_id,
@@ -159,6 +149,7 @@ def _order(event: PrepareSnapshotEvent, source: CopiedSnapshot, minutes: int, st
             RESTORE_TAG: event.restore_id,
             INDEX_TAG: str(event.volume.index),
             CREATION_TAG: event.restore_id,
+            **lineage_tags(event.volume.lineage),
         },
         description=copy_description(source.snapshot_id, source.region, event.restore_id, event.volume.index),
     )
@@ -198,17 +189,12 @@ def _lower(
     volume: Volume, target: PerformanceSettings, volumes: VolumeStore, modifications: VolumeModifications
 ) -> Lowering:
     change = modifications.latest(volume.volume_id)
-    if _is_in_force(volume, target, change):
+    is_in_force = change is not None and change.in_force and target.fits(change.target)
+    if is_in_force or ((change is None or not change.under_way) and target.fits(volume.settings)):
         return _without_tag(volume, volumes)
     if change is None or change.state != "modifying" or not target.fits(change.target):
         modifications.start(volume.volume_id, target)
     return Lowering("lowering", UNDER_WAY, accepted=True)
-
-
-def _is_in_force(volume: Volume, target: PerformanceSettings, change: VolumeModification | None) -> bool:
-    if change is not None and change.in_force and target.fits(change.target):
-        return True
-    return (change is None or not change.under_way) and target.fits(volume.settings)
 
 
 def _without_tag(volume: Volume, volumes: VolumeStore) -> Lowering:

@@ -17,6 +17,7 @@ from rewarm.domain.volume.hot import (
     forbidden_by,
     hot_set,
     lineage_of,
+    lineage_tags,
     read_recording,
 )
 from tests.support.builders import SNAPSHOT_ID, SOURCE_VOLUME_ID, snapshot
@@ -142,6 +143,41 @@ def test_recordings_are_kept_under_the_source_volume_or_the_snapshot_of_a_copy()
     assert lineage_of(snapshot()) == SOURCE_VOLUME_ID
     assert lineage_of(snapshot(is_copy=True, volume_id="vol-ffffffff")) == SNAPSHOT_ID
     assert lineage_of(snapshot(volume_id=None)) == SNAPSHOT_ID
+
+
+def copied(named, **changes):
+    tags = {"rewarm:lineage": named}
+    return snapshot(**{"is_copy": True, "volume_id": "vol-ffffffff", "tags": tags, **changes})
+
+
+@pytest.mark.parametrize("named", ["vol-0123abcd", "vol-0123456789abcdef0"])
+def test_those_of_copies_are_kept_under_the_volume_that_their_tag_names_and_apart(named):
+    assert lineage_of(copied(named)) == lineage_of(copied(named, volume_id=None)) == f"copies-of-{named}"
+    assert forbidden_by(copied(named)) is None
+    assert lineage_of(copied(named, is_copy=False, volume_id=SOURCE_VOLUME_ID)) == SOURCE_VOLUME_ID
+
+
+@pytest.mark.parametrize(
+    "named",
+    ["", "vol-", "snap-0123456789abcdef0", "vol-ffffffff", "vol-0123456789ABCDEF0", "vol-0123456789abcdef",
+     "../vol-0123abcd", "vol-0123abcd/", "vol-0123abcd\n", " vol-0123abcd",
+     "copies-of-vol-0123abcd", "vol-\u06601234567"],
+)  # fmt: skip
+def test_a_tag_that_names_no_volume_counts_for_nothing_and_stops_recording(named):
+    assert lineage_of(copied(named)) == SNAPSHOT_ID
+    assert forbidden_by(copied(named)) == (
+        f"{SNAPSHOT_ID} has the tag rewarm:lineage with {json.dumps(named, ensure_ascii=False)}, "
+        "which is not the id of a volume"
+    )
+    assert forbidden_by(copied(named, is_copy=False)) is None
+
+
+@pytest.mark.parametrize("lineage", [SOURCE_VOLUME_ID, f"copies-of-{SOURCE_VOLUME_ID}"])
+def test_a_copy_gets_the_tag_of_the_volume_that_it_comes_from(lineage):
+    tags = lineage_tags(lineage)
+    assert tags == {"rewarm:lineage": SOURCE_VOLUME_ID}
+    assert lineage_of(copied(None, tags=tags)) == f"copies-of-{SOURCE_VOLUME_ID}"
+    assert lineage_tags(SNAPSHOT_ID) == lineage_tags(None) == {}
 
 
 @pytest.mark.parametrize(

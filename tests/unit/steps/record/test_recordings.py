@@ -40,6 +40,19 @@ def test_the_key_says_when_and_of_which_restore_and_the_newest_is_listed_first()
     assert recording_of("recordings/snap-1/other") is None
 
 
+def test_copies_have_recordings_of_their_own_and_read_those_of_the_volume_after_them():
+    artifacts, copies = FakeArtifacts(), f"copies-of-{SOURCE_VOLUME_ID}"
+    keep(artifacts, [7, 8])
+    assert found(artifacts, lineage=copies).blocks == (7, 8)
+    keep(artifacts, [8, 9], lineage=copies, at=NOW - DAY)
+    assert found(artifacts, lineage=copies).blocks == (8, 7, 9)
+    assert found(artifacts).blocks == (7, 8), "a tag adds nothing to what the volume has"
+    for age in range(2, 9):
+        keep(artifacts, [age], lineage=copies, at=NOW - age * DAY)
+    hot = found(artifacts, lineage=copies)
+    assert (hot.recordings, 7 in hot.blocks, 9 in hot.blocks) == (8, False, True)
+
+
 def test_a_larger_volume_than_the_snapshot_takes_recordings_of_both_sizes():
     artifacts = FakeArtifacts()
     keep(artifacts, [1])

@@ -217,6 +217,14 @@ class TestRecordings:
         assert adopt(in_use(World()))[0].lineage == SOURCE_VOLUME_ID
         assert adopt(in_use(World(), snapshot_id=GONE))[0].lineage == GONE
 
+    def test_those_of_one_that_was_made_of_a_copy_are_with_those_of_its_copies(self):
+        world = in_use(World())
+        tags = {"rewarm:lineage": "vol-0123abcd"}
+        world.snapshots.add(snapshot(is_copy=True, volume_id="vol-ffffffff", tags=tags))
+        assert adopt(world)[0].lineage == "copies-of-vol-0123abcd"
+        world.snapshots.add(snapshot(is_copy=True, tags={"rewarm:lineage": "orders"}))
+        assert "rewarm:lineage" in adopt(world)[0].unlearned_because
+
     def test_those_of_a_warm_volume_are_for_snapshots_of_itself(self):
         world = in_use(World())
         world.volumes.statuses[NAME] = InitializationStatus("completed", "default", 100, None)

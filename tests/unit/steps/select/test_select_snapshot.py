@@ -143,6 +143,14 @@ class TestWhatChanged:
         assert self.selected(world) is None
         assert world.blocks.requests == 0
 
+    def test_is_not_asked_of_a_copy_whatever_volume_its_tag_names(self):
+        world = self.world()
+        tags = {"rewarm:lineage": SOURCE_VOLUME_ID}
+        world.snapshots.add(snapshot(is_copy=True, volume_id="vol-ffffffff", tags=tags))
+        (volume,) = select(world, source={"snapshotId": SNAPSHOT_ID})
+        assert (volume.lineage, volume.changed) == (f"copies-of-{SOURCE_VOLUME_ID}", None)
+        assert world.blocks.requests == 0
+
     def test_stops_no_restore_where_it_cannot_be_listed(self):
         world = self.world()
         world.blocks.differing.clear()

@@ -17,6 +17,7 @@ from tests.support.builders import (
     NOW,
     RESTORE_ID,
     SNAPSHOT_ID,
+    SOURCE_VOLUME_ID,
     ZONE,
     World,
     assignment,
@@ -64,6 +65,12 @@ class TestCopying:
         assert (done.ready, done.snapshot_id, done.enabled_by_us) == (True, copy, False)
         assert len(world.copies.orders) == 1
         assert world.fast_restores.enabled == []
+
+    def test_says_of_which_volume_it_is_where_that_is_known(self):
+        for lineage in (SOURCE_VOLUME_ID, f"copies-of-{SOURCE_VOLUME_ID}"):
+            world = World()
+            prepare(world, volume=FOREIGN.model_copy(update={"lineage": lineage}))
+            assert world.copies.orders[0].tags["rewarm:lineage"] == SOURCE_VOLUME_ID
 
     def test_a_lost_answer_makes_no_second_copy(self):
         world = World()
