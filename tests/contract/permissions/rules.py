@@ -232,7 +232,7 @@ def _files() -> Iterator[Rule]:
     yield rule("DispatchWarmer DrillDispatchWarmer Rewind", "s3: PutObject", progress)
     warmers, recordings = "DispatchWarmer DrillDispatchWarmer", objects("recordings/*")
     yield rule(warmers, "s3: PutObject", objects("restores/*/first.map", "recordings/*"))
-    yield rule(f"Api ChooseStrategy Report {warmers}", "s3: GetObject", recordings)
+    yield rule(f"Api SelectSnapshot ChooseStrategy Report {warmers}", "s3: GetObject", recordings)
     yield rule("Api", "s3: DeleteObject", recordings)
     yield rule("KeepResult", "s3: PutObject", objects("restores/*/result.json"))
     yield rule("Report Sweep", "s3: PutObject", objects("restores/*/report.*"))

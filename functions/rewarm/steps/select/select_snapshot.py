@@ -31,8 +31,9 @@ from rewarm.ports.instances import CommandDocuments
 from rewarm.ports.restores import RestoreTable
 from rewarm.ports.snapshots import SnapshotBlocks, SnapshotCatalog
 from rewarm.steps.record.application import note_document
-from rewarm.steps.record.bucket import first_map_key, recordings_prefix
+from rewarm.steps.record.bucket import first_map_key
 from rewarm.steps.record.payloads import is_small, write_volumes
+from rewarm.steps.record.recordings import read_hot_set
 from rewarm.steps.record.restore import RestoreNotes, stop_if_cancelled
 from rewarm.steps.registration import state
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
@@ -240,7 +241,7 @@ def _with_map_in_use(
 def _with_changed_blocks(
     event: SelectSnapshotEvent, volumes: Sequence[VolumeAssignment], ports: SelectSnapshotPorts
 ) -> list[VolumeAssignment]:
-    """Adds what is read first of volumes without a recording: blocks that differ from the snapshot before.
+    """Adds what is read first of volumes without a hot set: blocks that differ from the snapshot before.
 
     Volumes of one snapshot share its list, as they share its map. It raises nothing, and asks at most
     MOST_CHANGED_PAGES times: without an order the volume is warmed, too.
@@ -254,7 +255,7 @@ def _with_changed_blocks(
             continue
         try:
             if volume.snapshot_id not in known:
-                known[volume.snapshot_id], pages = _changed_blocks(volume, ports, pages_left)
+                known[volume.snapshot_id], pages = _changed_blocks(event.request, volume, ports, pages_left)
                 pages_left -= pages
             changed = known[volume.snapshot_id]
             if changed is not None:
@@ -282,17 +283,16 @@ def _may_be_read_first(volume: VolumeAssignment) -> bool:
 
 
 def _changed_blocks(
-    volume: VolumeAssignment, ports: SelectSnapshotPorts, most_pages: int
+    request: RestoreRequest, volume: VolumeAssignment, ports: SelectSnapshotPorts, most_pages: int
 ) -> tuple[tuple[str, Runs] | None, int]:
     """The previous snapshot and the blocks that differ, and how many requests that took. None if they give no
-    useful order: nothing has changed, or too much.
+    useful order: nothing has changed, or too much; or if a recording gives a better one.
     """
-    lineage = volume.lineage or ""
-    if ports.artifacts.written(recordings_prefix(lineage), most=1):
+    if read_hot_set(request, volume, ports.artifacts).blocks:
         return None, 0
     earlier = [
         each
-        for each in ports.snapshots.of_volume(lineage)
+        for each in ports.snapshots.of_volume(volume.lineage or "")
         if each.started_at < volume.snapshot_started_at and unusable(each) is None
     ]
     if not earlier:

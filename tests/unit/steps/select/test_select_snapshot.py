@@ -143,6 +143,16 @@ class TestWhatChanged:
         assert self.selected(world) is None
         assert world.blocks.requests == 0
 
+    @pytest.mark.parametrize(
+        ("blocks", "recorded", "asked"),
+        [([], {}, {}), ([1], {"bytes": 50 * GIB}, {}), ([1], {}, {"hot": "off"})],
+        ids=["nothing was read", "another device", "switched off"],
+    )
+    def test_is_asked_for_where_no_recording_gives_an_order(self, blocks, recorded, asked):
+        world = self.world()
+        keep(world.artifacts, blocks, **recorded)
+        assert self.selected(world, warmUp=asked).blocks == 3
+
     def test_is_not_asked_of_a_copy_whatever_volume_its_tag_names(self):
         world = self.world()
         tags = {"rewarm:lineage": SOURCE_VOLUME_ID}
