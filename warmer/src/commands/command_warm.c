@@ -69,12 +69,15 @@ static int load_map(struct job *job, struct diag *diag) {
     return block_set_add(job->wanted, 0, blocks) == 0 ? 0 : out_of_memory(diag);
 }
 
-/** Leave out what file systems do not use, where that is asked for. */
+/** Leave out what file systems do not use, where that is asked for, and then what is too much for `first`. */
 static int narrow(struct job *job, struct diag *diag) {
-    if (job->options->scope != SCOPE_USED) {
-        return 0;
+    int failure = 0;
+    if (job->options->scope == SCOPE_USED) {
+        failure =
+            scope_narrow(job->device, job->options->engine, job->wanted, &job->metadata, &job->scope, diag);
     }
-    return scope_narrow(job->device, job->options->engine, job->wanted, &job->metadata, &job->scope, diag);
+    plan_shorten(&job->first, job->wanted, job->options->first_most);
+    return failure;
 }
 
 /** Take out what earlier runs read, and begin the count with it. */

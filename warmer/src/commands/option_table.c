@@ -72,6 +72,10 @@ static bool store_first_unlimited(struct options *options, const char *value) {
     return true;
 }
 
+static bool store_first_most(struct options *options, const char *value) {
+    return parse_unsigned(value, UINT64_MAX, &options->first_most);
+}
+
 static bool store_state(struct options *options, const char *value) {
     return store_path(&options->state_path, value);
 }
@@ -318,6 +322,7 @@ static const struct option option_table[] = {
     {"--map", FOR_WARM | FOR_VERIFY | FOR_OBSERVE, "a file or -", store_map},
     {"--first", FOR_WARM, "a file or -", store_first},
     {"--first-unlimited", FOR_WARM, NULL, store_first_unlimited},
+    {"--first-most", FOR_WARM, "0 to 18446744073709551615", store_first_most},
     {"--depth", FOR_WARM, "auto or 1 to 1024", store_depth},
     {"--max-mib-s", FOR_WARM | FOR_APPLY, "a number above 0", store_max_mib_s},
     {"--polite-latency-ms", FOR_WARM | FOR_APPLY, "a number above 0", store_polite},

@@ -160,6 +160,7 @@ static int check_together(const struct options *options, struct diag *diag) {
 
 int options_parse(int count, char *const *arguments, struct options *options, struct diag *diag) {
     *options = (struct options){.engine = "auto",
+                                .first_most = UINT64_MAX,
                                 .order = ORDER_AUTO,
                                 .samples = DEFAULT_SAMPLES,
                                 .max_p99_ms = DEFAULT_MAX_P99_MS,

@@ -47,6 +47,7 @@ struct options {
     const char *map_path;   /**< NULL: the whole device; "-": standard input. */
     const char *first_path; /**< NULL: no blocks come first. */
     bool first_unlimited;   /**< The latency limit begins after these blocks. */
+    uint64_t first_most;    /**< So many of them at most, of the blocks to read. */
     const char *state_path; /**< NULL: no state file. */
     char *const *files;     /**< The arguments of `extents`. */
     size_t file_count;

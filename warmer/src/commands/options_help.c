@@ -9,6 +9,7 @@ const char *options_help(void) {
            "blocks\n"
            "    --first FILE|-                  extents to read first, in the same format and any order\n"
            "    --first-unlimited               --polite-latency-ms begins after the extents of --first\n"
+           "    --first-most N                  read at most so many blocks of --first first\n"
            "    --order auto|none|NAMES         what else comes before the rest: "
            "structures,lists,logs,recent\n"
            "    --scope written|used|whole      the map (default), what file systems use of it, or the "

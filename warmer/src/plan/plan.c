@@ -81,6 +81,22 @@ uint64_t plan_count(const struct extents *list, const struct block_set *set) {
     return count;
 }
 
+void plan_shorten(struct extents *list, const struct block_set *set, uint64_t most) {
+    for (size_t i = 0; i < list->length; i++) {
+        struct extent *extent = &list->items[i];
+        uint64_t end = extent->start + extent->count;
+        uint64_t block = block_set_next_before(set, extent->start, end);
+        for (; block != BLOCK_NONE; block = block_set_next_before(set, block + 1, end)) {
+            if (most == 0) {
+                extent->count = block - extent->start;
+                list->length = i + (extent->count > 0);
+                return;
+            }
+            most--;
+        }
+    }
+}
+
 void plan_destroy(struct plan *plan) {
     if (plan != NULL) {
         block_set_destroy(plan->given);

@@ -30,6 +30,12 @@ uint64_t plan_leading(const struct plan *plan);
 /** How many blocks of the list are in the set. No block is in the list twice. */
 uint64_t plan_count(const struct extents *list, const struct block_set *set);
 
+/**
+ * Cut the list behind its first `most` blocks that are in the set: others do not count. No block is in the
+ * list twice.
+ */
+void plan_shorten(struct extents *list, const struct block_set *set, uint64_t most);
+
 /** Free the plan; NULL is allowed. */
 void plan_destroy(struct plan *plan);
 

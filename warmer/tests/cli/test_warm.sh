@@ -93,6 +93,11 @@ expect_true its_end_is_told sh -c "grep -q '\"firstSeconds\":[0-9]' out &&
 run "$WARMER" warm disk --map map --first first --state state
 expect_true what_an_earlier_run_read_of_it_counts test "$(field firstBlocksDone)" -eq 4 -a "$(field firstSeconds)" = 0.000 \
     -a "$(field reads)" -eq 0
+run "$WARMER" warm disk --map map --first first --first-most 3
+expect_true of_what_comes_first_only_blocks_of_the_map_count test "$(field firstBlocksTotal)" -eq 3 \
+    -a "$(field firstBlocksDone)" -eq 3 -a "$(field blocksDone)" -eq 31
+run "$WARMER" warm disk --map map --first first --first-most 0
+expect_true nothing_comes_first_where_nothing_may test "$(field firstBlocksTotal)" -eq 0 -a "$(field blocksDone)" -eq 31
 awk 'BEGIN { for (i = 0; i < 300000; i++) print (i % 2 ? "127 1" : "0 128") }' >first
 run "$WARMER" warm disk --map map --first first
 expect_true a_long_list_of_the_same_blocks_is_read_once test "$status" -eq 0 -a "$(field reads)" -le 31 \

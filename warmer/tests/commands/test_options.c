@@ -51,6 +51,9 @@ static void values_come_after_a_space_or_an_equals_sign(void) {
     CHECK(!options.first_unlimited);
     CHECK_EQ(parse(WORDS("warm", "d", "--first", "f", "--first-unlimited"), &options, &diag), 0);
     CHECK(options.first_unlimited);
+    CHECK_EQ(options.first_most, UINT64_MAX);
+    CHECK_EQ(parse(WORDS("warm", "d", "--first", "f", "--first-most", "10"), &options, &diag), 0);
+    CHECK_EQ(options.first_most, 10);
     CHECK_EQ(parse(WORDS("warm", "d", "--order", "recent,lists"), &options, &diag), 0);
     CHECK_EQ(options.order, ORDER_LISTS | ORDER_RECENT);
     CHECK_EQ(parse(WORDS("warm", "d", "--order=none"), &options, &diag), 0);
@@ -192,6 +195,7 @@ static const struct refusal refusals[] = {
      "--order lists,lists: allowed is auto, none or some of structures,lists,logs,recent"},
     {{"warm", "d", "--order=list"},
      "--order list: allowed is auto, none or some of structures,lists,logs,recent"},
+    {{"warm", "d", "--first-most", "-1"}, "--first-most -1: allowed is 0 to 18446744073709551615"},
     {{"verify", "d", "--first-unlimited"}, "--first-unlimited is not an option of `warmer verify`"},
     {{"extents"}, "which files? `warmer extents FILE...`"},
     {{"extents", "f", "--map", "m"}, "--map is not an option of `warmer extents`"},
@@ -245,6 +249,7 @@ static void the_help_names_every_option(void) {
                                         "--output",
                                         "--source",
                                         "--first-unlimited",
+                                        "--first-most",
                                         "--order"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CHECK(strstr(options_help(), names[i]) != NULL);

@@ -165,6 +165,38 @@ static size_t first_named(const struct extents *list, uint64_t capacity, uint64_
     return count;
 }
 
+/** Cut the list of 40 + 5, 12 + 3, 0 + 11 to `most` blocks of 10 to 19, and count what it names then. */
+static void expect_shortened(uint64_t most, uint64_t named, uint64_t wanted_of_them) {
+    struct block_set *wanted = set_of(100, 10, 10);
+    struct extents list = {0};
+    extents_append(&list, 40, 5);
+    extents_append(&list, 12, 3);
+    extents_append(&list, 0, 11);
+    plan_shorten(&list, wanted, most);
+    uint64_t count = 0;
+    for (size_t i = 0; i < list.length; i++) {
+        CHECK(list.items[i].count > 0);
+        count += list.items[i].count;
+    }
+    CHECK_EQ(count, named);
+    CHECK_EQ(plan_count(&list, wanted), wanted_of_them);
+    extents_clear(&list);
+    block_set_destroy(wanted);
+}
+
+static void shortens_a_list_by_the_blocks_that_are_wanted(void) {
+    expect_shortened(UINT64_MAX, 19, 4);
+    expect_shortened(4, 19, 4);
+    expect_shortened(3, 18, 3);
+    expect_shortened(2, 7, 2);
+    expect_shortened(0, 5, 0);
+    struct extents none = {0};
+    struct block_set *wanted = set_of(100, 10, 10);
+    plan_shorten(&none, wanted, 0);
+    CHECK_EQ(none.length, 0);
+    block_set_destroy(wanted);
+}
+
 static void keeps_each_block_where_it_is_named_first(void) {
     struct random random = {7};
     for (unsigned trial = 0; trial < 300; trial++) {
@@ -247,6 +279,7 @@ int main(void) {
     RUN(gives_neighbours_together_but_for_what_is_first);
     RUN(what_is_put_first_later_comes_next);
     RUN(counts_the_blocks_that_were_asked_for_first);
+    RUN(shortens_a_list_by_the_blocks_that_are_wanted);
     RUN(keeps_each_block_where_it_is_named_first);
     RUN(many_lists_of_the_same_cost_no_more_than_one);
     RUN(a_run_ends_before_a_block_that_was_given);

@@ -10,6 +10,7 @@ import json
 import re
 from array import array
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from rewarm.domain.model import BLOCK_BYTES, MIB, Snapshot, Volume
@@ -54,16 +55,25 @@ class Recording(Value):
 
 
 class HotSet(Value):
-    """Blocks to read first, in their order; `left_out` says which recordings were of no use, and why."""
+    """Blocks to read first, in their order; `left_out` says which recordings were of no use, and why.
+
+    Some may not be written in a snapshot. The agent has its map, and reads the first `most_blocks` that are.
+    """
 
     blocks: tuple[int, ...] = ()
+    most_blocks: int = 0
     recordings: int = 0
     left_out: tuple[str, ...] = ()
 
     @property
+    def block_count(self) -> int:
+        """How many blocks are read first at most."""
+        return min(len(self.blocks), self.most_blocks)
+
+    @property
     def bytes(self) -> int:
-        """The size of all its blocks."""
-        return len(self.blocks) * BLOCK_BYTES
+        """The size of these."""
+        return self.block_count * BLOCK_BYTES
 
     @property
     def extents(self) -> Runs:
@@ -92,8 +102,8 @@ def read_recording(text: str | None) -> Recording:
     cold = head.get("coldBlocks")
     if cold is not None and (type(cold) is not int or not 0 <= cold <= len(lines)):
         raise ValueError("it has more cold blocks than blocks, or another number of them that cannot be")
-    is_complete = head.get("complete") is True
-    return Recording(volume_bytes, seconds, is_complete, _blocks(lines, volume_bytes), cold)
+    blocks = _blocks(lines, volume_bytes)
+    return Recording(volume_bytes, seconds, head.get("complete") is True, blocks, cold)
 
 
 def _head(line: str) -> dict[str, object]:
@@ -135,25 +145,26 @@ def hot_set(texts: Iterable[tuple[str, str | None]], sizes: Sequence[int], writt
             usable.append(found)
         except ValueError as error:
             left_out.append(f"{name}: {error}")
-    return HotSet(hot_blocks(usable, written_blocks), len(usable), tuple(left_out))
+    return replace(made_of(usable, written_blocks), left_out=tuple(left_out))
 
 
-def hot_blocks(recordings: Sequence[Recording], written_blocks: int) -> tuple[int, ...]:
-    """What to read first by these recordings, the newest first.
+def made_of(recordings: Sequence[Recording], written_blocks: int) -> HotSet:
+    """The hot set of these recordings, the newest first, in a snapshot with so many written blocks.
 
     Blocks in most recordings come first, and among these those that are read first. A recording of a time in
     which nothing was read says nothing of what an application needs, so it lets no block age.
     """
-    recordings = [recording for recording in recordings if recording.blocks]
-    recent = set(chain.from_iterable(recording.blocks for recording in recordings[:RECENT]))
+    most_blocks = min(MOST_BLOCKS, int(written_blocks * LARGEST_SHARE))
+    used = [recording for recording in recordings if recording.blocks]
+    recent = set(chain.from_iterable(recording.blocks for recording in used[:RECENT] if most_blocks))
     times, ranks = dict.fromkeys(recent, 0), dict.fromkeys(recent, 0.0)
-    for recording in recordings:
+    for recording in used:
         for rank, block in enumerate(recording.blocks):
             if block in recent:
                 times[block] += 1
                 ranks[block] += rank / len(recording.blocks)
     ordered = sorted(recent, key=lambda block: (-times[block], ranks[block] / times[block], block))
-    return tuple(ordered[: min(MOST_BLOCKS, int(written_blocks * LARGEST_SHARE))])
+    return HotSet(tuple(ordered[:MOST_BLOCKS]), most_blocks, len(recordings))
 
 
 def lineage_of(snapshot: Snapshot) -> str:

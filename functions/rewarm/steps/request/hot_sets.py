@@ -10,7 +10,7 @@ from rewarm.domain.errors import HotSetNotFoundError
 from rewarm.domain.model import BLOCK_BYTES
 from rewarm.domain.units import shown
 from rewarm.domain.value import Value
-from rewarm.domain.volume.hot import HotSet, Recording, hot_blocks, read_recording
+from rewarm.domain.volume.hot import Recording, made_of, read_recording
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts, UndoLogs
 from rewarm.steps.record.bucket import RECORDINGS, recording_of, recordings_prefix
@@ -47,9 +47,9 @@ def get_hot_set(lineage: str, ports: HotSetPorts) -> JsonObject:
     recordings = [each for _, each in found if isinstance(each, Recording)]
     size = recordings[0].volume_bytes if recordings else 0
     alike = [each for each in recordings if each.volume_bytes == size]
-    hot = HotSet(hot_blocks(alike, size // BLOCK_BYTES))
+    hot = made_of(alike, size // BLOCK_BYTES)
     lines = [_line(place, each) for place, each in found]
-    return HotSetAnswer(lineage=lineage, blocks=len(hot.blocks), bytes=hot.bytes, recordings=lines).to_json()
+    return HotSetAnswer(lineage=lineage, blocks=hot.block_count, bytes=hot.bytes, recordings=lines).to_json()
 
 
 def _read(text: str | None) -> Recording | str:

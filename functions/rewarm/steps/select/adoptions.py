@@ -79,27 +79,18 @@ def adopted_volumes(
         warm = _warm_or_unlisted(request, volume, snapshots, ports.volumes)
         waits_because = waiting.get(volume.volume_id) or (away.reason if away else None)
         source = None if snapshot is None else sources.get(snapshot.volume_id or "")
-        lineage = _lineage(volume, snapshot, source, is_warm="warm_because" in warm)
-        refusal = boost_refusal(volume, asked=existing.boost)
-        known = {**warm, **lineage, "waits_because": waits_because, "boost_refusal": refusal}
-        assigned.append(made.model_copy(update=known))
+        # Later snapshots of a warm volume are its own; what is cold starts from its source again.
+        of = volume.snapshot_id if snapshot is None else lineage_of(snapshot)
+        known = {
+            "lineage": (None if "warm_because" in warm else of) or volume.volume_id,
+            "unlearned_because": forbidden_by(volume, snapshot, source),
+            "waits_because": waits_because,
+            "boost_refusal": boost_refusal(volume, asked=existing.boost),
+        }
+        assigned.append(made.model_copy(update=warm | known))
     asked = request.model_copy(update={"left_out": []})
     because = {name: f"it {why.removeprefix(f'{name} ')}" for name, why in refused.items()}
     return Selected(asked, assigned).without(because, restore_id)
-
-
-def _lineage(
-    volume: Volume, snapshot: Snapshot | None, source: Volume | None, *, is_warm: bool
-) -> dict[str, str | None]:
-    """The lineage of its recordings: a warm volume's own id, for later snapshots of it.
-
-    A cold volume has the lineage of its source, which later volumes start from again.
-    """
-    name = volume.snapshot_id if snapshot is None else lineage_of(snapshot)
-    return {
-        "lineage": volume.volume_id if is_warm else name or volume.volume_id,
-        "unlearned_because": forbidden_by(volume, snapshot, source),
-    }
 
 
 def _named(existing: ExistingVolumes, ports: AdoptionPorts) -> list[Volume]:

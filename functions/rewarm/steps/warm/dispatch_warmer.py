@@ -23,6 +23,7 @@ from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.reads import SAMPLES_BEFORE, p99_limit_ms, read_ops_level
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs, Scope
+from rewarm.domain.volume.hot import HotSet
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.volumes import Metrics
@@ -96,9 +97,8 @@ def _dispatch(event: DispatchWarmerEvent, ports: DispatchWarmerPorts) -> Dispatc
         # The volume is warmed up again, and a command that hangs would still hold the device.
         ports.commands.cancel(earlier.command_id, earlier.instance_id)
     key = progress_key(event.restore_id, event.volume.index, warm_ups=event.warm_ups, restarts=restarts)
-    first_key, hot_blocks = _put_first(event, ports.artifacts)
-    is_known = hot_blocks > 0 or bool(event.request.warm_up.first)
-    command = _command(event, key, first_key, is_known=is_known)
+    first_key, hot = _put_first(event, ports.artifacts)
+    command = _command(event, key, first_key, hot)
     turn = f"{event.warm_ups}.{restarts}"
     target = agent_command.AgentTarget(event.volume, event.volume_id, event.restore_id, turn)
     command_id = agent_command.send(command, target, ports)
@@ -108,7 +108,7 @@ def _dispatch(event: DispatchWarmerEvent, ports: DispatchWarmerPorts) -> Dispatc
         progress_key=command.progress_key or "",
         started_at=event.now,
         read_ops_before=earlier.read_ops_before if earlier else _level_before(event, ports.metrics),
-        hot_blocks=hot_blocks,
+        hot_blocks=hot.block_count,
     )
     record.note_sent(result, volumeId=event.volume_id, warmUps=event.warm_ups, restarts=restarts)
     return result
@@ -119,10 +119,12 @@ def _level_before(event: DispatchWarmerEvent, metrics: Metrics) -> float:
     return read_ops_level(metrics.read_activity(event.volume_id, since=since, until=event.now))
 
 
-def warm_arguments(request: RestoreRequest, polite_ms: float | None, *, has_first: bool = False) -> str:
-    """Flags of `warmer warm`; the document adds the files. It is polite after what it reads first."""
+def warm_arguments(request: RestoreRequest, polite_ms: float | None, hot: HotSet) -> str:
+    """Flags of `warmer warm` beside its files. It is polite after what is asked for or recorded."""
     wanted = request.warm_up
     flags = [f"--depth {wanted.depth}"]
+    if len(hot.blocks) > hot.most_blocks:
+        flags.append(f"--first-most {hot.most_blocks + sum(one.block_count for one in wanted.first)}")
     if wanted.scope is not Scope.WRITTEN:
         flags.append(f"--scope {wanted.scope}")
     if wanted.order is not None:
@@ -132,7 +134,7 @@ def warm_arguments(request: RestoreRequest, polite_ms: float | None, *, has_firs
         flags.append(f"--max-mib-s {wanted.max_mib_per_second}")
     if polite_ms is not None:
         flags.append(f"--polite-latency-ms {agent_command.plain_number(polite_ms)}")
-        flags += ["--first-unlimited"] if has_first else []
+        flags += ["--first-unlimited"] if hot.blocks or wanted.first else []
     return " ".join(flags)
 
 
@@ -150,23 +152,20 @@ def cold_arguments(event: DispatchWarmerEvent) -> str:
     return f"--samples {samples} --max-p99-ms {agent_command.plain_number(limit_ms)}"
 
 
-def _command(
-    event: DispatchWarmerEvent, progress_key: str, first_key: str | None, *, is_known: bool
-) -> AgentCommand:
-    """`is_known` says that somebody asks for what is read first, or has recorded it."""
+def _command(event: DispatchWarmerEvent, key: str, first_key: str | None, hot: HotSet) -> AgentCommand:
     return AgentCommand(
         "warm",
-        warm_arguments(event.request, _polite_ms(event), has_first=first_key is not None and is_known),
+        warm_arguments(event.request, _polite_ms(event), hot),
         _execution_seconds(event),
-        progress_key,
+        key,
         first_key=first_key,
         has_map=event.request.warm_up.scope is not Scope.WHOLE,
         cold_arguments=cold_arguments(event),
     )
 
 
-def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> tuple[str | None, int]:
-    """Writes what to read first: the request's extents, then the hot set, whose blocks it counts.
+def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> tuple[str | None, HotSet]:
+    """Writes what to read first: the request's extents, then the hot set.
 
     Without both it is what has changed since the snapshot before, which `Select Snapshot` wrote. `--first`
     accepts any order, and repetitions. Without a key nothing is read first.
@@ -175,14 +174,14 @@ def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> tuple[str | 
     hot = read_hot_set(event.request, event.volume, artifacts)
     key = first_map_key(event.restore_id, event.volume.index)
     if not first and not hot.blocks:
-        return key if event.volume.changed is not None else None, 0
+        return key if event.volume.changed is not None else None, hot
     try:
         artifacts.put_map(key, [first, hot.extents])
     except RestoreError:
         if first:
             raise
-        return None, 0
-    return key, len(hot.blocks)
+        return None, HotSet()
+    return key, hot
 
 
 def _execution_seconds(event: DispatchWarmerEvent) -> int:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rewarm.domain.model import GIB, Extent
+from rewarm.domain.model import GIB, MIB, Extent
 from rewarm.domain.volume.hot import (
     MOST_BLOCKS,
     HotSet,
@@ -54,11 +54,16 @@ def test_a_block_that_none_of_the_newest_four_has_leaves():
 
 
 def test_it_is_a_tenth_of_the_written_blocks_and_never_more_than_64_gib():
+    """Only the agent knows which of the recorded blocks are written."""
     blocks = list(range(1_000))
-    assert made(blocks, written=100).blocks == tuple(range(10))
-    assert made(blocks, written=9).blocks == ()
+    tenth = made(blocks, written=100)
+    assert (tenth.blocks, tenth.most_blocks) == (tuple(blocks), 10)
+    assert (tenth.block_count, tenth.bytes) == (10, 5 * MIB)
+    assert (made([7], written=100).block_count, made([7], written=100).bytes) == (1, MIB // 2)
+    assert (made(blocks, written=9).blocks, made(blocks, written=9).recordings) == ((), 1)
     whole = [("a", recording(range(MOST_BLOCKS))), ("b", recording(range(MOST_BLOCKS, MOST_BLOCKS * 3 // 2)))]
-    assert len(hot_set(whole, [BYTES], 10 * MANY).blocks) == MOST_BLOCKS
+    largest = hot_set(whole, [BYTES], 10 * MANY)
+    assert len(largest.blocks) == largest.most_blocks == MOST_BLOCKS
 
 
 def test_neighbours_that_follow_each_other_are_one_extent():

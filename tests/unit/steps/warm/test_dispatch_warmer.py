@@ -134,6 +134,17 @@ class TestDispatchWarmer:
         arguments = world.commands.sent[0][2]["arguments"]
         assert arguments == "--depth auto --polite-latency-ms 5 --first-unlimited"
 
+    def test_the_agent_takes_a_tenth_of_the_written_blocks_for_the_hot_set(self):
+        world = World()
+        keep(world.artifacts, range(900, 950))
+        extents = [{"startBlock": 70, "blockCount": 2}, {"startBlock": 80, "blockCount": 1}]
+        volume = assignment(lineage=SOURCE_VOLUME_ID, written_blocks=400)
+        result = dispatch(world, volume=volume, warmUp={"first": extents})
+        found = world.artifacts.maps[f"restores/{RESTORE_ID}/0/first.map"]
+        assert found == [Extent(70, 2), Extent(80, 1), Extent(900, 50)], "40 of which are written"
+        assert result.hot_blocks == 40
+        assert world.commands.sent[0][2]["arguments"] == "--depth auto --first-most 43"
+
     def test_reads_what_has_changed_first_where_nobody_knows_better_and_politely(self):
         world = World()
         changed = ChangedBlocks(since_snapshot_id="snap-0bbbbbbbbbbbbbbbb", blocks=3)
