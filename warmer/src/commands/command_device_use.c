@@ -1,10 +1,15 @@
-/** `warmer device-use`: what uses a volume here; unmounts it or brings it online first where asked. */
+/**
+ * `warmer device-use`: what uses a volume here; unmounts it or brings it online first where asked. What
+ * killed agents have left goes before that, because the sweeper asks this where there may be some.
+ */
 #include "base/json.h"
 #include "commands/commands.h"
 #include "device/find.h"
 #include "device/use.h"
 #include "filesystems/partitions.h"
+#include "observe/trace.h"
 #include "plan/cold_source.h"
+#include "system/folder.h"
 
 #include <stdio.h>
 
@@ -38,6 +43,8 @@ int command_device_use(const struct options *options, struct diag *diag) {
     static struct device_use use;
     struct json json = {.stream = stdout};
     char found[512];
+    trace_sweep();
+    folder_delete_left("");
     const char *path = options->device;
     if (path == NULL && !find_device(options->volume, found, sizeof found)) {
         return diag_refuse(diag, WARMER_NO_DEVICE, "no %s", found);

@@ -7,8 +7,8 @@
 
 /**
  * An instance of the kernel's tracing of this process's own (Documentation/trace/ftrace.rst, "Instances"). It
- * goes when it is closed, by a guard if something ends this process, and at the next `observe` or `run`
- * if not even that was left.
+ * goes when it is closed, by a guard if something ends this process, and at the next `observe`, `run`
+ * or `device-use` if not even that was left.
  */
 struct trace;
 

@@ -103,12 +103,16 @@ static void delete_left(const char *path, const char *name, void *context) {
     }
 }
 
+void folder_delete_left(const char *home) {
+    for_each(file_temporary_folder(home), delete_left, NULL);
+}
+
 int folder_make_temporary(const char *home, char *path, size_t size) {
     const char *folder = file_temporary_folder(home);
     int failure = -EEXIST;
     /* Where it cannot be made, the next one cannot either, and says why. */
     (void)folder_make(folder);
-    for_each(folder, delete_left, NULL);
+    folder_delete_left(home);
     for (unsigned i = 0; i < 100 && failure == -EEXIST; i++) {
         int length =
             snprintf(path, size, "%s/" TEMPORARY "%llx", folder, (unsigned long long)(clock_now_ns() + i));

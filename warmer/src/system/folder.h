@@ -13,6 +13,9 @@ int folder_make(const char *path);
  */
 int folder_make_temporary(const char *home, char *path, size_t size);
 
+/** Delete the folders for temporary files whose processes have ended. */
+void folder_delete_left(const char *home);
+
 /** Delete the files of a folder that nobody has changed for so many days, except `keep`. */
 void folder_forget(const char *path, unsigned days, const char *keep);
 

@@ -49,7 +49,7 @@ from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Rem
 from rewarm.steps.record.boosts import boost_of
 from rewarm.steps.record.leftovers import BOOST_OF, left_by_rewind
 from rewarm.steps.record.restore import RestoreNotes
-from rewarm.steps.record.volume import CleanedUp, KnownVolume, Sending, VolumeNotes
+from rewarm.steps.record.volume import CleanedUp, KnownVolume, VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
@@ -231,24 +231,12 @@ def _cancel_commands(
         for command in (record.command.dispatch, record.measurement, record.recording)
         if command and command.command_id and command.instance_id
     }
-    _cancel_unnoted(record.sending, ports, account)
+    with account.trying("commands"):
+        # One whose function ended before it could record the command's id.
+        sent_before(record.sending, None, ports.commands)
     for command_id, instance_id in sorted(noted | remains.commands):
-        try:
+        with account.trying(f"command {command_id}"):
             ports.commands.cancel(command_id, instance_id)
-        except TEMPORARY as error:
-            account.busy.append(f"command {command_id}: {error}")
-        except RestoreError as error:
-            account.left.append(f"command {command_id}: {error}")
-
-
-def _cancel_unnoted(sending: Sending, ports: CleanUpPorts, account: CleanUpAccount) -> None:
-    """Cancels a command whose function ended before it could record the command's id."""
-    try:
-        sent_before(sending, None, ports.commands)
-    except TEMPORARY as error:
-        account.busy.append(f"commands: {error}")
-    except RestoreError as error:
-        account.left.append(f"commands: {error}")
 
 
 def _volumes_made(
@@ -420,30 +408,22 @@ def _release(
     if event.place is None:
         return
     name = f"fast snapshot restore of {event.place[0]} in {event.place[1]}"
-    try:
+    with account.trying(name):
         returned = release_fast_restore(
             event.restore_id, event.index, event.place, fast_restores=fast_restores, table=table
         )
         account.removed += returned.released
         account.kept += returned.left
-    except TEMPORARY as error:
-        account.busy.append(f"{name}: {error}")
-    except RestoreError as error:
-        account.left.append(f"{name}: {error}")
 
 
 def _delete_copies(event: Remains, ports: CleanUpPorts, account: CleanUpAccount) -> None:
     """Deletes the copies last, because a volume may still be created from them."""
     if event.keeps_copy:
         return
-    try:
+    with account.trying("snapshot copy"):
         account.removed += delete_copies(
             event.restore_id, event.index, copies=ports.copies, table=ports.table
         )
-    except TEMPORARY as error:
-        account.busy.append(f"snapshot copy: {error}")
-    except RestoreError as error:
-        account.left.append(f"snapshot copy: {error}")
 
 
 def _settle(event: Remains, account: CleanUpAccount, table: RestoreTable) -> CleanUpResult:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from rewarm.domain.errors import TEMPORARY, RestoreError
 from rewarm.domain.model import Attachment, OnFailure, Volume
 from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import REPLACED_TAG
@@ -68,6 +71,16 @@ class CleanUpAccount:
     """The boost of an adopted volume that still costs more than before."""
     moved: bool = False
     """The replaced volume is back: the new one has left its place for it."""
+
+    @contextmanager
+    def trying(self, what: str) -> Iterator[None]:
+        """Notes an error of the block as `busy` if it may pass, and else as `left`."""
+        try:
+            yield
+        except TEMPORARY as error:
+            self.busy.append(f"{what}: {error}")
+        except RestoreError as error:
+            self.left.append(f"{what}: {error}")
 
     def keep(self, volume: Volume, reason: str, *, tagged: bool = False) -> None:
         """`tagged` as left by a failed restore, except a volume that another restore replaced."""

@@ -7,6 +7,7 @@ ready. Volumes that were announced before that are known and kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
@@ -41,6 +42,8 @@ from rewarm.steps.clean_up.missing_reports import (
 )
 from rewarm.steps.record.lost_records import is_lost, recovered
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
+from rewarm.steps.record.volume import KnownRecording
+from rewarm.steps.replace.device_look import ask
 from rewarm.steps.select.release_target import give_back
 from rewarm.steps.warm.wake_up import wake_waiting
 
@@ -220,12 +223,23 @@ def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> Sw
     for index in todo:
         try:
             remove(remains_of(restore_id, record, index), ports, now=ports.now)
+            _clear_instance(record.volume(index).recording, ports)
         except (ServiceUnavailableError, ThrottledError) as error:
             busy.append(str(error))
         except IncompleteCleanUpError as error:
             left.append(str(error))
     reason = "; ".join([*left, *busy])
     return SweptResource("restores", restore_id, "left" if left else "ending" if busy else "ended", reason)
+
+
+def _clear_instance(known: KnownRecording, ports: SweepPorts) -> None:
+    """Asks there what uses the volume: before it looks, the agent removes what killed recordings left.
+
+    If the instance cannot be asked, its next command of the agent removes that.
+    """
+    if ports.put_back and known.command_id and known.volume_id and known.instance_id:
+        with suppress(RestoreError):
+            ask(known.volume_id, known.instance_id, "check", now=ports.now, ports=ports.put_back.look)
 
 
 def remains_of(restore_id: str, record: KnownRestore, index: int) -> Remains:

@@ -234,16 +234,8 @@ class _Case(Value):
         look = self._look(name)
         if look is None:
             action: Literal["check", "unmount"] = "unmount" if self.wishes.unmount else "check"
-            ports = self.ports
-            self._keep(
-                ask(
-                    name,
-                    instance.instance_id,
-                    action,
-                    now=self.now,
-                    ports=ports.look,
-                )
-            )
+            look = ask(name, instance.instance_id, action, now=self.now, ports=self.ports.look)
+            self._keep(look)
             return self._is("pending", f"{instance.instance_id} is asked what uses {name}")
         try:
             use = answer(look, now=self.now, commands=self.ports.look.commands)

@@ -156,6 +156,23 @@ def what_stays_when_everything_is_killed_goes_with_the_next_run(place: Place) ->
     assert run.is_gone()
 
 
+def what_stays_when_everything_is_killed_goes_when_a_device_is_looked_at(place: Place) -> None:
+    """The sweeper's question. What another recording has, which goes on, stays."""
+    run = _kill_everything(place)
+    command = [place.agent, "device-use", place.disk, "--action=check", f"--volume={VOLUME_ID}"]
+    environment = {**os.environ, "TMPDIR": str(run.folders)}
+    subprocess.run(command, capture_output=True, check=True, env=environment)
+    assert run.is_gone()
+    living = start(place)
+    environment["TMPDIR"] = str(living.folders)
+    subprocess.run(command, capture_output=True, check=True, env=environment)
+    assert living.instance.exists()
+    assert len(list(living.folders.iterdir())) == 1
+    living.starter.terminate()
+    living.starter.communicate(timeout=240)
+    kernel.wait_until(living.is_gone)
+
+
 KILLS: tuple[Callable[[Place], None], ...] = (
     nothing_stays_when_the_agent_is_killed,
     nothing_stays_when_its_starter_is_killed,
@@ -164,4 +181,5 @@ KILLS: tuple[Callable[[Place], None], ...] = (
     nothing_stays_when_only_the_guards_are_killed,
     what_stays_when_everything_is_killed_goes_with_the_next_observer,
     what_stays_when_everything_is_killed_goes_with_the_next_run,
+    what_stays_when_everything_is_killed_goes_when_a_device_is_looked_at,
 )

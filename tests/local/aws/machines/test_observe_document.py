@@ -11,9 +11,10 @@ import pytest
 from local.aws.machines.dataplane import SnapshotImage
 from local.aws.machines.machine import Machine
 from tests.local.aws.machines.commands import INSTANCE, VOLUME, run, with_volume
-from tests.local.aws.machines.test_device_use import LINK, filled
+from tests.local.aws.machines.test_device_use import LINK, filled, look
 
 IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 2_048),), None)
+TRACING = "/sys/kernel/tracing"
 UPLOAD = "http://127.0.0.1/progress"
 READ = f"dd if={LINK} of=/dev/null iflag=direct bs=4096 count=2 2>/dev/null skip="
 BEFORE_BLOCK_9, IN_BLOCK_1200 = 9 * 128 - 1, 1_200 * 128
@@ -49,6 +50,26 @@ def test_what_an_application_reads_is_recorded_and_uploaded(machine: Machine, tm
     assert abs(reads[8] - reads[9]) <= 1
     left = run(machine, 'ls "$TMPDIR"; pgrep -l warmer')[1]
     assert left.strip() == ""
+
+
+def left(machine: Machine) -> list[str]:
+    """Processes, temporary folders and the trace instance of the agent, as the instance sees them."""
+    number = f"$((0x$(stat -Lc %t {LINK})))-$((0x$(stat -Lc %T {LINK})))"
+    looks = f'ls "$TMPDIR"; pgrep -l warmer; ls {TRACING}/instances | grep -x "rewarm-{number}"'
+    return run(machine, looks)[1].split()
+
+
+def test_what_a_killed_recording_left_goes_when_the_device_is_looked_at(machine: Machine) -> None:
+    """Its guards are killed, too, and none of them acts before that."""
+    assert run(machine, f"mount -t tracefs none {TRACING}")[0] == 0
+    recording = machine.run_command(INSTANCE, script("observe", "--seconds 600"), environment={})
+    assert run(machine, 'until ls "$TMPDIR"/*/progress; do sleep 0.1; done')[0] == 0
+    run(machine, "all=$(pgrep warmer); kill -STOP $all; kill -KILL $all")
+    assert recording.wait(300) != 0
+    folder, trace = left(machine)
+    assert (folder[:12], trace[:7]) == ("rewarm-work-", "rewarm-")
+    assert look(machine)[0] == 0
+    assert left(machine) == []
 
 
 def test_beside_a_warm_up_it_says_how_many_first_reads_were_cold(machine: Machine, tmp_path: Path) -> None:

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rewarm.domain.errors import AccessDeniedError, ThrottledError
 from rewarm.domain.model import FastSnapshotRestore, VolumeSettings
 from rewarm.domain.ready.waits import cancel_signal
 from rewarm.domain.volume.leftovers import restore_of
-from rewarm.steps.clean_up.sweep import restore_of_event
+from rewarm.steps.clean_up.sweep import restore_of_event, sweep
 from rewarm.steps.record.payloads import write_plans
-from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at, request
+from rewarm.steps.replace.device_look import LookPorts
+from rewarm.steps.replace.put_back import PutBackPorts
+from tests.support.builders import (
+    INSTANCE_ID,
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    VOLUME_ID,
+    ZONE,
+    at,
+    instance,
+    request,
+)
+from tests.support.fakes import FakeInstances
 from tests.support.values import accounts
 from tests.support.worlds.sweeping import MADE, SweepWorld
 
 PLACE = (SNAPSHOT_ID, ZONE)
 USER = f"{RESTORE_ID}/0"
 OTHER = "vol-00000000000000009"
+RECORDING = {"volumeId": VOLUME_ID, "commandId": "command-3", "instanceId": INSTANCE_ID, "problem": ""}
 
 
 @pytest.fixture
@@ -29,6 +45,12 @@ def enabled(world, user=USER, *, by_us=True):
     world.table.claim_fast_snapshot_restore(*PLACE, user, asked_at=NOW if by_us else None)
     if by_us:
         world.fast_restores.since[PLACE] = NOW
+
+
+def swept_with_looks(world):
+    looks = LookPorts(world.instances, world.commands, world.artifacts)
+    back = PutBackPorts(world.volumes, looks, world.table)
+    return sweep(replace(world.ports(at(30)), put_back=back))
 
 
 class TestAbortedRestores:
@@ -96,6 +118,24 @@ class TestAbortedRestores:
         )
         world.sweep()
         assert world.commands.cancelled == ["command-1", "command-2"]
+
+    def test_what_a_recording_left_on_its_instance_goes_with_a_question_to_it(self, world):
+        world.begun(recording0=RECORDING)
+        world.instances = FakeInstances()
+        world.instances.add(instance())
+        assert [one.state for one in swept_with_looks(world)] == ["ended"]
+        assert world.commands.cancelled == ["command-3"]
+        ((_, asked, parameters),) = world.commands.sent
+        assert (asked, parameters["action"], parameters["volumeId"]) == (INSTANCE_ID, "check", VOLUME_ID)
+        swept_with_looks(world)
+        assert len(world.commands.sent) == 1
+
+    def test_an_instance_that_cannot_be_asked_hinders_no_sweep(self, world):
+        world.begun(recording0=RECORDING)
+        world.instances = FakeInstances()
+        world.instances.add(instance(ssm_online=False))
+        assert [one.state for one in swept_with_looks(world)] == ["ended"]
+        assert world.commands.sent == []
 
     def test_fast_snapshot_restore_is_disabled(self, world):
         world.begun(volume0=None, fastSnapshotRestore0={"snapshotId": PLACE[0], "availabilityZone": PLACE[1]})
