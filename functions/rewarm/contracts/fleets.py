@@ -40,14 +40,7 @@ from rewarm.contracts.request import (
     WarmUp,
     given,
 )
-from rewarm.contracts.values import (
-    ApprovalQuestion,
-    Failure,
-    FleetShare,
-    LeftThing,
-    PlanSummary,
-    Trigger,
-)
+from rewarm.contracts.values import ApprovalQuestion, Failure, FleetShare, LeftThing, PlanSummary, Trigger
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.fleets import MOST_VOLUMES, FailedVolumeOfFleet, SlowRestore
 from rewarm.domain.model import Caller, OnFailure
@@ -426,8 +419,7 @@ class ReportFleetResult(Contract):
     cause: str | None = None
     plan: PlanSummary | None = Field(default=None, description="Of this run.")
     billed_usd: Usd | None = Field(
-        default=None,
-        description="What its restores have come to; null where that of a restore is not known.",
+        default=None, description="What its restores have come to; null where that of a restore is not known."
     )
     left: FleetLeft = Field(default_factory=FleetLeft)
     notify: Notify

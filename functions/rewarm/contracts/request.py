@@ -461,8 +461,7 @@ class Drill(Contract):
         "objective.readyWithinMinutes.",
     )
     recovery_point_minutes: Annotated[StrictInt, Field(ge=1, le=MAX_OBJECTIVE_MINUTES)] | None = Field(
-        default=None,
-        description="Recovery point objective: the age of the oldest snapshot at the trigger.",
+        default=None, description="Recovery point objective: the age of the oldest snapshot at the trigger."
     )
     after: StrictBool = Field(
         default=False,

@@ -122,9 +122,7 @@ class VolumeAssignment(Contract):
     agent_available: bool = False
     device: str | None = None
     card: int | None = Field(
-        default=None,
-        ge=0,
-        description="The EBS card that it reads through; null where the instance has one.",
+        default=None, ge=0, description="The EBS card that it reads through; null where the instance has one."
     )
     replaces: ReplacedVolume | None = None
     rewinds: str | None = Field(
@@ -515,8 +513,7 @@ class DrillResult(Contract):
         Field(description="late: an objective was missed. failed: not ready, or the application not back."),
     ]
     recovery_seconds: Annotated[
-        int | None,
-        Field(description="From the trigger to what recoveryOf names; null where it failed."),
+        int | None, Field(description="From the trigger to what recoveryOf names; null where it failed.")
     ] = None
     recovery_of: Annotated[
         Literal["volumes", "application"],

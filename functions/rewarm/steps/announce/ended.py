@@ -13,14 +13,7 @@ from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.leftovers import ending_of
-from rewarm.steps.record.restore import (
-    REFUSALS,
-    Change,
-    KnownRestore,
-    RestoreNotes,
-    Status,
-    nothing,
-)
+from rewarm.steps.record.restore import REFUSALS, Change, KnownRestore, RestoreNotes, Status, nothing
 
 
 class EndedDetails(Contract):

@@ -114,11 +114,7 @@ def _end(fleet_id: str, record: JsonObject, ending: ExecutionEnd, began: datetim
     if ending.without_account and not record.get("cancelRequested"):
         failure = Failure(error=ending.error or f"Execution{ending.status}", cause=ending.in_words)
     event = ReportFleetEvent(
-        restore_id=fleet_id,
-        now=ports.now,
-        run=int(record.get("run") or 1),
-        started_at=began,
-        failure=failure,
+        restore_id=fleet_id, now=ports.now, run=int(record.get("run") or 1), started_at=began, failure=failure
     )
     pages = ports.pages
     report = report_fleet(

@@ -13,12 +13,7 @@ from datetime import datetime
 
 from rewarm.contracts.events import AnnounceEvent
 from rewarm.contracts.values import Failure
-from rewarm.domain.errors import (
-    IncompleteCleanUpError,
-    RestoreError,
-    ServiceUnavailableError,
-    ThrottledError,
-)
+from rewarm.domain.errors import IncompleteCleanUpError, RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.parts import EVERY_PART, Parts
 from rewarm.domain.volume.holds import START_GRACE
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource

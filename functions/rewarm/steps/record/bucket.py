@@ -31,10 +31,7 @@ ANSWER_SECONDS = 3_600
 def agent_parameters(instance: Instance, artifacts: Artifacts, *, expires_seconds: int) -> dict[str, str]:
     """Where a document downloads the agent for the instance. Raises TargetNotUsableError if there is none."""
     key, sha256 = artifacts.agent(instance.platform, instance.architecture)
-    return {
-        "agentUrl": artifacts.download_url(key, expires_seconds=expires_seconds),
-        "agentSha256": sha256,
-    }
+    return {"agentUrl": artifacts.download_url(key, expires_seconds=expires_seconds), "agentSha256": sha256}
 
 
 def has_agent(platform: str, architecture: str, artifacts: Artifacts) -> bool:

@@ -27,12 +27,7 @@ from rewarm.domain.units import iso
 from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import VOLUME_COUNT, RestoreTable
-from rewarm.steps.record.volume import (
-    Item,
-    KnownReplaced,
-    KnownVolume,
-    VolumeNotes,
-)
+from rewarm.steps.record.volume import Item, KnownReplaced, KnownVolume, VolumeNotes
 
 if TYPE_CHECKING:
     from rewarm.contracts.results import ReportResult

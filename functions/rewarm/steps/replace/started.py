@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from rewarm.domain.errors import (
-    RestoreError,
-    ServiceUnavailableError,
-    TargetNotFoundError,
-    ThrottledError,
-)
+from rewarm.domain.errors import RestoreError, ServiceUnavailableError, TargetNotFoundError, ThrottledError
 from rewarm.domain.model import Instance
 from rewarm.domain.value import Value
 from rewarm.domain.volume.replacing import STARTED_TAG

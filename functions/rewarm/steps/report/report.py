@@ -86,10 +86,7 @@ def _deadline(result: ReportResult, allowed_seconds: float) -> Iterator[Metric]:
 
 
 @state("Report", "Report Volume", "Report Failure", "Report Confirmation", metrics=finished)
-def report(
-    event: ReportEvent,
-    ports: ReportPorts,
-) -> ReportResult:
+def report(event: ReportEvent, ports: ReportPorts) -> ReportResult:
     """Writes report, page and record, and adds each ready volume's times to the history.
 
     The restore is ready only if every volume is. Raises RequestRefusedError if the plans are gone.

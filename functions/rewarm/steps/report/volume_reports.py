@@ -120,11 +120,7 @@ def _billed_parts(plan: JsonObject, result: JsonObject) -> list[BilledPart]:
         usd, how = billed(strategy, part["item"], planned, seconds, is_made=is_made, actual_seconds=lasted)
         parts.append(
             BilledPart(
-                item=part["item"],
-                planned_usd=planned,
-                billed_usd=usd,
-                arithmetic=part["arithmetic"],
-                how=how,
+                item=part["item"], planned_usd=planned, billed_usd=usd, arithmetic=part["arithmetic"], how=how
             )
         )
     return parts

@@ -47,10 +47,7 @@ class AttachVolumePorts(Value, kw_only=True):
 
 
 @state("Attach Volume")
-def attach_volume(
-    event: AttachVolumeEvent,
-    ports: AttachVolumePorts,
-) -> AttachVolumeResult:
+def attach_volume(event: AttachVolumeEvent, ports: AttachVolumePorts) -> AttachVolumeResult:
     """Attaches once; later calls check whether that is done.
 
     Raises DeviceInUseError, TargetNotUsableError, TargetNotFoundError, VolumeFailedError,

@@ -49,10 +49,7 @@ class CheckVolumePorts(Value, kw_only=True):
 
 
 @state("Check Volume")
-def check_volume(
-    event: CheckVolumeEvent,
-    ports: CheckVolumePorts,
-) -> CheckVolumeResult:
+def check_volume(event: CheckVolumeEvent, ports: CheckVolumePorts) -> CheckVolumeResult:
     """Returns whether the volume is available.
 
     Raises VolumeFailedError, VolumeNotFoundError, RestoreCancelledError.

@@ -64,10 +64,7 @@ def _metrics(event: CreateVolumeEvent, _result: CreateVolumeResult) -> Iterator[
 
 
 @state("Create Volume", metrics=_metrics)
-def create_volume(
-    event: CreateVolumeEvent,
-    ports: CreateVolumePorts,
-) -> CreateVolumeResult:
+def create_volume(event: CreateVolumeEvent, ports: CreateVolumePorts) -> CreateVolumeResult:
     """Creates the volume once and returns its id.
 
     Raises InitializationRateUnavailableError, VolumeCopyUnavailableError, BoostUnavailableError, …

@@ -165,11 +165,7 @@ class Lowering(Value):
 
 
 def lower(
-    volume_id: str,
-    target: str,
-    *,
-    volumes: VolumeStore,
-    modifications: VolumeModifications,
+    volume_id: str, target: str, *, volumes: VolumeStore, modifications: VolumeModifications
 ) -> Lowering:
     """Lowers the volume. Never raises, because a volume at full speed must not fail for what it costs.
 

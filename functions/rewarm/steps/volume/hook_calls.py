@@ -64,11 +64,7 @@ def call_of(request: RestoreRequest, position: int, place: HookPlace, ports: Cal
     if isinstance(asked, HookDocument):
         return _of_document(asked, place, ports)
     if asked is None:
-        values = {
-            "action": "unmount",
-            "volumeId": place.volume_id,
-            "executionTimeout": str(UNMOUNT_SECONDS),
-        }
+        values = {"action": "unmount", "volumeId": place.volume_id, "executionTimeout": str(UNMOUNT_SECONDS)}
     else:
         values = _of_mount(asked, place, ports) if isinstance(asked, Mount) else _of_check(asked)
     return HookCall(ports.hook_document, {name: [value] for name, value in values.items() if value})

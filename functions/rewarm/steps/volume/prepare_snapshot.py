@@ -49,10 +49,7 @@ class PrepareSnapshotPorts(Value, kw_only=True):
 
 
 @state("Prepare Snapshot")
-def prepare_snapshot(
-    event: PrepareSnapshotEvent,
-    ports: PrepareSnapshotPorts,
-) -> PrepareSnapshotResult:
+def prepare_snapshot(event: PrepareSnapshotEvent, ports: PrepareSnapshotPorts) -> PrepareSnapshotResult:
     """Copies the snapshot, enables fast snapshot restore once, and returns whether both are done.
 
     Raises SnapshotNotUsableError, FastSnapshotRestoreUnavailableError, RestoreCancelledError.

@@ -63,10 +63,7 @@ class ReleasePorts(Value, kw_only=True):
 
 
 @state("Release")
-def release(
-    event: ReleaseEvent,
-    ports: ReleasePorts,
-) -> ReleaseResult:
+def release(event: ReleaseEvent, ports: ReleasePorts) -> ReleaseResult:
     """Releases what the strategy left running, if anything. Idempotent.
 
     Raises RestoreCancelledError, VolumeFailedError.

@@ -204,11 +204,7 @@ def _checked(
 
 
 def _result(
-    event: StartInstanceEvent,
-    state: Any,
-    noted: KnownInstance | None = None,
-    *,
-    finished: bool | None = None,
+    event: StartInstanceEvent, state: Any, noted: KnownInstance | None = None, *, finished: bool | None = None
 ) -> StartInstanceResult:
     pending = event.pending if event.pending and _is_of(event.pending, event.phase) else None
     since = pending.since if pending else event.now

@@ -56,10 +56,7 @@ class AwaitSignalPorts(Value, kw_only=True):
 
 
 @state("Await Signal", "Await Signal Of Snapshot", "Await Signal Of Approval")
-def await_signal(
-    event: AwaitSignalEvent,
-    ports: AwaitSignalPorts,
-) -> AwaitSignalResult:
+def await_signal(event: AwaitSignalEvent, ports: AwaitSignalPorts) -> AwaitSignalResult:
     """Stores the token for the signal of the agent's command, else of the volume, else of the snapshot.
 
     Without a volume it waits for the restore's approval.

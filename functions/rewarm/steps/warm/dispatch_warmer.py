@@ -64,10 +64,7 @@ class DispatchWarmerPorts(agent_command.AgentPorts, kw_only=True):
 
 
 @state("Dispatch Warmer", "Dispatch Warmer To Observe")
-def dispatch_warmer(
-    event: DispatchWarmerEvent,
-    ports: DispatchWarmerPorts,
-) -> DispatchWarmerResult:
+def dispatch_warmer(event: DispatchWarmerEvent, ports: DispatchWarmerPorts) -> DispatchWarmerResult:
     """Sends the command, or finds the one that was sent: SendCommand has no client token (agent_command.py).
 
     An interrupted command is sent again, and the agent continues where it stopped. Raises AgentFailedError,

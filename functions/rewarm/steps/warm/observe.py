@@ -41,9 +41,5 @@ def observe(
     instance_id = volume.instance_id or ""
     notes.note_recording(target.volume_id, command_id=command_id, instance_id=instance_id, key=key)
     return DispatchWarmerResult(
-        command_id=command_id,
-        instance_id=instance_id,
-        progress_key=key,
-        started_at=now,
-        read_ops_before=0,
+        command_id=command_id, instance_id=instance_id, progress_key=key, started_at=now, read_ops_before=0
     )

@@ -21,12 +21,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import CommandStatus, InitializationStatus, Strategy
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.readiness import AgentAccount, Observation, Readiness, judge
-from rewarm.domain.ready.reads import (
-    StableRule,
-    is_read,
-    latest_read_latency_ms,
-    p99_limit_ms,
-)
+from rewarm.domain.ready.reads import StableRule, is_read, latest_read_latency_ms, p99_limit_ms
 from rewarm.domain.time.measured import Point, with_point
 from rewarm.domain.units import duration_text, size_text
 from rewarm.domain.value import Value
@@ -81,8 +76,7 @@ def _metrics(event: PollInitializationEvent, result: PollInitializationResult) -
 
 @state("Poll Initialization", metrics=_metrics)
 def poll_initialization(
-    event: PollInitializationEvent,
-    ports: PollInitializationPorts,
+    event: PollInitializationEvent, ports: PollInitializationPorts
 ) -> PollInitializationResult:
     """Returns the initialization's progress, and when to check next.
 

@@ -17,10 +17,7 @@ class WakeUpPorts(Value, kw_only=True):
     tasks: Tasks
 
 
-def wake_up(
-    event: JsonObject,
-    ports: WakeUpPorts,
-) -> int:
+def wake_up(event: JsonObject, ports: WakeUpPorts) -> int:
     """Returns how many were woken; 0 for an event that nobody waits for, a foreign or a repeated one."""
     signal = signal_of(event)
     if signal is None:
