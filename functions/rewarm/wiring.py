@@ -220,6 +220,10 @@ def agent_commands() -> Commands:
     return _commands(settings.warmer_documents, sender=_client_that_tries_once("ssm"))
 
 
+def report_commands() -> Commands:
+    return adapters.instances.SsmCommands(later_client("ssm"), {})
+
+
 def benchmark_commands() -> Commands:
     return _commands(settings.benchmark_documents)
 

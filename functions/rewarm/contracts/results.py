@@ -206,6 +206,9 @@ class VolumeReport(Contract):
         FirstReads | None,
         Field(description="By warmUp.learn; null where no recording and no warm-up ran together."),
     ] = None
+    recording: Annotated[
+        str, Field(description="Says if the recording of its reads failed or still runs.")
+    ] = ""
     verified: str | None = None
     confirmation: Annotated[
         Confirmation | None,

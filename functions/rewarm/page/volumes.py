@@ -291,6 +291,7 @@ def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tup
     yield "Small reads during the warm-up", ", ".join(words)
     first = volume.get("firstReads")
     yield "First reads", f"{first['blocks']:,} blocks, at most {first['coldBlocks']:,} cold" if first else ""
+    yield "Recording of reads", volume.get("recording")
     yield "Hot set", _hot((planned or {}).get("hot") or {}, result.get("initialization") or {})
     yield "Warmed up again", "once" if volume.get("warmUps") == 1 else str(volume.get("warmUps") or "")
     yield "Known because", "; ".join((result.get("initialization") or {}).get("reasons") or [])

@@ -9,6 +9,7 @@ import pytest
 
 from local.aws.clock import ManualClock
 from local.aws.region import FaultRule
+from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.lab import FastLab
 from local.soak.lab.scheduler import Fiber, Scheduler
 from local.soak.lab.states.errors import StateError
@@ -244,6 +245,25 @@ class TestRestores:
         assert (found["blocks"], found["coldBlocks"]) == (40, 8)
         (told,) = [news["text"] for news in answer["events"] if news["event"] == "ready"]
         assert told.endswith("Of the first 40 blocks that the application read, at most 8 were cold.")
+
+    @pytest.mark.parametrize(
+        ("trouble", "words"),
+        [
+            ("no-download", "failed: could not download the warm-up agent."),
+            (None, "still runs."),
+        ],
+    )
+    def test_people_hear_what_became_of_the_recording(self, trouble, words):
+        with FastLab(1) as lab:
+            if trouble:
+                lab.data_plane.troubles.append(Trouble(trouble, "observe", 0.0))
+            source, learn = {"snapshotId": snapshot_of(lab, 12_000)}, {"learn": {"minutes": 60}}
+            asked = request(lab, "warm-up-agent", source=source, warmUp=learn)
+            (restore_id,) = restored(lab, asked).restore_ids
+            answer = lab.api("GET", f"/restores/{restore_id}")[1]
+        (told,) = [news["text"] for news in answer["events"] if news["event"] == "ready"]
+        assert f"The recording of its reads {words}" in told
+        assert answer["volumes"][0]["recording"]["state"] == ("failed" if trouble else "running")
 
     def test_nothing_is_recorded_of_what_a_tag_protects(self):
         with FastLab(1) as lab:

@@ -25,7 +25,7 @@ MADE_LATER = {"cloudformation", "kms", "pricing", "service-quotas"}
 MOST_IMPORTED = {
     "sweep": 115, "prepare_fleet": 100, "choose_strategy": 94, "clean_up": 74, "rewind": 71, "announce": 61,
     "select_snapshot": 72, "create_volume": 45, "check_approval": 44, "load_plan": 40,
-    "report": 68, "release_target": 30, "public": 25, "api": 22, "rules": 43,
+    "report": 69, "release_target": 30, "public": 25, "api": 22, "rules": 43,
 }  # fmt: skip
 """Function -> modules of this project that its cold start imports, packages not counted."""
 MOST_OF_OTHERS = 66

@@ -313,6 +313,13 @@ def test_how_many_first_reads_were_cold_is_shown_where_it_is_known(account):
     assert "First reads 5,120 blocks, at most 312 cold" in outline(render(told)).text
 
 
+def test_a_recording_that_failed_is_shown(account):
+    assert "Recording of reads" not in outline(render(account)).text
+    told = copy.deepcopy(account)
+    told["volumes"][0]["recording"] = "The recording of its reads failed: no tracefs."
+    assert "Recording of reads The recording of its reads failed: no tracefs." in outline(render(told)).text
+
+
 def test_progress_begins_with_nothing_read():
     parts = [Band("attach", 10.0, 30.0), Band("initialize", 30.0, 90.0)]
     assert pictures._nothing_read([(60.0, 71.0), (90.0, 100.0)], parts) == [(30.0, 0.0)]

@@ -82,6 +82,8 @@ class ReadyFacts(Value):
     """p50 and p99 in milliseconds of small reads while the agent read a volume in use."""
     first_reads: tuple[int, int] | None = None
     """Blocks that an application read until it was warm, and how many of them were cold at most."""
+    recording: str = ""
+    """What became of the recording of its reads, as a sentence."""
     phases: Sequence[tuple[str, float | None, float | None]] = ()
     """Name, estimated and measured seconds of each phase."""
     warm_ups: int = 0
@@ -119,6 +121,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
         _proof(facts.proof),
         f"Known because: {'; '.join(facts.reasons)}.",
         *_meanwhile(facts.meanwhile),
+        *([facts.recording] if facts.recording else []),
         *_first_reads(facts.first_reads),
         *([AGAIN] if facts.warm_ups else []),
         *([facts.boost.sentence] if facts.boost is not None else []),

@@ -62,6 +62,7 @@ def announce_ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message,
     details = ReadyDetails.model_validate(event.details)
     ready_at = details.ready_at or event.now
     unreleased = _unreleased(details)
+    recording = record.volume(details.volume.index).recording
     facts = words.ReadyFacts(
         volume_id=details.volume_id,
         volume=planned_volume(details.volume, details.plan, record),
@@ -73,7 +74,8 @@ def announce_ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message,
         boost=details.released.boost if details.released else None,
         was_warm=_was_warm(details),
         meanwhile=_meanwhile(details),
-        first_reads=record.volume(details.volume.index).recording.first_reads,
+        first_reads=recording.first_reads,
+        recording=recording.sentence,
         used_only=_used_only(details),
         phases=_phases(details, ready_at),
         warm_ups=details.warm_ups,

@@ -26,7 +26,7 @@ from rewarm.steps.record.bucket import plans_key, result_key, sent_key
 from rewarm.steps.record.lost_records import volumes_begun
 from rewarm.steps.record.payloads import read_if_kept, read_plans
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
-from rewarm.steps.report.report import ReportPorts, report_of
+from rewarm.steps.report.report import AccountPorts, report_of
 
 LATE_REPORTS = "reports"
 """How sweeps name late reports."""
@@ -41,7 +41,7 @@ DETAILS = (
 """What the message takes from the volume's result; if that is lost, the message says less."""
 
 
-class PagePorts(ReportPorts, kw_only=True):
+class PagePorts(AccountPorts, kw_only=True):
     """The ports that a restore's report and page need."""
 
     executions: RestoreExecutions

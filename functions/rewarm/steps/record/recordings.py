@@ -1,6 +1,6 @@
 """The hot set of a volume, from the recordings of its lineage in the bucket, and what a plan says of it.
 
-And what the recording of a restore says of its own warm-up: how many first reads were cold.
+And what became of the recording of a restore, and how many first reads it found cold.
 """
 
 from __future__ import annotations
@@ -17,15 +17,19 @@ from rewarm.domain.model import BLOCK_BYTES, GIB
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, count_text, duration_text, size_text
 from rewarm.domain.volume.hot import COPIES_OF, KEPT, MOST_BYTES, HotSet, hot_set, read_recording
+from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.instances import Commands
 from rewarm.steps.record.bucket import recordings_prefix
 
 if TYPE_CHECKING:
-    from rewarm.steps.record.volume import VolumeNotes
+    from rewarm.steps.record.volume import KnownRecording, VolumeNotes
 
 MOST_LOOKED_AT = 8
 """Volumes of a plan whose recordings are read for it; those of the others are read when it is their turn.
 With objective.hotWithinMinutes the plan has to know them all."""
+MOST_SHOWN = 300
+"""Characters of what the instance says of a recording that failed."""
 
 
 def read_hot_set(request: RestoreRequest, volume: VolumeAssignment, artifacts: Artifacts) -> HotSet:
@@ -55,19 +59,40 @@ def newest_recordings(lineage: str, artifacts: Artifacts) -> Iterator[tuple[str,
         yield key, artifacts.get_text(key, most_bytes=MOST_BYTES)
 
 
-def note_first_reads(notes: VolumeNotes, artifacts: Artifacts) -> None:
-    """Notes how many blocks an application read of a warm volume, and how many were cold.
+def note_first_reads(notes: VolumeNotes, artifacts: Artifacts, commands: Commands) -> None:
+    """Notes what became of the recording, and of a warm volume how many first reads were cold.
 
-    Notes nothing if no agent warmed it, or if no recording says so yet. It raises nothing: the volume is warm
-    all the same.
+    Notes no reads if no agent warmed it, or if no recording says so yet. It raises nothing: the volume is
+    warm all the same.
     """
-    with suppress(RestoreError, ValueError):
-        volume = notes.read()
+    with suppress(RestoreError):
+        volume, noted = notes.read(), JsonObject()
         known = volume.recording
-        if known.key and known.volume_id == volume.command.volume_id == volume.volume_id:
-            found = read_recording(artifacts.get_text(known.key, most_bytes=MOST_BYTES))
-            if found.blocks and found.cold_blocks is not None:
-                notes.note_first_reads(known, len(found.blocks), found.cold_blocks)
+        with suppress(RestoreError):
+            noted |= _outcome(known, commands)
+        with suppress(RestoreError, ValueError):
+            if known.key and known.volume_id == volume.command.volume_id == volume.volume_id:
+                found = read_recording(artifacts.get_text(known.key, most_bytes=MOST_BYTES))
+                if found.blocks and found.cold_blocks is not None:
+                    noted |= {"blocks": len(found.blocks), "coldBlocks": found.cold_blocks}
+        if noted:
+            notes.note_recorded(known, noted)
+
+
+def _outcome(known: KnownRecording, commands: Commands) -> JsonObject:
+    """Whether the command still runs, and how it failed; nothing where none was sent."""
+    if not known.command_id:
+        return {}
+    status = commands.status(known.command_id, known.instance_id or "")
+    if status is None or not status.finished:
+        return {"state": "running"}
+    if status.status == "Success":
+        return {"state": "recorded"}
+    why = status.stderr.strip().splitlines() or [f"Systems Manager says {status.status_details}"]
+    return {
+        "state": "failed",
+        "problem": why[-1].removeprefix("warmer: ").removeprefix("rewarm: ")[:MOST_SHOWN],
+    }
 
 
 def with_hot_sets(

@@ -172,6 +172,9 @@ class KnownRecording(Item):
     instance_id: str | None = None
     key: str | None = None
     problem: str | None = None
+    """Why nothing, or not all, was recorded."""
+    state: str | None = None
+    """When the volume was reported: running, recorded or failed."""
     blocks: int | None = None
     cold_blocks: int | None = None
     """How many of the blocks that were read until the volume was warm were cold."""
@@ -180,6 +183,13 @@ class KnownRecording(Item):
     def first_reads(self) -> tuple[int, int] | None:
         """How many blocks an application has read until the volume was warm, and how many cold at most."""
         return None if self.blocks is None or self.cold_blocks is None else (self.blocks, self.cold_blocks)
+
+    @property
+    def sentence(self) -> str:
+        """For people; empty where nothing was to be recorded, or nothing went wrong."""
+        if self.problem:
+            return f"The recording of its reads failed: {self.problem.rstrip('.')}."
+        return "The recording of its reads still runs." if self.state == "running" else ""
 
 
 class PendingLook(Item):
@@ -445,9 +455,9 @@ class VolumeNotes(Value):
         sent = {"sending": None} if command_id else {}
         self._set(recording={**noted, "problem": problem}, **sent)
 
-    def note_first_reads(self, known: KnownRecording, blocks: int, cold_blocks: int) -> None:
-        """How many blocks were read by the recording, and how many cold."""
-        self._change("recording", known, blocks=blocks, coldBlocks=cold_blocks)
+    def note_recorded(self, known: KnownRecording, noted: JsonObject) -> None:
+        """What became of the recording, and how many blocks were read, and how many cold."""
+        self._change("recording", known, **noted)
 
     def note_initialization(
         self,

@@ -21,6 +21,7 @@ from rewarm.domain.errors import RestoreError
 from rewarm.domain.value import Value
 from rewarm.domain.words.failures import explain
 from rewarm.ports.artifacts import Artifacts
+from rewarm.ports.instances import Commands
 from rewarm.ports.restores import History, RestoreTable
 from rewarm.steps.record import loading
 from rewarm.steps.record.approvals import approval_json
@@ -45,13 +46,19 @@ class _Facts(Value):
     record: KnownRestore
 
 
-class ReportPorts(Value, kw_only=True):
-    """The ports that report needs."""
+class AccountPorts(Value, kw_only=True):
+    """The ports that report_of needs."""
 
     artifacts: Artifacts
     table: RestoreTable
     history: History
     draw: Draw
+
+
+class ReportPorts(AccountPorts, kw_only=True):
+    """The ports that report needs."""
+
+    commands: Commands
 
 
 def finished(event: ReportEvent, result: ReportResult) -> Iterator[Metric]:
@@ -95,11 +102,11 @@ def report(event: ReportEvent, ports: ReportPorts) -> ReportResult:
         from rewarm.steps.record.recordings import note_first_reads  # noqa: PLC0415 - few restores record
 
         notes = RestoreNotes(ports.table, event.restore_id).volume(event.volume_index)
-        note_first_reads(notes, ports.artifacts)
+        note_first_reads(notes, ports.artifacts, ports.commands)
     return report_of(event, _plans(event, ports.artifacts), ports)
 
 
-def report_of(event: ReportEvent, plans: list[VolumePlan], ports: ReportPorts) -> ReportResult:
+def report_of(event: ReportEvent, plans: list[VolumePlan], ports: AccountPorts) -> ReportResult:
     """The same for these plans."""
     facts = _facts(event, plans, ports.artifacts, ports.table)
     volumes = [

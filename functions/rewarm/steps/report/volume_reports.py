@@ -21,6 +21,7 @@ from rewarm.domain.words.failures import explain
 from rewarm.ports.restores import History
 from rewarm.steps.record.approvals import is_unapproved
 from rewarm.steps.record.restore import KnownRestore, parsed_time
+from rewarm.steps.record.volume import KnownRecording
 from rewarm.steps.report import phase_times
 
 BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
@@ -74,7 +75,7 @@ def volume_report(
         latency_before_ms=_latency(part_of(result, "before")),
         latency_meanwhile_ms=_meanwhile(initialization),
         latency_after_ms=_latency(after),
-        first_reads=_first_reads(record, plan.volume.index),
+        **_recorded(record.volume(plan.volume.index).recording),
         verified=after.get("verdict"),
         confirmation=_confirmation(plan.volume.index, event),
         benchmarks=after.get("benchmarks") or [],
@@ -155,9 +156,10 @@ def _latency(measurement: JsonObject) -> JsonObject | None:
     return found if isinstance(found, dict) else None
 
 
-def _first_reads(record: KnownRestore, index: int) -> FirstReads | None:
-    found = record.volume(index).recording.first_reads
-    return None if found is None else FirstReads(blocks=found[0], cold_blocks=found[1])
+def _recorded(known: KnownRecording) -> JsonObject:
+    found = known.first_reads
+    first = None if found is None else FirstReads(blocks=found[0], cold_blocks=found[1])
+    return {"first_reads": first, "recording": known.sentence}
 
 
 def _meanwhile(initialization: JsonObject) -> JsonObject | None:

@@ -99,6 +99,21 @@ class TestReady:
         text = world.messages.sent[0]["text"]
         assert told in text if told else "application read" not in text
 
+    @pytest.mark.parametrize(
+        ("recording", "told"),
+        [
+            ({"state": "failed", "problem": "no tracefs"}, "The recording of its reads failed: no tracefs."),
+            ({"state": "running", "problem": ""}, "The recording of its reads still runs."),
+            ({"state": "recorded", "problem": ""}, None),
+        ],
+    )
+    def test_says_what_became_of_a_recording_that_is_not_done(self, recording, told):
+        world = World()
+        world.table.update_volume(RESTORE_ID, 0, {"recording": recording})
+        say(world, "ready", ready_details())
+        lines = world.messages.sent[0]["text"].splitlines()
+        assert told in lines if told else not any("recording" in line for line in lines)
+
     def test_names_what_an_earlier_plan_left_behind(self):
         world = World()
         account = {"removed": [], "kept": ["volume vol-1 (its tag rewarm:stack is gone)"], "goesOn": True}

@@ -16,6 +16,7 @@ from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.report.report import ReportPorts, report
 from tests.support.builders import (
+    INSTANCE_ID,
     NOW,
     RESTORE_ID,
     SNAPSHOT_ID,
@@ -263,7 +264,7 @@ class TestOneVolume:
         key = keep(world.artifacts, range(40), **head) if found else "recordings/vol-1/1-restore-1-0"
         notes = VolumeNotes(world.table, RESTORE_ID, 0)
         notes.note_made({"volumeId": VOLUME_ID}, None)
-        notes.note_recording(volume_id, "command-2", key=key)
+        notes.note_recording(volume_id, "command-2", INSTANCE_ID, key=key)
         if warmed:
             world.table.update_volume(RESTORE_ID, 0, {"command": {"volumeId": warmed}})
         asked = request(warmUp={"learn": {"minutes": 30}})
@@ -308,6 +309,57 @@ class TestOneVolume:
         reads, record = self.first_reads(World(), **case)
         assert reads is None
         assert "coldBlocks" not in record.public()["volumes"][0]["recording"]
+
+    @pytest.mark.parametrize(
+        ("told", "state", "sentence"),
+        [
+            ({"status": "Success"}, "recorded", ""),
+            ({"status": "InProgress"}, "running", "The recording of its reads still runs."),
+            (None, "running", "The recording of its reads still runs."),
+            (
+                {"status": "Failed", "stderr": "rewarm: fetched\nwarmer: cannot observe: no tracefs\n"},
+                "failed",
+                "The recording of its reads failed: cannot observe: no tracefs.",
+            ),
+            (
+                {"status": "TimedOut", "status_details": "DeliveryTimedOut"},
+                "failed",
+                "The recording of its reads failed: Systems Manager says DeliveryTimedOut.",
+            ),
+            (
+                {"status": "Failed", "status_details": "Undeliverable"},
+                "failed",
+                "The recording of its reads failed: Systems Manager says Undeliverable.",
+            ),
+        ],
+    )
+    def test_what_became_of_a_recording_is_reported_and_stays_in_the_record(self, told, state, sentence):
+        world = World()
+        if told is not None:
+            world.commands.finish("command-2", **told)
+        _, record = self.first_reads(world, coldBlocks=7)
+        (shown,) = record.public()["volumes"]
+        assert (shown["recording"]["state"], shown["recording"]["coldBlocks"]) == (state, 7)
+        assert bool(shown["recording"]["problem"]) == (state == "failed")
+        result, document = accounts.reported(world, [accounts.planned()], [accounts.ready()])
+        assert (result.volumes[0].recording, document["volumes"][0]["recording"]) == (sentence, sentence)
+
+    def test_a_recording_that_could_not_be_sent_is_reported(self):
+        world = World()
+        VolumeNotes(world.table, RESTORE_ID, 0).note_recording(VOLUME_ID, problem="it is off.")
+        result, _ = accounts.reported(world, [accounts.planned()], [accounts.ready()])
+        assert result.volumes[0].recording == "The recording of its reads failed: it is off."
+
+    def test_systems_manager_that_does_not_answer_hinders_no_report(self, monkeypatch):
+        world = World()
+
+        def refuse(*_):
+            raise ServiceUnavailableError("Systems Manager is away")
+
+        monkeypatch.setattr(world.commands, "status", refuse)
+        reads, record = self.first_reads(world, coldBlocks=7)
+        assert reads.cold_blocks == 7
+        assert "state" not in record.public()["volumes"][0]["recording"]
 
     def test_a_bucket_that_cannot_be_read_hinders_no_report(self, monkeypatch):
         world = World()
