@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from pydantic import Field
@@ -49,7 +49,7 @@ from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Rem
 from rewarm.steps.record.boosts import boost_of
 from rewarm.steps.record.leftovers import BOOST_OF, left_by_rewind
 from rewarm.steps.record.restore import RestoreNotes
-from rewarm.steps.record.volume import CleanedUp, KnownVolume, VolumeNotes
+from rewarm.steps.record.volume import CleanedUp, KnownRecording, KnownVolume, VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
@@ -59,6 +59,8 @@ from rewarm.steps.volume.extras import UNDER_WAY, delete_copies, lower, release_
 from rewarm.steps.warm.agent_command import sent_before
 
 SWEPT_LATER = "the sweeper tries again every 15 minutes"
+LAST_UPLOAD = timedelta(minutes=1)
+"""The agent notices within seconds that the volume is detached, and then uploads what it has recorded."""
 KEPT_BEFORE = "it was kept before, and is its owner's"
 
 
@@ -110,7 +112,7 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     IncompleteCleanUpError with the list of what stays and costs money.
     """
     unkept = _keep_story(event, ports.table)
-    sent = event.dispatch
+    sent, is_done = event.dispatch, event.request.is_drill and event.failure is None
     swap_began = event.volume.swaps_root and may_be_root(
         event.restore_id, event.volume.index, event.volume_id, ports.table
     )
@@ -131,6 +133,7 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         starts_instance=event.volume.starts_instance,
         in_place=event.fallback == "same-volume",
         keeps_copy=event.fallback is not None or event.request.source.keep_copy,
+        recording_until=event.now + LAST_UPLOAD if is_done else None,
     )
     # Only a plan that replaces a volume needs this call; the sweeper, which knows no plan, always makes it.
     if event.volume.replaces is None:
@@ -140,7 +143,7 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         raise unkept
     # A drill that is over promises that its volume is gone.
     stays = [one for one in result.kept if event.volume_id is not None and event.volume_id in one]
-    if event.request.is_drill and event.failure is None and stays:
+    if is_done and stays:
         raise IncompleteCleanUpError("; ".join(stays))
     return result
 
@@ -231,12 +234,24 @@ def _cancel_commands(
         for command in (record.command.dispatch, record.measurement, record.recording)
         if command and command.command_id and command.instance_id
     }
+    if _is_ending(remains, record.recording, ports, account):
+        account.busy.append("recording of reads: it ends once its volume is detached")
+        noted.discard((str(record.recording.command_id), str(record.recording.instance_id)))
     with account.trying("commands"):
         # One whose function ended before it could record the command's id.
         sent_before(record.sending, None, ports.commands)
     for command_id, instance_id in sorted(noted | remains.commands):
         with account.trying(f"command {command_id}"):
             ports.commands.cancel(command_id, instance_id)
+
+
+def _is_ending(remains: Remains, known: KnownRecording, ports: CleanUpPorts, account: CleanUpAccount) -> bool:
+    """Whether a recording still ends by itself: a command that is cancelled uploads nothing more."""
+    until, status = remains.recording_until, None
+    if until is not None and known.command_id and known.instance_id and ports.commands.time() < until:
+        with account.trying("recording of reads"):
+            status = ports.commands.status(known.command_id, known.instance_id)
+    return status is not None and not status.finished
 
 
 def _volumes_made(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from rewarm.domain.errors import TEMPORARY, RestoreError
 from rewarm.domain.model import Attachment, OnFailure, Volume
@@ -114,6 +115,8 @@ class Remains(Value):
     """The restore continues: a volume that stays is not marked as failed."""
     commands: frozenset[tuple[str, str]] = frozenset()
     """Command and instance, in addition to those in the record."""
+    recording_until: datetime | None = None
+    """Until then a recording may end by itself; None: it is cancelled."""
     failed_by: str = ""
     """The reason of the failure, for the other volumes of its instance."""
     starts_instance: bool = False

@@ -52,6 +52,22 @@ def test_what_an_application_reads_is_recorded_and_uploaded(machine: Machine, tm
     assert left.strip() == ""
 
 
+def test_a_recording_whose_volume_is_detached_ends_and_uploads_what_it_has(
+    machine: Machine, tmp_path: Path
+) -> None:
+    """As at the end of a drill; the first upload would come after 15 seconds."""
+    recording = tmp_path / "recording"
+    script_of_an_hour = observe(recording).replace("--seconds 5", "--seconds 3600")
+    command = machine.run_command(INSTANCE, script_of_an_hour, environment={})
+    assert run(machine, 'until ls "$TMPDIR"/*/progress; do sleep 0.1; done')[0] == 0
+    assert run(machine, f"{READ}{IN_BLOCK_1200} && sleep 5")[0] == 0
+    machine.detach_volume(VOLUME, INSTANCE)
+    assert command.wait(300) == 1, "the device disappeared"
+    head, *lines = recording.read_text("ascii").splitlines()
+    assert [line.split()[0] for line in lines] == ["1200"]
+    assert json.loads(head)["complete"] is False
+
+
 def left(machine: Machine) -> list[str]:
     """Processes, temporary folders and the trace instance of the agent, as the instance sees them."""
     number = f"$((0x$(stat -Lc %t {LINK})))-$((0x$(stat -Lc %T {LINK})))"

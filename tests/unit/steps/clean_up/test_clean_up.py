@@ -21,6 +21,7 @@ from rewarm.domain.model import Attachment, Strategy
 from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import PerformanceSettings
 from rewarm.steps.clean_up.clean_up import CleanUpEvent, CleanUpPorts, clean_up
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.replace.started import StartedPorts
 from rewarm.steps.volume.create_volume import CreateVolumeEvent, CreateVolumePorts, create_volume
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
@@ -72,6 +73,14 @@ def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, story=No
         event,
         wired(CleanUpPorts, world),
     )
+
+
+def recording(world):
+    """One that runs, on the attached volume."""
+    world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
+    VolumeNotes(world.table, RESTORE_ID, 0).note_recording(VOLUME_ID, "command-2", INSTANCE_ID)
+    world.commands.finish("command-2", status="InProgress", status_details="InProgress", exit_code=None)
+    world.commands.clock = NOW
 
 
 def copied(world, *, minutes=5):
@@ -130,6 +139,30 @@ class TestCleanUp:
         world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
         result = clean(world, announced=True, drill={"runbook": "rewarm-orders"})
         assert result.removed == [f"volume {VOLUME_ID}"]
+
+    def test_the_recording_of_a_drill_ends_by_itself_once_its_volume_is_detached(self, world):
+        """A command that is cancelled uploads nothing more."""
+        recording(world)
+        with pytest.raises(ServiceUnavailableError, match="recording of reads: it ends once its volume is"):
+            clean(world, announced=True, drill={"runbook": "rewarm-orders"})
+        assert world.volumes.deleted == [VOLUME_ID]
+        assert world.commands.cancelled == []
+        world.commands.finish("command-2", status="Failed", status_details="Failed", exit_code=1)
+        world.commands.clock = NOW + timedelta(seconds=5)
+        assert clean(world, announced=True, drill={"runbook": "rewarm-orders"}).removed == [
+            f"volume {VOLUME_ID}"
+        ]
+
+    def test_the_recording_of_a_drill_is_not_waited_for_longer_than_a_minute(self, world):
+        recording(world)
+        world.commands.clock = NOW + timedelta(seconds=60)
+        clean(world, announced=True, drill={"runbook": "rewarm-orders"})
+        assert world.commands.cancelled == ["command-2"]
+
+    def test_the_recording_of_a_restore_that_failed_is_cancelled_at_once(self, world):
+        recording(world)
+        clean(world)
+        assert world.commands.cancelled == ["command-2"]
 
     def test_a_drill_whose_volume_cannot_be_deleted_has_failed(self, world):
         del world.volumes.volumes[VOLUME_ID].settings.tags["rewarm:stack"]
