@@ -136,6 +136,7 @@ class TestPermissions:
             "rewarm:hook-versions",
             "rewarm:hooks",
             "rewarm:learn",
+            "rewarm:lineage",
             "rewarm:managed",
         }
 
