@@ -318,7 +318,9 @@ def _commands() -> Iterator[Rule]:
     )
     yield rule(follow, "ssm: CancelCommand GetCommandInvocation ListCommands", NOTHING)
     yield rule(
-        "Api AttachVolume DrillAttachVolume PollInitialization Replace", "ssm: GetCommandInvocation", NOTHING
+        "Api AttachVolume DrillAttachVolume PollInitialization Replace Report",
+        "ssm: GetCommandInvocation",
+        NOTHING,
     )
 
 
