@@ -33,7 +33,6 @@ from rewarm.ports.snapshots import SnapshotBlocks, SnapshotCatalog
 from rewarm.steps.record.application import note_document
 from rewarm.steps.record.bucket import first_map_key
 from rewarm.steps.record.payloads import is_small, write_volumes
-from rewarm.steps.record.recordings import read_hot_set
 from rewarm.steps.record.restore import RestoreNotes, stop_if_cancelled
 from rewarm.steps.registration import state
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
@@ -288,6 +287,8 @@ def _changed_blocks(
     """The previous snapshot and the blocks that differ, and how many requests that took. None if they give no
     useful order: nothing has changed, or too much; or if a recording gives a better one.
     """
+    from rewarm.steps.record.recordings import read_hot_set  # noqa: PLC0415 - not every request asks for an order
+
     if read_hot_set(request, volume, ports.artifacts).blocks:
         return None, 0
     earlier = [

@@ -32,7 +32,6 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import CopyOrder, Snapshot, Volume
 from rewarm.domain.units import iso
 from rewarm.domain.value import Value
-from rewarm.domain.volume.hot import lineage_tags
 from rewarm.domain.volume.leftovers import COPY_TAG, INDEX_TAG, RESTORE_TAG, STACK_TAG, FastRestoreClaim
 from rewarm.domain.volume.performance import BOOST_TAG, PerformanceSettings, parse_performance
 from rewarm.domain.volume.proof import CREATION_TAG, copy_description, own_copies
@@ -138,6 +137,8 @@ def _start(
 
 
 def _order(event: PrepareSnapshotEvent, source: CopiedSnapshot, minutes: int, stack_name: str) -> CopyOrder:
+    from rewarm.domain.volume.hot import lineage_tags  # noqa: PLC0415 - few restores copy
+
     return CopyOrder(
         snapshot_id=source.snapshot_id,
         region=source.region,
