@@ -497,6 +497,8 @@ def _of_query(model: type[Contract] | None) -> Iterator[JsonObject]:
     for name, field in schema["properties"].items():
         says = field.pop("description", None)
         kinds = [kind for kind in field.pop("anyOf", []) if kind != {"type": "null"}]
+        if isinstance(field.get("type"), list):
+            field["type"] = field["type"][0]
         own = {key: value for key, value in field.items() if (key, value) != ("default", None)}
         yield {
             "name": name,

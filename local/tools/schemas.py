@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
-from pydantic_core.core_schema import DataclassSchema, TupleSchema
+from pydantic_core.core_schema import DataclassSchema, NullableSchema, TupleSchema
 
 from rewarm.contracts.answers import PerformanceRequest
 from rewarm.contracts.base import Contract, JsonObject, parsed
@@ -32,6 +32,8 @@ from rewarm.domain.benchmark.benchmarks import PatternName
 from rewarm.domain.time.calibration import FigureName
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
+OF_EVERY_TYPE = {"enum", "const", "not", "anyOf", "oneOf", "allOf", "if", "$ref"}
+"""Keywords that a null does not satisfy by being none of their types."""
 SNAPSHOT_ID = "snap-0123456789abcdef0"
 INSTANCE_ID = "i-0123456789abcdef0"
 
@@ -137,6 +139,14 @@ class WithoutFieldTitles(GenerateJsonSchema):
             made = {**made, "items": items[0]}
             del made["prefixItems"]
         return made
+
+    def nullable_schema(self, schema: NullableSchema) -> JsonSchemaValue:
+        """Returns one schema with two types where its other keywords say nothing of null."""
+        made = super().nullable_schema(schema)
+        inner, *others = made.get("anyOf", [{}])
+        is_plain = isinstance(inner.get("type"), str) and inner.keys().isdisjoint(OF_EVERY_TYPE)
+        is_pair = others == [{"type": "null"}]
+        return {**inner, "type": [inner["type"], "null"]} if is_pair and is_plain else made
 
     def dataclass_schema(self, schema: DataclassSchema) -> JsonSchemaValue:
         """Returns the schema of a domain's value, which the config of its contract closes."""
