@@ -153,9 +153,12 @@ def to_document(figure: Figure, title: str, description: str) -> str:
 
 def _drawn(figure: Figure) -> str:
     """From `<svg`, without date, producer and the names of fonts that only this machine has."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415 - as in `style`
+
     buffer = io.StringIO()
-    with style():
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    canvas: Any = FigureCanvasSVG(figure)
+    with style():  # this also arranges the figure; `savefig` would draw it once more for that
+        canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

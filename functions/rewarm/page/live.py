@@ -7,6 +7,7 @@ matplotlib, which takes seconds to load.
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,8 +75,9 @@ def _whole(found: re.Match[str]) -> str:
     return f'<span class="{"one" if len(found[0]) <= MOST_UNBROKEN else "whole"}">{found[0]}</span>'
 
 
+@cache
 def _environment() -> Environment:
-    """Where the templates are, and what they may call."""
+    """Where the templates are, and what they may call; it keeps what it has compiled."""
     found = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
