@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, Protocol
@@ -25,6 +26,8 @@ import botocore.retries.quota
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.exceptions import ReadTimeoutError
+from botocore.parsers import ResponseParserFactory
+from botocore.utils import parse_timestamp
 
 from local import Json
 from local.aws.front.refusals import denial
@@ -206,6 +209,17 @@ def _spare(client: Any) -> None:
         return known[key]
 
     client._resolve_endpoint_ruleset = resolved
+    parsers = ResponseParserFactory()
+    parsers.set_parser_defaults(timestamp_parser=_moment)
+    client._endpoint._response_parser_factory = parsers
+
+
+def _moment(value: Any) -> datetime:
+    """What botocore reads in a time, which takes a thousand times as long where it is date and time."""
+    if isinstance(value, str) and value[10:11] == "T":
+        return datetime.fromisoformat(value)
+    found: datetime = parse_timestamp(value)
+    return found
 
 
 class _OwnCredentials(Credentials):
