@@ -5,7 +5,9 @@ SHELL := /bin/sh
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-SAM := SAM_CLI_TELEMETRY=0 PATH="$(CURDIR)/$(VENV)/bin:$$PATH" .venv-sam/bin/sam
+# Our Python first: the tests of warmer/ start one some hundred times, and a system's may be a script that looks for it.
+OWN_PATH := PATH="$(CURDIR)/$(VENV)/bin:$$PATH"
+SAM := SAM_CLI_TELEMETRY=0 $(OWN_PATH) .venv-sam/bin/sam
 ZIG := $(CURDIR)/$(PYTHON) -m ziglang
 CLANG_FORMAT := $(CURDIR)/$(VENV)/bin/clang-format
 C_FORMATTED = $(wildcard local/aws/first_touch/src/*.[ch] local/aws/first_touch/tests/*.[ch])
@@ -73,7 +75,7 @@ test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
 test-long: setup ## what make test has no room for: the agent for arm64 too, new cases of each property (SEED=…)
 	@local/setup.sh long
 	@echo "The properties are tested with SEED=$(SEED)"
-	@$(MAKE) --no-print-directory -C warmer check check-asan check-tsan check-release ZIG="$(ZIG)"
+	@$(OWN_PATH) $(MAKE) --no-print-directory -C warmer check check-asan check-tsan check-release ZIG="$(ZIG)"
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 oracle: setup ## plans beside exact solvers: 9,000 of one volume, 4,000 of a few, 1,000 of up to 200, in hours (SEED=…)
@@ -81,8 +83,8 @@ oracle: setup ## plans beside exact solvers: 9,000 of one volume, 4,000 of a few
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m oracle --hypothesis-seed=$(SEED) tests/unit/domain/plan $(PYTEST_ARGS)
 
 test-agent: ## the agent's tests: its release binaries, and a build under sanitizers (SYSTEMS="linux-arm64 …")
-	@$(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)" QUICK=yes UNDO_CASES=8 KILLS=6
-	@$(MAKE) --no-print-directory -C warmer check-asan QUICK=yes UNDO_CASES=8 UNDO_SEED=33
+	@$(OWN_PATH) $(MAKE) --no-print-directory -C warmer check-release SYSTEMS="$(SYSTEMS)" ZIG="$(ZIG)" QUICK=yes UNDO_CASES=8 KILLS=6
+	@$(OWN_PATH) $(MAKE) --no-print-directory -C warmer check-asan QUICK=yes UNDO_CASES=8 UNDO_SEED=33
 
 lint: setup ## all linters
 	@$(PYTHON) -m pytest tests/lint $(PYTEST_ARGS)
