@@ -194,6 +194,7 @@ class Attacker:
     def findings(self) -> list[str]:
         """What a function did to a thing of theirs, and what is gone."""
         tables = self._lab.region._tables
-        there = {*tables.volumes, *tables.snapshots, *tables.instances}
+        deleted_by_people = self._lab.outside.unsnapped
+        there = {*tables.volumes, *tables.snapshots, *tables.instances, *deleted_by_people}
         gone = [f"{name} of others is gone" for name in self.theirs if name not in there]
         return [*self.touched, *gone]
