@@ -157,7 +157,7 @@ def what_stays_when_everything_is_killed_goes_with_the_next_run(place: Place) ->
 
 
 def what_stays_when_everything_is_killed_goes_when_a_device_is_looked_at(place: Place) -> None:
-    """The sweeper's question. What another recording has, which goes on, stays."""
+    """The sweeper's question ends nothing of a recording that still runs."""
     run = _kill_everything(place)
     command = [place.agent, "device-use", place.disk, "--action=check", f"--volume={VOLUME_ID}"]
     environment = {**os.environ, "TMPDIR": str(run.folders)}
