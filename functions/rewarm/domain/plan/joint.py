@@ -110,9 +110,11 @@ def cheapest(
         PricedVolume(volume, limit, snapshots[volume.facts.snapshot_id] > 1)
         for volume, limit in zip(options, limits, strict=True)
     ]
+    if not all(volume.solo for volume in volumes):
+        return None
     mixes = Mixes(volumes, quotas)
     only = {i: one for i, volume in enumerate(volumes) for one in volume.solo if len(volume.solo) == 1}
-    if not all(volume.solo for volume in volumes) or not mixes.may_fit(only):
+    if not mixes.may_fit(only):
         return None  # no choice of the others helps those that have only one
     if not is_thorough:
         alone = {index: apart for index, volume in enumerate(volumes) if (apart := volume.apart) is not None}
@@ -133,8 +135,7 @@ def cheapest(
     if mix is not None and mix.usd == mixes.apart_usd(choices):
         return mix
     together = search.together(least, choices)
-    found = [mix for mix in (mix, together) if mix]
-    return min(found, key=lambda mix: (mix.usd, mix.seconds), default=None)
+    return min((mix for mix in (mix, together) if mix), key=lambda mix: (mix.usd, mix.seconds), default=None)
 
 
 class _Search:
@@ -207,8 +208,7 @@ class _Search:
         least_usd = max(least_usd, _up(dual.bound))
         best: Mix | None = None
         first = DualPrices(dual.prices.mib)
-        low, penalty = FIRST_PENALTY, dual.prices.rate
-        high = LAST_PENALTY
+        low, high, penalty = FIRST_PENALTY, LAST_PENALTY, dual.prices.rate
         for _ in range(PENALTIES):
             choices, _ = self._sought(contested, penalty, self._mixes.quotas.fast_restores, first)
             mix = self._mixes.mix({**fixed, **choices}, least_usd) if len(choices) == len(contested) else None
