@@ -58,9 +58,10 @@ class Undoing:
     def _befall(self, lab: FastLab, restore_id: str, rewind: Json) -> None:
         objects = lab.buckets[lab.stack.buckets[0]]
         keys = [key for key in objects if key.startswith(undo_prefix(restore_id))]
-        volume = lab.data_plane.volumes.get(rewind.get("volumeId") or "")
-        if volume is not None and self.between in {"deleted", "expired", "cut"}:
-            volume.forgotten.add(restore_id)
+        for volume in lab.data_plane.volumes.values():
+            # The record may not answer, and what is deleted is gone all the same.
+            if restore_id in volume.befores and self.between in {"deleted", "expired", "cut"}:
+                volume.forgotten.add(restore_id)
         if self.between == "written":
             write_to(lab, rewind.get("volumeId"), self.chance)
         elif self.between == "deleted":

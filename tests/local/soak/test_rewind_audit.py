@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,7 +15,11 @@ from local.soak.lab.instances.agent import Trouble
 from local.soak.lab.instances.applying import APPLY
 from local.soak.lab.instances.undoing import overlaid
 from local.soak.lab.lab import FastLab
+from local.soak.trouble.matrix import API
 from local.soak.trouble.paths.copy_paths import PATHS
+from local.soak.trouble.random_faults import CallFault, RandomFaults
+from local.soak.trouble.undoings import Undoing
+from rewarm.steps.record.bucket import undo_prefix
 
 SEED = 4
 
@@ -88,6 +94,18 @@ def test_a_record_that_has_lost_its_request_is_audited() -> None:
         table = lab.table("RestoresTable")
         del table.rows[table.place({"pk": {"S": f"restore#{restore_id}"}})]["request"]
         assert findings(lab, restore_id) == []
+
+
+def test_people_may_delete_an_undo_log_whose_record_does_not_answer() -> None:
+    faults = RandomFaults(Random(SEED))
+    with FastLab(SEED, interference=faults) as lab:
+        ending = PATHS["rewind-with-undo-log"].play(lab)
+        faults.call_faults.append(CallFault("internal", API, "dynamodb", "BatchGetItem", 0, math.inf, 1))
+        assert Undoing(1, 0, {}, "deleted", None, Random(SEED)).request(lab, ending) is None
+        faults.lifted = True
+        (rewind, _undo) = ending.restore_ids
+        assert not [key for key in lab.buckets[lab.stack.buckets[0]] if key.startswith(undo_prefix(rewind))]
+        assert list(RewindAudit(lab).findings(ending.restore_ids)) == []
 
 
 def rewound(lab: FastLab) -> str:
