@@ -70,11 +70,11 @@ step() {
     shift
     began=$(date +%s)
     printf '%s' "$what"
-    show_elapsed &
+    show_elapsed 9>&- &
     ticker=$!
     trap 'kill "$ticker" 2>/dev/null' EXIT
     status=0
-    "$@" >"$LOG" 2>&1 || status=$?
+    "$@" >"$LOG" 2>&1 9>&- || status=$?
     trap - EXIT
     kill "$ticker" 2>/dev/null || true
     [ ! -t 1 ] || printf '\r%s' "$what"
@@ -225,7 +225,17 @@ build() {
     make -q -C "$1" >/dev/null 2>&1 || step "Building $2" make -C "$1"
 }
 
+# Two at once would write the same files. The lock ends with this script, however that ends: no step inherits it.
+wait_for_others() {
+    command -v flock >/dev/null || return 0
+    exec 9>.local/setup.lock
+    flock -n 9 && return 0
+    printf 'Waiting for another set-up of this clone\n'
+    flock 9
+}
+
 mkdir -p "$(dirname "$LOG")"
+wait_for_others
 [ -x "$VENV/bin/python" ] || printf 'Setting up for the first time; what is done here is skipped the next time.\n'
 install_packages
 check_python

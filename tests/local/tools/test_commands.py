@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,3 +72,24 @@ class TestRewarm:
         told = self.run("nonsense")
         assert told.returncode == 2
         assert "No such command 'nonsense'" in told.stderr
+
+
+def test_of_two_set_ups_of_a_clone_the_second_waits(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
+    for folder in ("local", ".local", ".venv/bin"):
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copy(ROOT / "local" / "setup.sh", tmp_path / "local")
+    (tmp_path / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    stamp = 'cat requirements/pip.txt requirements/cli.txt | sha256sum; "$PYTHON" -V'
+    shell: dict[str, Any] = {"cwd": tmp_path, "text": True, "env": {**os.environ, "PYTHON": sys.executable}}
+    done = subprocess.run(["sh", "-c", stamp], check=True, stdout=subprocess.PIPE, **shell).stdout
+    (tmp_path / ".venv" / "has-cli.txt").write_text(done)
+    with (tmp_path / ".local" / "setup.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with subprocess.Popen(["sh", "local/setup.sh", "cli"], stdout=subprocess.PIPE, **shell) as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == "Waiting for another set-up of this clone\n"
+            assert second.poll() is None
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            assert second.stdout.read() == ""
+        assert second.returncode == 0
