@@ -109,6 +109,7 @@ class Auditor:
             if name not in {*there, *AdoptionAudit(self._lab).adopted()}
             and not self._outside.is_untagged(name)
             and not self._was_of_drill(name)
+            and not self._outside.went_with_its_instance(name)
         ]
         return found
 

@@ -7,6 +7,7 @@ which all tags of ours were copied, must be as it was. A restore whose record wa
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,10 +52,17 @@ class OutsideHandsAudit:
         to_lower = self.is_untagged(volume_id) and f"lower {volume_id} to " in self._told
         return to_lower or self.is_named(volume_id)
 
-    def is_announced(self, volume_id: str) -> bool:
-        """Whether a message says that the volume is at full speed."""
+    def is_announced(self, volume_id: str, by: float = math.inf) -> bool:
+        """Whether a message says that the volume is at full speed, and did so by that time."""
         title = f"{volume_id} is at full speed"
-        return any(sent["detail"]["title"] == title for sent in self._lab.events.sent)
+        return any(sent["detail"]["title"] == title and sent["at"] <= by for sent in self._lab.events.sent)
+
+    def went_with_its_instance(self, volume_id: str) -> bool:
+        """Whether EC2 deleted the volume with an instance that somebody ended, after its message."""
+        gone = self._lab.region._tables.gone_volumes.get(volume_id)
+        if gone is None or volume_id in self._lab.removals.volume_ids:
+            return False
+        return self.is_announced(volume_id, by=gone.delete_time or 0.0)
 
     def is_told_marked(self, volume_id: str) -> bool:
         """Whether a message has the command that takes tags off the volume, which Rewarm may not."""

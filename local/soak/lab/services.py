@@ -111,7 +111,7 @@ class EventBridge:
         self, scheduler: Scheduler, rules: tuple[Rule, ...], target: Callable[[Rule, Json], None]
     ) -> None:
         self.sent: list[Json] = []
-        """Rewarm's own events."""
+        """Rewarm's own events, with the lab's time."""
         self._scheduler = scheduler
         self._target = target
         self._patterns = [
@@ -145,7 +145,8 @@ class EventBridge:
             raise NotImplementedError(f"EventBridge {operation}")
         for entry in params["Entries"]:
             detail = json.loads(entry["Detail"])
-            self.sent.append({"detail-type": entry["DetailType"], "detail": detail})
+            at = self._scheduler.now
+            self.sent.append({"detail-type": entry["DetailType"], "detail": detail, "at": at})
             self.put(entry["DetailType"], entry["Source"], detail, entry.get("Resources", []))
         ids = [{"EventId": str(uuid.uuid4())} for _ in params["Entries"]]
         return {"FailedEntryCount": 0, "Entries": ids}

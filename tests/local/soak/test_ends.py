@@ -14,6 +14,7 @@ from local.soak.lab.endings import RESTORE, VOLUME
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.matrix import SWEPT_SECONDS
 from local.soak.trouble.paths.fleet_paths import fleeted, items
+from local.soak.trouble.paths.interrupted_paths import whole_instance
 from local.soak.trouble.paths.paths import request, restored
 from tests.support.amount import LONG
 
@@ -85,6 +86,23 @@ def test_a_volume_that_is_deleted_before_its_message_is_never_called_ready(state
         assert ending.status == "failed"
         assert not [posted for posted in lab.slack if "is at full speed" in posted["text"]]
         assert Auditor(lab).findings(ending) == []
+
+
+def test_a_root_volume_may_go_with_its_instance_once_it_was_called_ready() -> None:
+    """EC2 deletes it, as its attachment says. No function may, and its message has to come before."""
+    with FastLab(1) as lab:
+        asked = whole_instance(lab, "warm-up-agent")
+        ending = restored(lab, asked)
+        lab.region.call("ec2", "TerminateInstances", {"InstanceIds": [asked["target"]["instanceId"]]})
+        lab.pass_time(SWEPT_SECONDS)
+        (root,) = set(ending.ready) & lab.region._tables.gone_volumes.keys()
+        assert Auditor(lab).findings(ending) == []
+        gone = f"volume {root} is reported as ready and does not exist"
+        lab.removals.volume_ids.add(root)
+        assert gone in Auditor(lab).findings(ending)
+        lab.removals.volume_ids.clear()
+        lab.region._tables.gone_volumes[root].delete_time = 0
+        assert gone in Auditor(lab).findings(ending)
 
 
 @pytest.mark.parametrize("seed", CANCELLED)
