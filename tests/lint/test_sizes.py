@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_748, "statemachine": 2_299, "events": 6_902, "functions": 52_318}
+MOST_LINES = {"template.yaml": 2_748, "statemachine": 2_299, "events": 6_902, "functions": 52_316}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
 MOST_MODULES = 292
 """In functions/."""

@@ -16,11 +16,13 @@ from local.soak.trouble.matrix import SWEPT_SECONDS
 from local.soak.trouble.paths.fleet_paths import fleeted, items
 from local.soak.trouble.paths.interrupted_paths import whole_instance
 from local.soak.trouble.paths.paths import request, restored
+from local.soak.trouble.wire_faults import CallFault, Kind
 from tests.support.amount import LONG
 
 STOPPED = range(200) if LONG else (2, 22, 42, 55)
 CANCELLED = range(200 if LONG else 3)
 OF_RESTORES = {"Filters": [{"Name": "tag-key", "Values": ["rewarm:restore-id"]}]}
+ENABLE = ("Prepare Snapshot", "ec2", "EnableFastSnapshotRestores")
 LAST_STATES = ("Report", "Report", "Confirm Readiness", "Release Target")
 
 
@@ -68,6 +70,24 @@ def test_a_restore_that_is_stopped_with_all_volumes_at_full_speed_and_redriven_h
 def _is_at(lab: FastLab, restore_id: str, state: str) -> bool:
     found = lab.execution(RESTORE, restore_id)
     return found is not None and (found.state == state or found.status != "RUNNING")
+
+
+def test_a_restore_that_is_stopped_while_ec2_enables_nothing_leaves_no_claim() -> None:
+    """Else the stack would take a fast snapshot restore that somebody enables later for its own."""
+    with FastLab(1, interference=CallFault(ENABLE, Kind.THROTTLED_FOR_EVER)) as lab:
+
+        def stop(restore_id: str) -> None:
+            lab.pass_time(60)
+            for found in (lab.execution(VOLUME, f"{restore_id}-0"), lab.execution(RESTORE, restore_id)):
+                assert found is not None
+                lab.states.stop(found.arn)
+
+        asked = request(lab, "fast-snapshot-restore")
+        ending = restored(lab, asked, during=stop)
+        lab.pass_time(SWEPT_SECONDS)
+        assert ending.status == "aborted"
+        assert lab.calls[ENABLE]
+        assert Auditor(lab).findings(ending) == []
 
 
 @pytest.mark.parametrize("state", ["Wait For Initialization", "Release"])

@@ -230,14 +230,13 @@ def release_fast_restore(
     user = fast_restore_user(restore_id, index)
     record = VolumeNotes(table, restore_id, index)
     noted = record.read().fast_restore
-    if noted.since is not None:
-        claim_again(user, place, noted, table)
+    claim_again(user, place, noted, table)
     returned = ReturnedFastRestore()
     claim = table.release_fast_snapshot_restore(*place, user)
     if claim is not None:
         returned = _disable(place, claim, fast_restores)
         table.forget_fast_snapshot_restore(*place, user)
-    if noted.since is not None:
+    if noted.snapshot_id is not None:
         record.note_fast_restore(None)
     return returned
 

@@ -123,20 +123,19 @@ def _claim(
     place = (volume.snapshot_id, volume.availability_zone)
     asked_at = ports.fast_restores.absent_at(*place) if found is None else None
     user = fast_restore_user(event.restore_id, volume.index)
+    record = VolumeNotes(ports.table, event.restore_id, volume.index)
+    where = {"snapshotId": volume.snapshot_id, "availabilityZone": volume.availability_zone}
+    # By this the sweeper finds the claim if the execution is stopped while EC2 is asked.
+    record.note_fast_restore({"enabledByUs": False, **where})
     # Both notes of it may be lost; then the state machine has the answer of the last call.
     was_ours = found is not None and event.previous is not None and event.previous.enabled_by_us
     enabling_time = ports.fast_restores.enabling_time(*place) if was_ours else None
     ports.table.claim_fast_snapshot_restore(*place, user, asked_at=asked_at, enabling_time=enabling_time)
     enabled_by_us = was_ours or (asked_at is not None and _enable(place, asked_at, ports))
     own_since = _own_since(place, ports)
-    noted = {
-        "enabledByUs": enabled_by_us,
-        "since": iso(event.now),
-        "snapshotId": volume.snapshot_id,
-        "availabilityZone": volume.availability_zone,
-        **({"enablingTime": own_since.isoformat()} if own_since else {}),
-    }
-    VolumeNotes(ports.table, event.restore_id, volume.index).note_fast_restore(noted)
+    own = {"enablingTime": own_since.isoformat()} if own_since else {}
+    noted = {"enabledByUs": enabled_by_us, "since": iso(event.now), **where, **own}
+    record.note_fast_restore(noted)
     return KnownFastRestore.model_validate(noted)
 
 

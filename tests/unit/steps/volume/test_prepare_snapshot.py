@@ -14,6 +14,7 @@ from rewarm.domain.errors import (
     ThrottledError,
 )
 from rewarm.domain.model import FastSnapshotRestore, Strategy
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.volume.extras import release_fast_restore
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, ZONE, World, assignment, at, plan
@@ -153,6 +154,19 @@ class TestPrepareSnapshot:
         with pytest.raises(FastSnapshotRestoreUnavailableError):
             prepare(world)
         assert world.table.claims[PLACE].users == {f"{RESTORE_ID}/0"}
+
+    def test_the_record_names_the_place_of_the_claim_before_ec2_is_asked(self):
+        world = World()
+        world.fast_restores.failure = ServiceUnavailableError("EC2 does not answer")
+        with pytest.raises(ServiceUnavailableError):
+            prepare(world)
+        record = VolumeNotes(world.table, RESTORE_ID, 0)
+        assert record.read().fast_restore.place == PLACE
+        assert world.table.claim(*PLACE).users
+        world.fast_restores.failure = None
+        give_back(world)
+        assert world.table.claim(*PLACE) is None
+        assert record.read().fast_restore.place == (None, None)
 
     def test_what_somebody_else_enables_meanwhile_is_theirs_and_told(self):
         """EC2 takes our call, too, and shows when it was enabled: before we asked."""
