@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib
 import pickle
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError, asdict, dataclass, field, replace
 
 import pytest
 
 from rewarm.domain.value import Value
+from tests.support.tree import ROOT
 
 
 class Way(Value):
@@ -86,5 +90,49 @@ def test_a_copy_is_equal():
 @pytest.mark.parametrize("option", ["init", "repr", "compare", "hash"])
 def test_a_field_that_is_left_out_somewhere_is_refused(option):
     hidden = field(default=1, **{option: False})
+    partial = type("Partial", (Value,), {"__annotations__": {"hidden": int}, "hidden": hidden})
     with pytest.raises(TypeError, match=r"Partial\.hidden is not compared"):
-        type("Partial", (Value,), {"__annotations__": {"hidden": int}, "hidden": hidden})
+        partial()
+
+
+def test_every_value_of_functions_is_compared_hashed_and_shown_whole():
+    """Python reads the fields of a class at its first use, so nothing else would look at a rare one."""
+    for room in ("adapters", "domain", "ports", "steps"):
+        for file in (ROOT / "functions/rewarm" / room).rglob("*.py"):
+            module = ".".join(file.relative_to(ROOT / "functions").with_suffix("").parts)
+            importlib.import_module(module.removesuffix(".__init__"))
+    kinds = [Value]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    assert len(kinds) > 150
+    assert all(dataclasses.is_dataclass(kind) for kind in kinds[1:] if kind.__name__ != "Partial")
+
+
+def test_nobody_reads_the_fields_of_a_class_before_it_is_used():
+    class Unused(Value):
+        """Nobody makes one."""
+
+        name: str = field(default="a")
+
+    assert "__match_args__" not in vars(Unused)
+    assert Unused().name == "a"
+    assert Unused.__match_args__ == ("name",)
+
+
+def test_many_threads_may_use_a_class_for_the_first_time_at_once():
+    """One that began to read the fields again would find no defaults: the first reading takes them away."""
+    between = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            for _ in range(100):
+                tags = {"__annotations__": {"tags": list}, "tags": field(default_factory=list)}
+                kind = type("New", (Value,), tags)
+                made = [threads.submit(kind) for _ in range(4)]
+                assert [one.result().tags for one in made] == [[]] * 4
+    finally:
+        sys.setswitchinterval(between)
+
+
+def test_value_itself_has_no_fields():
+    assert not dataclasses.is_dataclass(Value)
