@@ -1,7 +1,5 @@
 """What the record says of the application that is brought back after a restore."""
 
-from __future__ import annotations
-
 from rewarm.contracts.after import Application
 from rewarm.domain.model import CommandDocument
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes

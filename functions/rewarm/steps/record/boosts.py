@@ -3,8 +3,6 @@
 A note stays until its boost is over, however the restore ends. The sweeper finds it by the index.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 

@@ -4,8 +4,6 @@ Each concern has one attribute, so that writers never collide. Each volume has i
 the marks `attached` and `settled` are on the restore's item, because they compete with a cancellation.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -493,7 +491,7 @@ class RestoreNotes(Value):
         self.table.append_event(self.restore_id, news)
 
     def note_report(
-        self, result: ReportResult, status: Status, finished_at: datetime, left: list[JsonObject]
+        self, result: "ReportResult", status: Status, finished_at: datetime, left: list[JsonObject]
     ) -> None:
         """Where the report is, and what it says."""
         drill = {"drill": result.drill.to_json()} if result.drill else {}

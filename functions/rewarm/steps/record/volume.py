@@ -4,8 +4,6 @@ Each volume has a separate item, with one writer at a time (ports/restores.py). 
 restore's item, where a cancel meets them (restore.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -461,7 +459,7 @@ class VolumeNotes(Value):
 
     def note_initialization(
         self,
-        polled: PollInitializationResult | None,
+        polled: "PollInitializationResult | None",
         volume_id: str,
         strategy: Strategy,
         progress_key: str | None,
