@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from rewarm import adapters
 from rewarm.adapters import clients
-from rewarm.domain.volume.performance import ModificationRule
 from rewarm.observability import count
 from rewarm.settings import Settings
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from rewarm.domain.parts import Parts
     from rewarm.domain.volume.holds import ConcurrencyLimits
+    from rewarm.domain.volume.performance import ModificationRule
     from rewarm.ports import JsonObject
     from rewarm.ports.artifacts import Artifacts, UndoLogs
     from rewarm.ports.executions import (
@@ -85,8 +85,12 @@ def later_client(service: str) -> Any:
 
 
 _s3 = cache(clients.s3_client)
-_client_that_tries_once = cache(clients.client_that_tries_once)
 _price_list_client = cache(clients.price_list_client)
+
+
+@cache
+def _client_that_tries_once(service: str) -> Any:
+    return clients.later(cache(partial(clients.client_that_tries_once, service)))
 
 
 def alarm_accounts() -> Collection[str]:
@@ -126,10 +130,8 @@ def undo_log_days() -> int:
 
 
 def snapshots() -> SnapshotCatalog:
-    lister = clients.block_list_client(adapters.snapshot_blocks.THREADS)
-    return adapters.snapshots.Ec2SnapshotCatalog(
-        _client("ec2"), lister, later_client("kms"), _foreign_snapshots
-    )
+    ebs = clients.later(cache(lambda: clients.block_list_client(adapters.snapshot_blocks.THREADS)))
+    return adapters.snapshots.Ec2SnapshotCatalog(_client("ec2"), ebs, later_client("kms"), _foreign_snapshots)
 
 
 @cache
@@ -140,13 +142,11 @@ def _foreign_snapshots(region: str) -> SnapshotCatalog:
 
 
 def copies() -> SnapshotCopies:
-    once = clients.later(partial(_client_that_tries_once, "ec2"))
-    return adapters.snapshots.Ec2SnapshotCopies(_client("ec2"), once)
+    return adapters.snapshots.Ec2SnapshotCopies(_client("ec2"), _client_that_tries_once("ec2"))
 
 
 def evidence() -> EvidenceSnapshots:
-    once = clients.later(partial(_client_that_tries_once, "ec2"))
-    return adapters.snapshots.Ec2EvidenceSnapshots(_client("ec2"), once)
+    return adapters.snapshots.Ec2EvidenceSnapshots(_client("ec2"), _client_that_tries_once("ec2"))
 
 
 def tagged_snapshots() -> TaggedSnapshots:
@@ -195,20 +195,13 @@ def logs() -> UndoLogs:
     return adapters.packs.S3UndoLogs(_s3(), settings.artifacts_bucket)
 
 
-def instances() -> Instances:
-    return _instances()
-
-
-def states() -> InstanceStates:
-    return _instances()
-
-
-def roots() -> RootVolumes:
-    return _instances()
-
-
 def _instances() -> adapters.instances.Ec2Instances:
-    return adapters.instances.Ec2Instances(_client("ec2"), _client("ssm"))
+    return adapters.instances.Ec2Instances(_client("ec2"), later_client("ssm"))
+
+
+instances: Callable[[], Instances] = _instances
+states: Callable[[], InstanceStates] = _instances
+roots: Callable[[], RootVolumes] = _instances
 
 
 def commands() -> Commands:
@@ -275,11 +268,7 @@ def late_artifacts() -> Artifacts:
 
 
 announce_artifacts = late_artifacts  # few messages need the bucket
-
-
-def look_artifacts() -> Artifacts:
-    """Made at its first call, because few restores replace a volume and look at its device."""
-    return late_artifacts()
+look_artifacts = late_artifacts  # few restores replace a volume and look at its device
 
 
 def draw() -> Callable[[JsonObject], str | None]:
@@ -288,12 +277,11 @@ def draw() -> Callable[[JsonObject], str | None]:
     return restore_page.drawn
 
 
-def table() -> RestoreTable:
-    return _table()
-
-
 def _table() -> adapters.restores.DynamoRestoreTable:
     return adapters.restores.DynamoRestoreTable(_client("dynamodb"), settings.restores_table)
+
+
+table: Callable[[], RestoreTable] = _table
 
 
 def history() -> History:
