@@ -101,14 +101,14 @@ def wanted(taker: Any) -> Iterator[tuple[str, Any, list[str]]]:
     yield from ((field.name, kinds[field.name], owners) for field in dataclasses.fields(taker))
 
 
-def maker(name: str, owners: list[str]) -> Callable[[], Any] | None:
-    """Returns the function of wiring.py that makes a port; None if the port is a bundle itself.
+def maker(name: str, owners: list[str]) -> str | None:
+    """Returns the name of the function of wiring.py that makes a port; None if the port is a bundle itself.
 
     For the port `commands` of AgentPorts and bundles that inherit from it, that is `agent_commands`, if it is
     there, else `commands`; for the port `artifacts` of the step `announce`, `announce_artifacts`.
     """
     names = [*(f"{owner}_{name}" for owner in owners), name]
-    return next((vars(wiring)[maker_name] for maker_name in names if maker_name in vars(wiring)), None)
+    return next((maker_name for maker_name in names if maker_name in vars(wiring)), None)
 
 
 def _port(name: str, kind: Any, owners: list[str], given: JsonObject) -> Any:
@@ -116,7 +116,7 @@ def _port(name: str, kind: Any, owners: list[str], given: JsonObject) -> Any:
         return given[name]
     make = maker(name, owners)
     if make is not None:
-        return make()
+        return vars(wiring)[make]()
     (bundle,) = (member for member in get_args(kind) or [kind] if member is not type(None))
     return filled(bundle, **given)
 

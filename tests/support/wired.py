@@ -70,8 +70,8 @@ def bare(kind: Any) -> Any:
     return next((one for one in get_args(kind) if one is not type(None)), kind)
 
 
-def ports(taker: Any, given: Collection[str] = ()) -> Iterator[tuple[str, Any, Any]]:
-    """(port, its type, the function of wiring.py that makes it) of a step or a bundle and what is in it."""
+def ports(taker: Any, given: Collection[str] = ()) -> Iterator[tuple[str, Any, str]]:
+    """(port, its type, the name of what makes it in wiring.py) of a step or a bundle and what is in it."""
     from rewarm import runtime  # noqa: PLC0415 - its clients' libraries take long to load
 
     for name, kind, owners in runtime.wanted(taker):
@@ -85,7 +85,7 @@ def ports(taker: Any, given: Collection[str] = ()) -> Iterator[tuple[str, Any, A
 def makers(function: str) -> set[str]:
     """The functions of wiring.py whose ports a Lambda function has."""
     if function in steps():
-        return {make.__name__ for _, _, make in ports(steps()[function].step)}
+        return {make for _, _, make in ports(steps()[function].step)}
     files = PACKAGE.glob(f"handlers/{function}*.py")
     return {name for path in files for name in _makers_in(ast.parse(path.read_text(encoding="utf-8")))}
 
@@ -106,4 +106,4 @@ def _makers_in(tree: ast.Module) -> Iterator[str]:
             name, given = ast.unparse(call.args[0]), [str(keyword.arg) for keyword in call.keywords]
             for base in own.get(name, [name]):
                 (bundle,) = {vars(module)[base] for module in _modules() if base in vars(module)}
-                yield from (make.__name__ for _, _, make in ports(bundle, given))
+                yield from (make for _, _, make in ports(bundle, given))

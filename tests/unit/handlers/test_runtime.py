@@ -39,10 +39,10 @@ def test_what_is_neither_a_state_nor_a_handler_is_no_function() -> None:
         assert not hasattr(runtime, name)
 
 
-def returned(port: str, make: Callable[[], Any]) -> str:
-    """The type that wiring.py says: of the function, or of the port whose function has another name."""
-    given = re.fullmatch(r"Callable\[\[\], (.+)\]", wiring.__annotations__.get(port, ""))
-    return given[1] if given else str(make.__annotations__["return"])
+def returned(make: str) -> str:
+    """The type that wiring.py says: of the function, or of the name that stands for another function."""
+    given = re.fullmatch(r"Callable\[\[\], (.+)\]", wiring.__annotations__.get(make, ""))
+    return given[1] if given else str(vars(wiring)[make].__annotations__["return"])
 
 
 def test_each_port_is_of_the_type_that_is_asked_for() -> None:
@@ -53,7 +53,7 @@ def test_each_port_is_of_the_type_that_is_asked_for() -> None:
         ("str", "Collection[str]"),
     }
     found = {
-        (port, getattr(kind, "__name__", ""), returned(port, make))
+        (port, getattr(kind, "__name__", ""), returned(make))
         for step in steps().values()
         for port, kind, make in ports(step.step)
         if inspect.isclass(kind)
