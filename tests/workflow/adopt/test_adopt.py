@@ -65,7 +65,7 @@ def test_a_volume_in_use_is_read_in_its_place_and_then_known_to_be_warm(user: Re
     assert known.main.status == "SUCCEEDED", known.why
     (again,) = known.volumes
     is_fast = again.answer("Verify Volume Before")["verdict"] == "fast"
-    assert ("Dispatch Warmer" not in again.states) == is_fast
+    assert not is_fast or "Dispatch Warmer" not in again.states
     assert ("a sample of its blocks" in str(again.answer("Poll Initialization")["reasons"])) == is_fast
 
 
