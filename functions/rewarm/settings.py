@@ -45,7 +45,7 @@ class Settings(Value):
         """The parts that the stack was deployed with."""
         from rewarm.domain.parts import Parts  # noqa: PLC0415 - few functions ask
 
-        chosen = (one.partition("=") for one in self._required("PARTS").split())
+        chosen = (part.partition("=") for part in self._required("PARTS").split())
         return Parts(frozenset(name for name, _, is_there in chosen if is_there == "yes"))
 
     @property

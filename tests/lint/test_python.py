@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 
 import pytest
@@ -39,3 +40,14 @@ def test_no_docstring_of_the_ports_and_their_adapters_is_said_twice():
         if isinstance(node, documented) and ast.get_docstring(node)
     )
     assert [text for text, times in found.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("folder", ["functions", "cli"])
+def test_a_loop_variable_has_the_name_of_the_thing(folder):
+    """A reader of `for volume in volumes` need not look up what is listed."""
+    found = [
+        str(path)
+        for path in files("*.py", below=folder)
+        if re.search(r"\b(for|lambda) one( in\b|:)", path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

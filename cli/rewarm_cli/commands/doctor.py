@@ -74,8 +74,10 @@ def show(target: Console, name: str, findings: list[Finding]) -> None:
     from rich.text import Text
 
     target.print(name, style="bold")
-    states, checks = (max(len(getattr(one, what)) for one in findings) for what in ("status", "check"))
-    longest = max(len(word) for one in findings for word in f"{one.found} {one.todo}".split())
+    states, checks = (
+        max(len(getattr(finding, what)) for finding in findings) for what in ("status", "check")
+    )
+    longest = max(len(word) for finding in findings for word in f"{finding.found} {finding.todo}".split())
     margin = len("  ") + states + len("  ") + checks + len("  ")
     if margin + max(longest, LEAST_SENTENCE) > target.width:
         margin = INDENT

@@ -72,8 +72,13 @@ def list_hot_sets(settings: Settings) -> None:
     from rewarm_cli.output import console, print_table
 
     rows = [
-        [one["lineage"], f"{one['recordings']:,}", words.clock(one["newestAt"]), words.size(one["bytes"])]
-        for one in found
+        [
+            lineage["lineage"],
+            f"{lineage['recordings']:,}",
+            words.clock(lineage["newestAt"]),
+            words.size(lineage["bytes"]),
+        ]
+        for lineage in found
     ]
     print_table(console(), ("reads of", "recordings", "newest", "kept"), rows, whole=("reads of",))
 
@@ -92,13 +97,13 @@ def show_hot_set(settings: Settings, lineage: str) -> None:
     say(f"{words.size(found['bytes'])} are read first, or a tenth of what a snapshot has if that is less.")
     rows = [
         [
-            words.clock(one["beganAt"]),
-            one["restoreId"],
-            _or_dash(one["seconds"], words.duration),
-            _or_dash(one["blocks"], lambda count: words.size(count * 524_288)),
-            one["leftOutBecause"] or ("to the end" if one["complete"] else "ended early"),
+            words.clock(recording["beganAt"]),
+            recording["restoreId"],
+            _or_dash(recording["seconds"], words.duration),
+            _or_dash(recording["blocks"], lambda count: words.size(count * 524_288)),
+            recording["leftOutBecause"] or ("to the end" if recording["complete"] else "ended early"),
         ]
-        for one in found["recordings"]
+        for recording in found["recordings"]
     ]
     print_table(console(), ("began", "restore", "time", "read", "recorded"), rows, whole=("restore",))
 

@@ -72,8 +72,8 @@ def list_rules(settings: Settings, *, limit: int) -> None:
     from rewarm_cli.output import console, print_table
 
     rows = [
-        [one["name"], one["rule"]["mode"], words.clock(one["updatedAt"]), _fits(one["rule"]["match"])]
-        for one in found
+        [rule["name"], rule["rule"]["mode"], words.clock(rule["updatedAt"]), _fits(rule["rule"]["match"])]
+        for rule in found
     ]
     print_table(console(), ("rule", "mode", "updated", "fits"), rows, whole=("rule",), sentences=("fits",))
 
@@ -134,22 +134,24 @@ def _show(name: str, answer: Json) -> None:
     from rewarm_cli.output import console, print_table
 
     adoptions, passed = answer["adoptions"], answer["passedOver"]
-    count = sum(len(one["volumeIds"]) for one in adoptions)
-    usd = sum((Decimal(one["plan"]["totalCostUsd"]) for one in adoptions if one["plan"]), Decimal(0))
+    count = sum(len(adoption["volumeIds"]) for adoption in adoptions)
+    usd = sum(
+        (Decimal(adoption["plan"]["totalCostUsd"]) for adoption in adoptions if adoption["plan"]), Decimal(0)
+    )
     say(f"The rule {name} fits {words.count(count, 'volume')} that can be adopted now, for {words.usd(usd)}.")
     rows = [
         [
-            one["instanceId"],
-            words.count(len(one["volumeIds"]), "volume"),
-            words.clock(one["plan"]["readyP90At"]) if one["plan"] else "-",
-            words.usd(one["plan"]["totalCostUsd"]) if one["plan"] else "-",
-            one["reason"] or ", ".join(one["volumeIds"]),
+            adoption["instanceId"],
+            words.count(len(adoption["volumeIds"]), "volume"),
+            words.clock(adoption["plan"]["readyP90At"]) if adoption["plan"] else "-",
+            words.usd(adoption["plan"]["totalCostUsd"]) if adoption["plan"] else "-",
+            adoption["reason"] or ", ".join(adoption["volumeIds"]),
         ]
-        for one in adoptions
+        for adoption in adoptions
     ]
     if rows:
         columns = ("instance", "adopts", "ready by", "price", "what")
         print_table(console(), columns, rows, right=("price",), sentences=("what",))
-    for one in passed:
-        say(f"Not {one['volumeId']}: {one['reason']}.")
+    for volume in passed:
+        say(f"Not {volume['volumeId']}: {volume['reason']}.")
     say("A rule adopts volumes that are made after it was put; `rewarm warm` adopts older ones.")

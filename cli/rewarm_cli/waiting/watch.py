@@ -152,7 +152,7 @@ class Looker:
             yield known
             if is_decided(known) or (self._until is not None and time.monotonic() >= self._until):
                 return
-            is_same = [one.standing for one in known] == [one.standing for one in before]
+            is_same = [volume.standing for volume in known] == [volume.standing for volume in before]
             pause = min(pause * SLOWER, MOST_PAUSE_SECONDS) if is_same else FIRST_PAUSE_SECONDS
             before = known
             time.sleep(self._within(watching.LEAST_PAUSE_SECONDS if has_waited else pause))
@@ -162,8 +162,8 @@ class Looker:
         for volume in known:
             if volume.state == UNKNOWN:
                 self._find(volume.volume_id)
-        running = {one.record["restoreId"]: one.record for one in known if one.state == WARMING}
-        is_alone = len(running) == 1 and all(one.state in {WARMING, PROVEN} for one in known)
+        running = {volume.record["restoreId"]: volume.record for volume in known if volume.state == WARMING}
+        is_alone = len(running) == 1 and all(volume.state in {WARMING, PROVEN} for volume in known)
         longest = watching.LIVE_POLL_SECONDS if self._live else watching.LONG_POLL_SECONDS
         has_waited = False
         for restore_id, record in running.items():

@@ -87,7 +87,7 @@ class Ec2Instances:
             some = list(instance_ids[start : start + _MOST_INFORMED])
             with naming_errors():
                 for page in pages.paginate(Filters=[{"Key": "InstanceIds", "Values": some}]):
-                    yield from ((one["InstanceId"], one) for one in page["InstanceInformationList"])
+                    yield from ((known["InstanceId"], known) for known in page["InstanceInformationList"])
 
     def is_online(self, instance_id: str) -> bool:
         return _is_online(self._information(instance_id))

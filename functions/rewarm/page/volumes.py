@@ -137,7 +137,7 @@ def _title(volume: Json, planned: Json | None) -> str:
 
 
 def _looked(account: Json, index: int, name: str) -> list[Any]:
-    found: Json = next((one for one in account.get("samples") or [] if one["index"] == index), {})
+    found: Json = next((sample for sample in account.get("samples") or [] if sample["index"] == index), {})
     return found.get(name) or []
 
 

@@ -89,7 +89,7 @@ def _groups(
 def may_be_together(options: Sequence[VolumeOptions], limits: Sequence[float]) -> bool:
     """Whether they are in time where each that can do so shares nothing, quotas of the Region aside."""
     volumes = [PricedVolume(volume, limit, False) for volume, limit in zip(options, limits, strict=True)]
-    choices = {i: min(one.solo, key=LEAST_SHARED.index) for i, one in enumerate(volumes) if one.solo}
+    choices = {i: min(volume.solo, key=LEAST_SHARED.index) for i, volume in enumerate(volumes) if volume.solo}
     return len(choices) == len(volumes) and Mixes(volumes, UNLIMITED).apart_usd(choices) is not None
 
 
@@ -113,7 +113,7 @@ def cheapest(
     if not all(volume.solo for volume in volumes):
         return None
     mixes = Mixes(volumes, quotas)
-    only = {i: one for i, volume in enumerate(volumes) for one in volume.solo if len(volume.solo) == 1}
+    only = {i: option for i, volume in enumerate(volumes) for option in volume.solo if len(volume.solo) == 1}
     if not mixes.may_fit(only):
         return None  # no choice of the others helps those that have only one
     if not is_thorough:

@@ -596,7 +596,8 @@ class Mixes:
         if self.members_usd(members) is None:
             return None
         count = len(members)
-        found = {i: one for i in members if (one := self.volumes[i].options.fast(count)) is not None}
+        fast = {i: self.volumes[i].options.fast(count) for i in members}
+        found = {i: estimate for i, estimate in fast.items() if estimate is not None}
         if self.volumes[members[0]].options.fast_restore_runs:
             return found
         seconds = max(estimate.times.ready_p90 for estimate in found.values())

@@ -190,13 +190,13 @@ def forbidden_by(*things: Snapshot | Volume | None) -> str | None:
 
     A copy whose tag names no volume counts: what is recorded of it would help no other copy.
     """
-    for one in things:
-        if one is None:
+    for thing in things:
+        if thing is None:
             continue
         name, tags, is_copy = (
-            (one.snapshot_id, one.tags, one.is_copy)
-            if isinstance(one, Snapshot)
-            else (one.volume_id, one.settings.tags, False)
+            (thing.snapshot_id, thing.tags, thing.is_copy)
+            if isinstance(thing, Snapshot)
+            else (thing.volume_id, thing.settings.tags, False)
         )
         if tags.get(LEARN_TAG, "").strip().lower() == "false":
             return f"{name} has the tag {LEARN_TAG} with the value false"

@@ -154,11 +154,11 @@ def choose(
     taken: dict[str, list[Adoptable]] = {}
     later: dict[str, str] = {}
     usd, count = used.usd_today, 0
-    for one in candidates:
-        own, beside = taken.get(one.instance_id, []), used.requests_on.get(one.instance_id, 0)
-        on_instance = used.on_instance.get(one.instance_id, 0) + len(own)
+    for volume in candidates:
+        own, beside = taken.get(volume.instance_id, []), used.requests_on.get(volume.instance_id, 0)
+        on_instance = used.on_instance.get(volume.instance_id, 0) + len(own)
         full = {
-            USD: usd + one.usd > limits.max_usd_per_day,
+            USD: usd + volume.usd > limits.max_usd_per_day,
             DAY: used.volumes_today + count >= limits.max_volumes_per_day,
             REGION: used.at_once + count >= limits.max_at_once,
             INSTANCE: on_instance >= limits.max_at_once_per_instance or len(own) >= most_of_request,
@@ -170,12 +170,14 @@ def choose(
         }
         why = next((reason for reason, is_full in full.items() if is_full), None)
         if why is not None:
-            later[one.volume_id] = why
+            later[volume.volume_id] = why
             continue
-        taken.setdefault(one.instance_id, []).append(one)
-        usd, count = usd + one.usd, count + 1
+        taken.setdefault(volume.instance_id, []).append(volume)
+        usd, count = usd + volume.usd, count + 1
     starts = [
-        Batch(name, tuple(one.volume_id for one in own), sum((one.usd for one in own), Decimal(0)))
+        Batch(
+            name, tuple(volume.volume_id for volume in own), sum((volume.usd for volume in own), Decimal(0))
+        )
         for name, own in taken.items()
     ]
     return starts, later

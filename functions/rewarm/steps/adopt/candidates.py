@@ -46,7 +46,7 @@ def named_rules(table: RestoreTable) -> list[NamedRule]:
     """All rules by name, without those that another version wrote and this one cannot read."""
     entries, _ = table.listed(RULE, since=FIRST, until=LAST, after=None, limit=MOST_RULES)
     found = []
-    for entry in sorted(entries, key=lambda one: one.name):
+    for entry in sorted(entries, key=lambda entry: entry.name):
         try:
             rule = parsed(AdoptionRule, entry.record.get("request"))
         except RestoreError:
@@ -63,7 +63,7 @@ def of_match(match: RuleMatch, ports: AdoptionPorts) -> Iterator[Volume]:
     if match.volume_tags:
         yield from ports.volumes.with_tags(match.volume_tags)
     elif match.snapshot_tags:
-        names = [one.snapshot_id for one in ports.snapshots.with_tags(match.snapshot_tags)]
+        names = [snapshot.snapshot_id for snapshot in ports.snapshots.with_tags(match.snapshot_tags)]
         yield from ports.volumes.of_snapshots(names)
     else:
         yield from on_instances(ports.instances.with_tags(match.instance_tags), ports.volumes)
@@ -71,7 +71,7 @@ def of_match(match: RuleMatch, ports: AdoptionPorts) -> Iterator[Volume]:
 
 def on_instances(instances: Iterable[Instance], volumes: VolumeStore) -> Iterator[Volume]:
     """The volumes that are attached to the instances."""
-    return volumes.existing(sorted({name for one in instances for name in one.devices.values()}))
+    return volumes.existing(sorted({name for instance in instances for name in instance.devices.values()}))
 
 
 def judged(
@@ -87,17 +87,18 @@ def judged(
     """
     known = [volume for volume in volumes if is_for_rules(volume)]
     places = {place.instance_id for volume in known for place in volume.attachments if place.instance_id}
-    instances = {one.instance_id: one for one in ports.instances.reached(sorted(places))} if places else {}
+    reached = ports.instances.reached(sorted(places)) if places else ()
+    instances = {instance.instance_id: instance for instance in reached}
     tags = _snapshot_tags(known, rules, ports.snapshots)
     agents = _Agents(ports)
     for volume in known:
-        instance = next((instances.get(place.instance_id) for place in volume.attachments), None)
+        where = next((instances.get(place.instance_id) for place in volume.attachments), None)
         own = tags.get(volume.snapshot_id or "", {})
-        asked = [one for one in rules if new_at is None or is_new(volume, one.written_at, new_at)]
-        answers = [(one, fits(one.rule.match, volume, instance, own)) for one in asked]
-        rule = next((one for one, answer in answers if answer), None)
+        asked = [rule for rule in rules if new_at is None or is_new(volume, rule.written_at, new_at)]
+        answers = [(rule, fits(rule.rule.match, volume, where, own)) for rule in asked]
+        rule = next((fitting for fitting, answer in answers if answer), None)
         if rule is not None:
-            yield agents.found(rule, volume, instance)
+            yield agents.found(rule, volume, where)
         elif any(answer is None for _, answer in answers):
             yield volume
 
@@ -107,9 +108,9 @@ def _snapshot_tags(
 ) -> dict[str, Mapping[str, str]]:
     """The tags of the volumes' snapshots, where a rule asks for them. EC2 shows no others' tags."""
     names = sorted({volume.snapshot_id for volume in volumes if volume.snapshot_id})
-    if not names or not any(one.rule.match.snapshot_tags for one in rules):
+    if not names or not any(rule.rule.match.snapshot_tags for rule in rules):
         return {}
-    return {one.snapshot_id: one.tags for one in snapshots.restorable(names)}
+    return {snapshot.snapshot_id: snapshot.tags for snapshot in snapshots.restorable(names)}
 
 
 class _Agents:

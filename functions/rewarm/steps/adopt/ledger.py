@@ -38,35 +38,32 @@ def with_ended(ledger: AdoptionLedger, table: RestoreTable, now: datetime) -> Ad
     known = statuses(list(ledger.begun), table)
     begun, news = dict(ledger.begun), dict(ledger.news)
     days = {name: day for name, day in ledger.days.items() if day.day == _day(now)}
-    for restore_id, one in ledger.begun.items():
+    for restore_id, adoption in ledger.begun.items():
         is_known = restore_id in known
-        if not is_known and now - one.at < NEVER_BEGAN:
+        if not is_known and now - adoption.at < NEVER_BEGAN:
             continue
         record = RestoreNotes(table, restore_id).read()
         if record.goes_on and is_known:
             continue
         del begun[restore_id]
         usd = record.price_usd
-        news[one.rule] = _with_end(_news(news, one.rule, now, observes=one.observes), one, record, usd)
-        day = days.get(one.rule)
-        if day is not None and day.day == _day(one.at):
-            days[one.rule] = day.model_copy(update={"usd": max(Decimal(0), day.usd - one.usd + usd)})
+        rule, day = adoption.rule, days.get(adoption.rule)
+        news[rule] = _with_end(_news(news, rule, now, observes=adoption.observes), adoption, record, usd)
+        if day is not None and day.day == _day(adoption.at):
+            days[rule] = day.model_copy(update={"usd": max(Decimal(0), day.usd - adoption.usd + usd)})
     return AdoptionLedger(begun=begun, days=days, news=news)
 
 
-def _with_end(news: RuleNews, one: BegunAdoption, record: KnownRestore, usd: Decimal) -> RuleNews:
-    count = len(one.volume_ids)
-    at_full_speed = sum(record.settled(index) for index in range(count))
+def _with_end(news: RuleNews, adoption: BegunAdoption, record: KnownRestore, usd: Decimal) -> RuleNews:
+    count = len(adoption.volume_ids)
     is_good = record.status in {Status.READY, Status.PLANNED}
-    ready = count if is_good else at_full_speed
+    ready = count if is_good else sum(record.settled(index) for index in range(count))
     failed = Counter(news.failed)
     if ready < count:
         named = record.failure.named
-        why = (
-            "its execution could not be started"
-            if named is None
-            else explain(named.error, named.cause).sentence
-        )
+        why = "its execution could not be started"
+        if named is not None:
+            why = explain(named.error, named.cause).sentence
         failed[grouped_reason(why)] += count - ready
     return news.model_copy(
         update={"ready": news.ready + ready, "failed": dict(failed), "usd": news.usd + usd}
@@ -93,8 +90,8 @@ def decided(
 ) -> AdoptionLedger:
     """Adds the adoptions that begin now, within the limits. Refused and waiting volumes become news."""
     own: dict[str, list[Found]] = defaultdict(list)
-    for one in found:
-        own[one.by.name].append(one)
+    for candidate in found:
+        own[candidate.by.name].append(candidate)
     for rule in rules:
         if own[rule.name]:
             ledger = _of_rule(ledger, rule, own[rule.name], around, now)
@@ -104,14 +101,15 @@ def decided(
 def _of_rule(
     ledger: AdoptionLedger, rule: NamedRule, found: Sequence[Found], around: Around, now: datetime
 ) -> AdoptionLedger:
-    reasons = {one.volume.volume_id: is_refused(one, around.price, now) for one in found}
-    begun = {name for one in ledger.begun.values() for name in one.volume_ids}
+    reasons = {candidate.volume.volume_id: is_refused(candidate, around.price, now) for candidate in found}
+    begun = {name for adoption in ledger.begun.values() for name in adoption.volume_ids}
+    ordered = sorted(found, key=lambda candidate: (candidate.volume.created_at, candidate.volume.volume_id))
     able = [
-        Adoptable(one.volume.volume_id, one.instance_id, around.price(one.volume))
-        for one in sorted(found, key=lambda one: (one.volume.created_at, one.volume.volume_id))
-        if one.state == "adopt"
-        and reasons[one.volume.volume_id] is None
-        and one.volume.volume_id not in begun
+        Adoptable(candidate.volume.volume_id, candidate.instance_id, around.price(candidate.volume))
+        for candidate in ordered
+        if candidate.state == "adopt"
+        and reasons[candidate.volume.volume_id] is None
+        and candidate.volume.volume_id not in begun
     ]
     day = _today(ledger, rule.name, now)
     used = _use(ledger, day, around)
@@ -140,16 +138,16 @@ def _of_rule(
 
 def _use(ledger: AdoptionLedger, day: RuleDay, around: Around) -> Use:
     """What is in use, by rules and by others. Restores of others count whatever has started them."""
-    others = [one for one in around.running if one.restore_id not in ledger.begun]
+    others = [restore for restore in around.running if restore.restore_id not in ledger.begun]
     volumes, requests = Counter[str](), Counter[str]()
-    for one in ledger.begun.values():
-        volumes[one.instance_id] += len(one.volume_ids)
-        requests[one.instance_id] += 1
+    for adoption in ledger.begun.values():
+        volumes[adoption.instance_id] += len(adoption.volume_ids)
+        requests[adoption.instance_id] += 1
     for name, held in around.held.items():
         foreign = held.without(ledger.begun.keys())
         volumes[name] += len(foreign.holds)
         requests[name] += len(foreign.restore_ids)
-    at_once = sum(len(one.volume_ids) for one in ledger.begun.values()) + len(others)
+    at_once = sum(len(adoption.volume_ids) for adoption in ledger.begun.values()) + len(others)
     return Use(day.usd, day.volumes, at_once, volumes, len(others) + len(ledger.begun), requests)
 
 

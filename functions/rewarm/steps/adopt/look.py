@@ -77,7 +77,7 @@ def look(ports: RuleLookPorts, *, now: datetime, scans: bool) -> list[str]:
         after = decided(with_ended(before, ports.table, now), found, rules, around, now)
         quiet = after.model_copy(
             update={
-                "news": {name: one for name, one in after.news.items() if now - one.since < MESSAGE_EVERY}
+                "news": {name: news for name, news in after.news.items() if now - news.since < MESSAGE_EVERY}
             }
         )
         if quiet == before or ports.adoptions.keep(quiet.to_json(), version):
@@ -85,11 +85,12 @@ def look(ports: RuleLookPorts, *, now: datetime, scans: bool) -> list[str]:
     else:
         raise ServiceUnavailableError("other looks of rules change the ledger all the time")
     _note_seen(seen, ports.adoptions, now)
-    for one in found:
-        if is_refused(one, around.price, now) is not None:
-            ports.adoptions.claim(one.volume.volume_id, f"refused by {one.by.name}")
+    for candidate in found:
+        if is_refused(candidate, around.price, now) is not None:
+            ports.adoptions.claim(candidate.volume.volume_id, f"refused by {candidate.by.name}")
     _send(after, quiet, rules, ports.messages, now)
-    away = [one.volume for one in found if one.state == "wait" and is_refused(one, around.price, now) is None]
+    waiting = [candidate for candidate in found if candidate.state == "wait"]
+    away = [candidate.volume for candidate in waiting if is_refused(candidate, around.price, now) is None]
     with suppress(RestoreError):  # the schedule has them look in any case
         _look_again([*away, *seen.unknown], ports.executions, now)
     begun = list(_started(before, quiet, rules, ports, now))
@@ -115,21 +116,22 @@ def _seen(rules: Sequence[NamedRule], ports: RuleLookPorts, now: datetime, *, sc
     noted = _noted(ports.table)
     if not rules:
         return _Seen((), (), frozenset(), noted, frozenset())
-    volumes = {
-        one.volume_id: one for one in ports.volumes.existing([n for n in noted if n.startswith("vol-")])
-    }
+    volumes = list(ports.volumes.existing([name for name in noted if name.startswith("vol-")]))
     begun = list(ports.instances.existing([name for name in noted if name.startswith("i-")]))
-    shown = [one for one in begun if one.devices or one.is_gone]
-    volumes |= {one.volume_id: one for one in on_instances(shown, ports.volumes)} if shown else {}
+    shown = [instance for instance in begun if instance.devices or instance.is_gone]
+    volumes += on_instances(shown, ports.volumes) if shown else ()
     for rule in rules if scans else ():
-        volumes |= {one.volume_id: one for one in of_match(rule.rule.match, ports)}
-    judgements = list(judged(volumes.values(), rules, ports, new_at=now))
-    longest = timedelta(minutes=max(one.rule.limits.wait_for_attachment_minutes for one in rules))
-    waiting = {one.volume.volume_id for one in judgements if isinstance(one, Found) and one.state != "refuse"}
-    unknown = [one for one in judgements if isinstance(one, Volume) and now - one.created_at < longest]
-    waiting |= {one.volume_id for one in unknown}
-    found = [one for one in judgements if isinstance(one, Found)]
-    return _Seen(found, unknown, frozenset(waiting), noted, frozenset(one.instance_id for one in shown))
+        volumes += of_match(rule.rule.match, ports)
+    by_id = {volume.volume_id: volume for volume in volumes}
+    judgements = list(judged(by_id.values(), rules, ports, new_at=now))
+    found = [candidate for candidate in judgements if isinstance(candidate, Found)]
+    longest = timedelta(minutes=max(rule.rule.limits.wait_for_attachment_minutes for rule in rules))
+    undecided = [volume for volume in judgements if isinstance(volume, Volume)]
+    unknown = [volume for volume in undecided if now - volume.created_at < longest]
+    waiting = {volume.volume_id for volume in unknown}
+    waiting |= {candidate.volume.volume_id for candidate in found if candidate.state != "refuse"}
+    names = frozenset(instance.instance_id for instance in shown)
+    return _Seen(found, unknown, frozenset(waiting), noted, names)
 
 
 def _look_again(away: Sequence[Volume], executions: Executions, now: datetime) -> None:
@@ -138,7 +140,7 @@ def _look_again(away: Sequence[Volume], executions: Executions, now: datetime) -
     An execution waits until then, which costs nothing, and its end makes rules look (hear.py). Its name has
     the time, so Step Functions starts it only once.
     """
-    due = next_look(max(one.created_at for one in away), now) if away else None
+    due = next_look(max(volume.created_at for volume in away), now) if away else None
     if due is not None:
         executions.start(f"{LOOK_PREFIX}{int(due.timestamp())}", {"lookAt": iso(due)})
 
@@ -166,13 +168,13 @@ def _note_seen(seen: _Seen, adoptions: Adoptions, now: datetime) -> None:
 
 
 def _unclaimed(found: Sequence[Found], adoptions: Adoptions) -> list[Found]:
-    done = adoptions.claimed([one.volume.volume_id for one in found]) if found else set()
-    return [one for one in found if one.volume.volume_id not in done]
+    done = adoptions.claimed([candidate.volume.volume_id for candidate in found]) if found else set()
+    return [candidate for candidate in found if candidate.volume.volume_id not in done]
 
 
 def _around(found: Sequence[Found], ports: RuleLookPorts, now: datetime) -> Around:
     """What limits depend on; asks AWS for nothing if no volume can be adopted."""
-    instances = sorted({one.instance_id for one in found if one.state == "adopt"})
+    instances = sorted({candidate.instance_id for candidate in found if candidate.state == "adopt"})
     return Around(
         running=ports.holds.running() if instances else [],
         held={name: ports.holds.on_target(name) for name in instances},
@@ -194,7 +196,7 @@ def _send(
     now: datetime,
 ) -> None:
     """One message for each rule whose hour is over. It was taken out of the ledger, so it is sent once."""
-    notify = {one.name: one.rule.notify for one in rules}
+    notify = {rule.name: rule.rule.notify for rule in rules}
     for name, news in sorted(all_news.news.items()):
         if name not in kept.news:
             message = report(name, news)
@@ -213,18 +215,19 @@ def _started(
     Raises the first error of those that could not be started; the next look starts them.
     """
     problems = []
-    late = [name for name, one in after.begun.items() if name in before.begun and now - one.at > START_GRACE]
+    begun = [name for name in after.begun if name in before.begun]
+    late = [name for name in begun if now - after.begun[name].at > START_GRACE]
     known = statuses(late, ports.table)
     lost = [name for name in late if name not in known]
-    by_name = {one.name: one for one in rules}
+    by_name = {rule.name: rule for rule in rules}
     for restore_id in [*lost, *(name for name in after.begun if name not in before.begun)]:
-        one = after.begun[restore_id]
-        names = [name for name in one.volume_ids if ports.adoptions.claim(name, restore_id)]
-        if not names or one.rule not in by_name:
+        adoption = after.begun[restore_id]
+        names = [name for name in adoption.volume_ids if ports.adoptions.claim(name, restore_id)]
+        if not names or adoption.rule not in by_name:
             continue
-        by = Caller("rule", f"rule {one.rule}")
-        trigger = {"kind": "rule", "ruleName": one.rule, "askedBy": asdict(by)}
-        request = by_name[one.rule].rule.request(names).model_copy(update={"dry_run": one.observes})
+        by = Caller("rule", f"rule {adoption.rule}")
+        trigger = {"kind": "rule", "ruleName": adoption.rule, "askedBy": asdict(by)}
+        request = by_name[adoption.rule].rule.request(names).model_copy(update={"dry_run": adoption.observes})
         try:
             ports.executions.start(restore_id, {"request": request.to_json(), "trigger": trigger})
             yield restore_id

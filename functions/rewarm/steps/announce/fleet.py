@@ -78,7 +78,7 @@ def announce_fleet_end(event: AnnounceEvent, record: KnownRestore) -> tuple[Mess
         billed_usd=report.billed_usd,
         left_count=report.left.count,
         left_usd=report.left.usd_per_month,
-        removals=[f"{one.thing}: {one.remove}" for one in report.left.things],
+        removals=[f"{left.thing}: {left.remove}" for left in report.left.things],
     )
     changes = {
         "finishedAt": iso(event.now),

@@ -142,7 +142,7 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     if isinstance(unkept, TEMPORARY):
         raise unkept
     # A drill that is over promises that its volume is gone.
-    stays = [one for one in result.kept if event.volume_id is not None and event.volume_id in one]
+    stays = [kept for kept in result.kept if event.volume_id is not None and event.volume_id in kept]
     if is_done and stays:
         raise IncompleteCleanUpError("; ".join(stays))
     return result

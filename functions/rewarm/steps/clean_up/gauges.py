@@ -111,11 +111,8 @@ def _volumes(ports: GaugePorts) -> Iterator[Gauge]:
     boosted = [volume for volume in volumes if BOOST_TAG in volume.settings.tags]
     noted = list(noted_boosts(ports.table))
     left = [volume for volume in boosted if _is_abandoned(volume, ports.executions)]
-    late = [
-        one
-        for one in noted
-        if one.is_overdue(ports.now) and ports.executions.is_over(one.restore_id, one.index)
-    ]
+    overdue = [boost for boost in noted if boost.is_overdue(ports.now)]
+    late = [boost for boost in overdue if ports.executions.is_over(boost.restore_id, boost.index)]
     yield Gauge("BoostedVolumes", len(boosted) + len(noted))
     yield Gauge("BoostedVolumesLeft", len(left) + len(late))
     yield Gauge("FailedVolumes", len([volume for volume in volumes if FAILED_TAG in volume.settings.tags]))

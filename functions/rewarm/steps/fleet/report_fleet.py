@@ -56,7 +56,7 @@ def report_fleet(event: ReportFleetEvent, ports: ReportFleetPorts) -> ReportFlee
     verdict = _verdict(found, record, event)
     why = explain(event.failure.error, event.failure.cause) if event.failure is not None else None
     billed = billed_usd(restore_ids_of(fleet_id, event.run, volumes), ports.table)
-    left = left_by_restores(list(dict.fromkeys(one.restore_id for one in volumes)), ports.table)
+    left = left_by_restores(list(dict.fromkeys(volume.restore_id for volume in volumes)), ports.table)
     account: JsonObject = {
         "fleetId": fleet_id,
         "verdict": verdict,

@@ -31,8 +31,8 @@ def removed_and_kept(
         index = result.get("index", 0)
         if record.request.is_adoption:
             of_boost = record.volume(index).clean_up or CleanedUp()
-            removed += [one for one in of_boost.removed if one.startswith(BOOST_OF)]
-            kept += [one for one in of_boost.kept if one.startswith(BOOST_OF)]
+            removed += [line for line in of_boost.removed if line.startswith(BOOST_OF)]
+            kept += [line for line in of_boost.kept if line.startswith(BOOST_OF)]
             continue
         if result.get("verdict") == "ready":
             kept.append(f"volume {result.get('volumeId')} (ready)")
@@ -41,7 +41,7 @@ def removed_and_kept(
         is_settled, known = record.settled(index), record.last_volume(index)
         volume = record.volume(index)
         account = volume.clean_up
-        if is_settled and not any(f"volume {known}" in one for one in (account.kept if account else ())):
+        if is_settled and not any(f"volume {known}" in line for line in (account.kept if account else ())):
             kept.append(f"volume {known} (ready)")
         if account is not None:
             removed += account.removed

@@ -60,16 +60,17 @@ def adopted_volumes(
     volumes, waits = _named(existing, ports), bool(existing.wait_for_attachment_minutes)
     found = {volume.volume_id: volume_in_use_refusal(volume) for volume in volumes}
     obstacles = {name: obstacle for name, obstacle in found.items() if obstacle is not None}
-    waiting = {name: one.reason for name, one in obstacles.items() if waits and one.may_pass}
-    refused = {name: one.reason for name, one in obstacles.items() if name not in waiting}
+    waiting = {name: obstacle.reason for name, obstacle in obstacles.items() if waits and obstacle.may_pass}
+    refused = {name: obstacle.reason for name, obstacle in obstacles.items() if name not in waiting}
     if refused and (existing.volume_ids is not None or len(refused) == len(volumes)):
         raise TargetNotUsableError(next(iter(refused.values())), field=FIELD)
     instance, away = _instance([volume for volume in volumes if volume.volume_id not in obstacles], ports)
     if away is not None and not (waits and away.may_pass):
         raise TargetNotUsableError(away.reason, field=FIELD)
     names = list(dict.fromkeys(volume.snapshot_id for volume in volumes if volume.snapshot_id))
-    snapshots = {one.snapshot_id: one for one in ports.snapshots.restorable(names)} if names else {}
-    made_of = {one.volume_id for one in snapshots.values() if one.volume_id and not one.is_copy}
+    restorable = list(ports.snapshots.restorable(names)) if names else []
+    snapshots = {snapshot.snapshot_id: snapshot for snapshot in restorable}
+    made_of = {snapshot.volume_id for snapshot in restorable if snapshot.volume_id and not snapshot.is_copy}
     asked_of = ports.volumes.existing(sorted(made_of)) if made_of and request.warm_up.learn else ()
     sources = {source.volume_id: source for source in asked_of}
     assigned = []
@@ -106,7 +107,8 @@ def _named(existing: ExistingVolumes, ports: AdoptionPorts) -> list[Volume]:
         return _of_instance(existing.instance_id, ports)
     tags = existing.tags or {}
     # A filter of EC2 takes * and ? for any text.
-    tagged = [one for one in ports.volumes.with_tags(tags) if tags.items() <= one.settings.tags.items()]
+    listed = ports.volumes.with_tags(tags)
+    tagged = [volume for volume in listed if tags.items() <= volume.settings.tags.items()]
     if existing.wait_for_attachment_minutes is not None:
         return _counted(tagged, f"no volume carries {tags_text(tags)}", f"{FIELD}.tags")
     attached = [volume for volume in tagged if volume.attachments]

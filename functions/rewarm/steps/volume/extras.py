@@ -73,7 +73,7 @@ def copy_snapshot(
     made = own(found_copies, event.restore_id, index, noted)
     found = min(
         made,
-        key=lambda one: (one.snapshot_id != noted.snapshot_id, one.started_at, one.snapshot_id),
+        key=lambda copy: (copy.snapshot_id != noted.snapshot_id, copy.started_at, copy.snapshot_id),
         default=None,
     )
     minutes = event.plan.copy_minutes or 0

@@ -121,7 +121,7 @@ def warm_arguments(request: RestoreRequest, polite_ms: float | None, hot: HotSet
     wanted = request.warm_up
     flags = [f"--depth {wanted.depth}"]
     if len(hot.blocks) > hot.most_blocks:
-        flags.append(f"--first-most {hot.most_blocks + sum(one.block_count for one in wanted.first)}")
+        flags.append(f"--first-most {hot.most_blocks + sum(extent.block_count for extent in wanted.first)}")
     if wanted.scope is not Scope.WRITTEN:
         flags.append(f"--scope {wanted.scope}")
     if wanted.order is not None:
@@ -167,7 +167,7 @@ def _put_first(event: DispatchWarmerEvent, artifacts: Artifacts) -> tuple[str | 
     Without both it is what has changed since the snapshot before, which `Select Snapshot` wrote. `--first`
     accepts any order, and repetitions. Without a key nothing is read first.
     """
-    first = Runs(Extent(one.start_block, one.block_count) for one in event.request.warm_up.first)
+    first = Runs(Extent(extent.start_block, extent.block_count) for extent in event.request.warm_up.first)
     hot = read_hot_set(event.request, event.volume, artifacts)
     key = first_map_key(event.restore_id, event.volume.index)
     if not first and not hot.blocks:
