@@ -17,7 +17,6 @@ class ReleaseTargetEvent(StepEvent):
 
     has_unsent_messages: bool = Field(
         default=False,
-        alias="untold",
         description="No channel accepted the message of a volume at full speed; the sweeper sends it.",
     )
 
