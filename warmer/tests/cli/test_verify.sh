@@ -22,8 +22,6 @@ else
     skip_refusals "verify without direct I/O"
 fi
 
-# One byte pair per block: the one block of this map is read at one of 128 places, whatever the seed.
-printf '0 1\n' >one
 truncate -s 4096 tiny
 run "$DENY" read-at 0 /bin/true
 if [ "$status" -ne 77 ]; then
@@ -33,8 +31,7 @@ else
     skip_refusals "samples that cannot be read"
 fi
 
-"$WARMER" verify disk --samples 5 --seed 7 --map map >first
-run "$WARMER" verify disk --samples 5 --seed 7 --map map
+run "$WARMER" verify disk --samples 5 --seed 7 --map map --max-p99-ms 10000
 expect_true more_samples_than_blocks_are_allowed test "$(field samples)" -eq 5 -a "$status" -eq 0
 
 : >empty
