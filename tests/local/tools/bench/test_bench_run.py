@@ -50,7 +50,7 @@ def session(tmp_path):
 
 def assert_nothing_left(folder: Path) -> None:
     assert mounts_under(folder) == []
-    assert leftover_loops(folder) == []
+    wait_until(lambda: not leftover_loops(folder))  # the kernel releases a device at its last close
 
 
 def test_every_tool_runs_once_a_round_on_a_cold_volume(session):
