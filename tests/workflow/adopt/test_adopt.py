@@ -48,7 +48,7 @@ def test_a_volume_in_use_is_read_in_its_place_and_then_known_to_be_warm(user: Re
     reader: Any = user.lab.machine.run_command(instance_id, READ, environment=environment)
     source = {"existing": {"volumeIds": [volume_id]}}
 
-    read = user.restore({"source": source, "objective": {"strategy": "warm-up-agent"}, "verify": PATIENT})
+    read = user.restore({"source": source, "objective": {"strategy": "warm-up-agent"}})
 
     assert read.main.status == "SUCCEEDED", read.why
     assert reader.wait(300) == 0, reader.output()
@@ -60,7 +60,7 @@ def test_a_volume_in_use_is_read_in_its_place_and_then_known_to_be_warm(user: Re
     assert [place["Device"] for place in shown["Attachments"]] == [DEVICE]
     assert user.region.inventory() == before
 
-    known = user.restore({"source": source, "verify": PATIENT})
+    known = user.restore({"source": source})
 
     assert known.main.status == "SUCCEEDED", known.why
     (again,) = known.volumes
@@ -84,7 +84,7 @@ def test_a_boosted_volume_is_raised_read_and_lowered_again(
 
     source = {"existing": {"volumeIds": [volume_id], "boost": True}}
     objective = {"strategy": "boosted-warm-up", "readyWithinMinutes": 20}
-    asked = {"source": source, "objective": objective, "warmUp": {"scope": "used"}, "verify": PATIENT}
+    asked = {"source": source, "objective": objective, "warmUp": {"scope": "used"}}
     done = user.restore(asked)
 
     assert done.main.status == "SUCCEEDED", done.why

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.stack.restores import PATIENT, RestoreUser, request_for, start_slow_agent, texts
+from tests.support.stack.restores import RestoreUser, request_for, start_slow_agent, texts
 
 Json = dict[str, Any]
 SLOW_SECONDS = 120.0
@@ -109,7 +109,7 @@ def test_a_volume_that_was_announced_outlives_its_stopped_restore(user: RestoreU
 @pytest.mark.long
 def test_an_event_of_a_restore_that_ended_by_itself_changes_nothing(user: RestoreUser) -> None:
     """A failed execution sends the same event."""
-    request = request_for(user, "background") | {"verify": PATIENT}
+    request = request_for(user, "background")
     user.region.faults.inject("access-denied")
     done = user.restore(request)
     assert done.record["failure"]["error"] == "AccessDeniedError"

@@ -11,7 +11,7 @@ from local.aws.region.faults import FaultRule
 from local.soak.lab.endings import ended
 from local.soak.lab.lab import FastLab
 from rewarm.domain.volume.replacing import REPLACED_TAG
-from tests.support.stack.restores import PATIENT, RestoreUser, texts
+from tests.support.stack.restores import RestoreUser, texts
 
 BESIDE = "/dev/sdf"
 
@@ -260,7 +260,6 @@ def test_a_real_agent_reads_the_new_root_volume_on_a_real_machine(user: RestoreU
             "source": {"snapshotId": user.snapshot(volume_id=old)},
             "target": {"instanceId": instance, "mode": "replace", "reboot": True},
             "objective": {"strategy": "warm-up-agent"},
-            "verify": PATIENT,
         }
     )
     assert done.main.status == "SUCCEEDED", done.why
@@ -285,7 +284,6 @@ def test_a_volume_without_a_boot_loader_is_swapped_in_only_by_name(user: Restore
             "source": {"snapshotId": snapshot},
             "target": {"instanceId": instance, "mode": "replace", "reboot": True, **named},
             "objective": {"strategy": "warm-up-agent"},
-            "verify": PATIENT,
         }
     )
     (found,) = user.lab.client("ec2").describe_instances(InstanceIds=[instance])["Reservations"]
