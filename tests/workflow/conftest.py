@@ -83,3 +83,9 @@ def volumes_take(user: RestoreUser, monkeypatch: pytest.MonkeyPatch) -> Callable
         monkeypatch.setattr(core, "settings", replace(core.settings, volume=volume))
 
     return change
+
+
+@pytest.fixture
+def cold_volumes(volumes_take: Callable[..., None]) -> None:
+    """EBS loads nothing by itself: on a busy machine, hours of the lab may pass before an adoption."""
+    volumes_take(background_mib_s=1e-6)

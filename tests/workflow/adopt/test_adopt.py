@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from local.aws.machines.instances import link_names
 from tests.support.stack.restores import PATIENT, RestoreUser, texts, unique
 
@@ -39,6 +41,7 @@ def made_by_others(
     return volume_id
 
 
+@pytest.mark.usefixtures("cold_volumes")
 def test_a_volume_in_use_is_read_in_its_place_and_then_known_to_be_warm(user: RestoreUser) -> None:
     """How fast a warm volume is read depends on the machine: test_adoptions.py plays it in virtual time."""
     instance_id = user.instance()
@@ -99,6 +102,7 @@ def test_a_boosted_volume_is_raised_read_and_lowered_again(
     assert f"and is lowered to io2 with {SLOW_IOPS} IOPS" in said
 
 
+@pytest.mark.usefixtures("cold_volumes")
 def test_a_rule_adopts_what_ebs_announces_and_nobody_asks_for(user: RestoreUser) -> None:
     name = unique("rule")
     rule = {"match": {"volumeTags": {"app": name}}, "mode": "act", "verify": PATIENT}

@@ -150,6 +150,7 @@ def metadata(instance_id: str) -> Answer:
     return answer
 
 
+@pytest.mark.usefixtures("cold_volumes")
 def test_the_init_container_ends_once_a_rule_has_the_volume_of_its_claim_proven(
     user: RestoreUser, rule: str, reader: Json, tmp_path: Path
 ) -> None:

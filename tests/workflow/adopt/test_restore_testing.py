@@ -76,6 +76,7 @@ def ended(user: RestoreUser, execution: str) -> Json:
     return output
 
 
+@pytest.mark.usefixtures("cold_volumes")
 def test_a_test_is_warmed_measured_detached_and_judged_once(user: RestoreUser, begin: Start) -> None:
     instance_id, other = user.instance(tags=TAG), user.instance()
     volume_id = restored_by_backup(user)
