@@ -72,6 +72,7 @@ def test_a_volume_in_use_is_read_in_its_place_and_then_known_to_be_warm(user: Re
     assert ("a sample of its blocks" in str(again.answer("Poll Initialization")["reasons"])) == is_fast
 
 
+@pytest.mark.usefixtures("cold_volumes")
 def test_a_boosted_volume_is_raised_read_and_lowered_again(
     user: RestoreUser, volumes_take: Callable[..., None], tmp_path: Path
 ) -> None:

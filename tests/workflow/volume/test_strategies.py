@@ -16,6 +16,7 @@ SentEvents = Callable[[str], list[Json]]
 MEASURED = {"Verify Volume Before", "Verify Volume After"}
 
 
+@pytest.mark.usefixtures("cold_volumes")
 def test_warm_up_agent_reads_every_written_block(user: RestoreUser, sent_events: SentEvents) -> None:
     done = user.restore(request_for(user, "warm-up-agent"))
     volume_id = assert_ready(user, done, "warm-up-agent", sent_events)
