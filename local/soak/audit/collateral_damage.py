@@ -101,7 +101,7 @@ class CollateralDamage:
             if stopped_when_ready(execution, record):
                 if record.get("status") != Status.READY:
                     yield f"{execution.name} was ready when it was stopped, and is {record.get('status')}"
-            elif record.get("status") not in FINISHED or not record.get("messageSentAt"):
+            elif record.get("status") not in FINISHED or not record.get("toldAt"):
                 yield f"{execution.name} is {record.get('status')} in its record, and nobody was told its end"
 
     def _volumes(self) -> list[Volume]:

@@ -28,7 +28,7 @@ def swept(user: RestoreUser, restore_id: str) -> Json:
     def is_told() -> bool:
         record.clear()
         record.update(user.call("GET", f"/restores/{restore_id}").body)
-        return "messageSentAt" in record
+        return "toldAt" in record
 
     user.wait_until(is_told, lambda: f"no message was sent for {restore_id}: {record}")
     return record

@@ -45,7 +45,7 @@ from rewarm.steps.warm.wake_up import wake_waiting
 ABORTED = "ExecutionAborted"
 FAILURES = frozenset({Status.FAILED, Status.CANCELLED})
 ANNOUNCED = FAILURES | {Status.REFUSED}
-"""Statuses whose message the sweeper sends if `messageSentAt` does not say that a channel accepted it."""
+"""Statuses whose message the sweeper sends if `toldAt` does not say that a channel accepted it."""
 CLAIM_SECONDS = 600
 """One of several sweepers sends the message. If it dies, another may send it after this time."""
 OTHER_SENDS = "another sweep sends the message"

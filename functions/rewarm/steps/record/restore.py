@@ -61,7 +61,7 @@ REFUSALS = frozenset({"TargetBusyError", "TooManyRestoresError", "NotAttachedErr
 """Errors of a restore that never began, because of others: nothing was created."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _ATTACHED, _SETTLED = "attached", "settled"
-_END = ("status", "finishedAt", "failure", "reportKey", "pageKey", "messageSentAt")
+_END = ("status", "finishedAt", "failure", "reportKey", "pageKey", "toldAt")
 _WRITING = "writing"
 """Mark of a rewind that is about to write blocks: from then on it cannot be cancelled."""
 _INSTANCE = "instance"
@@ -177,7 +177,7 @@ class KnownRestore(Item):
     cancel_asked: bool = False
     """Somebody had asked to cancel it before the sweeper did."""
     swept_at: datetime | None = None
-    message_sent_at: datetime | None = None
+    message_sent_at: datetime | None = Field(None, alias="toldAt")
     """When at least one channel had accepted the message about its end."""
     recovered: bool = False
     """Its item was lost, and made again."""
@@ -526,7 +526,7 @@ class RestoreNotes(Value):
 
     def note_message_sent(self, at: datetime) -> None:
         """A message has said how it ended."""
-        self._set(messageSentAt=iso(at))
+        self._set(toldAt=iso(at))
 
     def end(self) -> JsonObject:
         """How it ended, which the bucket keeps as well: the table may be put back."""

@@ -317,7 +317,7 @@ class KnownVolume(Item):
     """What was known of a volume that failed."""
     report: ReportKeys = Field(default_factory=ReportKeys)
     sending: Sending = Field(default_factory=Sending)
-    message_sent: JsonObject | None = None
+    message_sent: JsonObject | None = Field(None, alias="told")
     """There once a message has said that the volume is at full speed."""
     events: list[JsonObject] = []
 
@@ -590,7 +590,7 @@ class VolumeNotes(Value):
 
     def note_message_sent(self, at: datetime) -> None:
         """A message has said that it is at full speed."""
-        self._set(messageSent={"at": iso(at)})
+        self._set(told={"at": iso(at)})
 
     def _change(self, name: str, known: Item, **changes: object) -> None:
         self._set(**{name: {**known.raw, **changes}})

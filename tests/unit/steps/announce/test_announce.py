@@ -166,7 +166,7 @@ def test_a_volume_at_full_speed_is_told_once_however_often_the_state_is_tried() 
     for _ in range(2):
         say_kind(world, "ready")
     assert titles(world) == [f"{VOLUME_ID} is at full speed"]
-    assert world.table.records[RESTORE_ID]["messageSent0"]
+    assert world.table.records[RESTORE_ID]["told0"]
 
 
 def test_a_volume_at_full_speed_that_no_channel_took_is_told_again() -> None:

@@ -136,7 +136,7 @@ class TestFailed:
         say(world, "failed", {"failure": FAILURE, "results": []})
         assert len(world.messages.sent) == 1
         again = world.table.records[RESTORE_ID]
-        assert (again["status"], again["messageSentAt"]) == (ended["status"], ended["messageSentAt"])
+        assert (again["status"], again["toldAt"]) == (ended["status"], ended["toldAt"])
 
 
 class TestNextSteps:

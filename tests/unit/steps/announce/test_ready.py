@@ -345,7 +345,7 @@ class TestSweepOfUnreleased:
     def test_keeps_a_ready_volume_of_a_restore_of_which_another_volume_failed(self, world):
         """It was announced as ready, and nothing but that says so."""
         self.enable(world)
-        world.table.update(RESTORE_ID, {"status": "failed", "messageSentAt": NOW.isoformat()})
+        world.table.update(RESTORE_ID, {"status": "failed", "toldAt": NOW.isoformat()})
         world.sweep()
         assert VOLUME_ID in world.volumes.volumes
         assert "rewarm:failed" not in world.volumes.volumes[VOLUME_ID].settings.tags

@@ -110,13 +110,9 @@ class TestRestore:
     def test_one_that_was_told_as_ready_gets_its_missing_report(self, world: SweepWorld) -> None:
         """`Announce Unreported` wrote the status to an item that was lost, and nothing else is in it."""
         of_ready_volume(world, "SUCCEEDED")
-        world.table.update_volume(RESTORE_ID, 0, {"messageSent": {"at": "2026-11-21T03:10:00Z"}})
+        world.table.update_volume(RESTORE_ID, 0, {"told": {"at": "2026-11-21T03:10:00Z"}})
         world.table.lose(RESTORE_ID)
-        told = {
-            "status": "ready",
-            "messageSentAt": "2026-11-21T03:11:00Z",
-            "finishedAt": "2026-11-21T03:11:00Z",
-        }
+        told = {"status": "ready", "toldAt": "2026-11-21T03:11:00Z", "finishedAt": "2026-11-21T03:11:00Z"}
         world.table.update(RESTORE_ID, told)
         (found,) = world.sweep()
         assert (found.sweep, found.state) == ("reports", "ended")
@@ -132,7 +128,7 @@ class TestRestore:
     ) -> None:
         """Its volumes' executions say that they are at full speed; `Release Target` takes the note away."""
         of_ready_volume(world, "ABORTED")
-        world.table.update_volume(RESTORE_ID, 0, {"messageSent": {"at": "2026-11-21T03:10:00Z"}})
+        world.table.update_volume(RESTORE_ID, 0, {"told": {"at": "2026-11-21T03:10:00Z"}})
         world.table.lose(RESTORE_ID)
         if is_released:
             world.holds.leave(RESTORE_ID)
@@ -151,11 +147,7 @@ class TestRestore:
         world.made(attached=INSTANCE_ID)
         begin(world, "FAILED")
         world.table.lose(RESTORE_ID)
-        told = {
-            "status": "failed",
-            "messageSentAt": "2026-11-21T03:11:00Z",
-            "finishedAt": "2026-11-21T03:11:00Z",
-        }
+        told = {"status": "failed", "toldAt": "2026-11-21T03:11:00Z", "finishedAt": "2026-11-21T03:11:00Z"}
         world.table.update(RESTORE_ID, told)
         world.sweep()
         record = world.table.records[RESTORE_ID]
@@ -178,7 +170,7 @@ class TestRestore:
         if has_item:
             world.begun()
         world.sweep(now=at(60))
-        known = ("status", "finishedAt", "failure", "messageSentAt", "reportKey")
+        known = ("status", "finishedAt", "failure", "toldAt", "reportKey")
         again = world.table.records[RESTORE_ID]
         assert {name: again[name] for name in known} == {name: ended[name] for name in known}
         assert (len(world.messages.sent), world.holds.running()) == (1, [])
@@ -187,7 +179,7 @@ class TestRestore:
         self, world: SweepWorld
     ) -> None:
         of_ready_volume(world, "ABORTED")
-        world.table.update_volume(RESTORE_ID, 0, {"messageSent": {"at": "2026-11-21T03:10:00Z"}})
+        world.table.update_volume(RESTORE_ID, 0, {"told": {"at": "2026-11-21T03:10:00Z"}})
         world.sweep()
         record = world.table.records[RESTORE_ID]
         assert (record["status"], record["settled0"]) == ("ready", True)
@@ -217,9 +209,7 @@ class TestFastSnapshotRestore:
     @pytest.mark.parametrize("status", ["restoring", "failed"])
     def test_what_a_restore_noted_that_is_over_is_disabled(self, world: SweepWorld, status: str) -> None:
         """Also where nothing leads to the restore any more but Step Functions' list."""
-        world.begun(
-            status=status, messageSentAt="2026-11-21T03:10:00Z", volume0=None, fastSnapshotRestore0=PREPARED
-        )
+        world.begun(status=status, toldAt="2026-11-21T03:10:00Z", volume0=None, fastSnapshotRestore0=PREPARED)
         world.holds.leave(RESTORE_ID)
         world.executions.at_work.append((RESTORE_ID, 0))
         enabled(world)
@@ -236,7 +226,7 @@ class TestFastSnapshotRestore:
         assert PLACE in world.fast_restores.states
 
     def test_what_somebody_enabled_at_another_time_is_theirs(self, world: SweepWorld) -> None:
-        told = {"messageSentAt": "2026-11-21T03:10:00Z", "cleanUp0": {"unfinished": False}}
+        told = {"toldAt": "2026-11-21T03:10:00Z", "cleanUp0": {"unfinished": False}}
         world.begun(status="failed", fastSnapshotRestore0=PREPARED, volume0=MADE, **told)
         world.executions.at_work.append((RESTORE_ID, 0))
         enabled(world, ENABLED_AT + timedelta(seconds=2))

@@ -167,7 +167,7 @@ def test_the_sweeper_sends_it_once_and_with_its_figures(silent):
     assert "7 min 30 s after the request arrived" in message["text"]
     assert message["reportUrl"] is not None
     assert running(silent) == []
-    assert silent.table.records[RESTORE_ID]["messageSent0"] == {"at": "2026-11-21T03:30:00Z"}
+    assert silent.table.records[RESTORE_ID]["told0"] == {"at": "2026-11-21T03:30:00Z"}
 
 
 @pytest.mark.parametrize("is_reported", [True, False])
@@ -229,7 +229,7 @@ def test_without_the_volumes_item_it_is_named_by_its_mark(silent):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"messageSent0": {"at": "2026-11-21T03:20:00Z"}}, {"request": {"dryRun": True}}]
+    "changes", [{"told0": {"at": "2026-11-21T03:20:00Z"}}, {"request": {"dryRun": True}}]
 )
 def test_nothing_is_sent_where_nothing_is_owed(silent, changes):
     silent.table.records[RESTORE_ID] |= changes

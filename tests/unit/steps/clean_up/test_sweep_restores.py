@@ -108,7 +108,7 @@ class TestAbortedRestores:
         assert [(one.state, one.reason) for one in found] == [("ending", "another sweep sends the message")]
         assert [one.restore_id for one in world.holds.running()] == [RESTORE_ID]
         world.sweep(owner="three", now=at(45))
-        assert world.table.records[RESTORE_ID]["messageSentAt"]
+        assert world.table.records[RESTORE_ID]["toldAt"]
         assert world.holds.running() == []
 
     def test_the_command_is_cancelled_and_what_measures_too(self, world):
@@ -219,18 +219,18 @@ class TestAbortedRestores:
         world.begun(status=status, finishedAt="2026-11-21T03:20:00Z", volume0=None)
         world.sweep()
         assert [one["event"] for one in world.messages.sent] == ["failed"]
-        assert world.table.records[RESTORE_ID]["messageSentAt"]
+        assert world.table.records[RESTORE_ID]["toldAt"]
         assert world.holds.running() == []
 
     def test_what_no_channel_takes_is_told_by_a_later_sweep(self, world):
         world.begun(volume0=None)
         world.messages.channels = []
         assert [one.state for one in world.sweep()] == ["ending"]
-        assert "messageSentAt" not in world.table.records[RESTORE_ID]
+        assert "toldAt" not in world.table.records[RESTORE_ID]
         assert [one.restore_id for one in world.holds.running()] == [RESTORE_ID]
         world.messages.channels = ["eventbridge"]
         world.sweep(now=at(45))
-        assert world.table.records[RESTORE_ID]["messageSentAt"]
+        assert world.table.records[RESTORE_ID]["toldAt"]
         assert world.holds.running() == []
         world.sweep(now=at(60))
         told = world.messages.sent
@@ -248,7 +248,7 @@ class TestAbortedRestores:
         assert [one.state for one in world.sweep(only=RESTORE_ID)] == ["ending"]
         world.messages.channels = ["eventbridge"]
         assert [one.state for one in world.sweep(now=at(45))] == ["ended"]
-        assert world.table.records[RESTORE_ID]["messageSentAt"]
+        assert world.table.records[RESTORE_ID]["toldAt"]
         assert world.holds.running() == []
 
     def test_a_failure_that_was_reported_and_not_told_is_told(self, world):
@@ -316,7 +316,7 @@ class TestRacesAndBystanders:
 
     def test_a_restore_that_ended_by_itself_is_left_alone(self, world):
         told = {"at": "2026-11-21T03:20:00Z"}
-        world.begun(status="ready", finishedAt=told["at"], reportKey="report.json", messageSent0=told)
+        world.begun(status="ready", finishedAt=told["at"], reportKey="report.json", told0=told)
         world.made(attached=INSTANCE_ID)
         world.ended("SUCCEEDED")
         assert world.sweep() == []
@@ -335,7 +335,7 @@ class TestRacesAndBystanders:
 
     def test_the_volume_of_an_execution_that_somebody_ended_is_marked(self, world):
         """Only the volume's execution was stopped: the restore told its failure, and nobody cleaned up."""
-        told = {"finishedAt": "2026-11-21T03:20:00Z", "messageSentAt": "2026-11-21T03:20:00Z"}
+        told = {"finishedAt": "2026-11-21T03:20:00Z", "toldAt": "2026-11-21T03:20:00Z"}
         world.begun(attached0={"volumeId": VOLUME_ID}, status="failed", **told)
         world.made(attached=INSTANCE_ID)
         world.ended("FAILED")
@@ -359,7 +359,7 @@ class TestRacesAndBystanders:
     @pytest.mark.parametrize("attached", [None, {"volumeId": VOLUME_ID}])
     def test_the_event_of_that_restore_is_enough(self, world, attached, earlier):
         """Nothing waits for the schedule: its command, its volume, its fast snapshot restore."""
-        told = {"finishedAt": "2026-11-21T03:20:00Z", "messageSentAt": "2026-11-21T03:20:00Z"}
+        told = {"finishedAt": "2026-11-21T03:20:00Z", "toldAt": "2026-11-21T03:20:00Z"}
         command = {"dispatch": {"commandId": "command-1", "instanceId": INSTANCE_ID}}
         world.begun(attached0=attached, status="failed", command0=command, cleanUp0=earlier, **told)
         world.made(attached=INSTANCE_ID)
@@ -371,7 +371,7 @@ class TestRacesAndBystanders:
         assert world.sweep(only=RESTORE_ID) == []
 
     def test_one_that_cleaned_up_by_itself_is_left_alone(self, world):
-        told = {"finishedAt": "2026-11-21T03:20:00Z", "messageSentAt": "2026-11-21T03:20:00Z"}
+        told = {"finishedAt": "2026-11-21T03:20:00Z", "toldAt": "2026-11-21T03:20:00Z"}
         world.begun(status="failed", cleanUp0={"removed": [], "kept": [], "unfinished": False}, **told)
         world.ended("FAILED")
         assert world.sweep(only=RESTORE_ID) == []
@@ -470,7 +470,7 @@ class TestCopiedTags:
     @pytest.mark.parametrize("status", ["ready", "failed", "restoring"])
     @pytest.mark.parametrize("attached", [None, INSTANCE_ID])
     def test_a_copy_of_our_volume_is_not_ours(self, world, status, attached):
-        world.begun(status=status, settled0=status == "ready" or None, messageSentAt="2026-11-21T03:10:00Z")
+        world.begun(status=status, settled0=status == "ready" or None, toldAt="2026-11-21T03:10:00Z")
         world.made(failed=None if status == "ready" else RESTORE_ID)
         world.made(OTHER, attached=attached)
         world.volumes.change(OTHER, snapshot_id="snap-0ffffffffffffffff")
@@ -481,7 +481,7 @@ class TestCopiedTags:
 
     @pytest.mark.parametrize("status", ["ready", "failed", "restoring"])
     def test_a_volume_of_the_same_snapshot_with_all_our_tags_is_not_ours(self, world, status):
-        world.begun(status=status, settled0=status == "ready" or None, messageSentAt="2026-11-21T03:10:00Z")
+        world.begun(status=status, settled0=status == "ready" or None, toldAt="2026-11-21T03:10:00Z")
         for name in (VOLUME_ID, OTHER):
             world.made(name, failed=None if status == "ready" else RESTORE_ID, boost="gp3 iops=3000")
         world.volumes.change(OTHER, created_at=at(20))
@@ -527,7 +527,7 @@ class TestFastSnapshotRestores:
         assert world.fast_restores.disabled == [PLACE]
 
     def test_one_that_could_not_be_disabled_is_tried_again(self, world):
-        world.begun(status="failed", messageSentAt="2026-11-21T03:20:00Z", volume0=None)
+        world.begun(status="failed", toldAt="2026-11-21T03:20:00Z", volume0=None)
         world.ended("FAILED")
         enabled(world)
         assert world.table.release_fast_snapshot_restore(*PLACE, USER)
@@ -535,7 +535,7 @@ class TestFastSnapshotRestores:
         assert world.fast_restores.disabled == [PLACE]
 
     def test_one_that_the_user_enabled_after_us_stays_where_we_could_not_forget_ours(self, world):
-        world.begun(status="failed", messageSentAt="2026-11-21T03:20:00Z", volume0=None)
+        world.begun(status="failed", toldAt="2026-11-21T03:20:00Z", volume0=None)
         world.ended("FAILED")
         enabled(world)
         assert world.table.release_fast_snapshot_restore(*PLACE, USER)

@@ -76,7 +76,7 @@ def test_nothing_is_said_of_one_that_was_ready_or_runs_or_that_step_functions_do
 @pytest.mark.parametrize("days", [-365, 30])
 def test_nothing_is_said_of_a_volume_of_another_time(world: SweepWorld, days: int) -> None:
     """Backups take tags along, and somebody makes a volume of one later."""
-    told = {"messageSentAt": "2026-11-21T03:10:00Z", "cleanUp0": {"unfinished": False}}
+    told = {"toldAt": "2026-11-21T03:10:00Z", "cleanUp0": {"unfinished": False}}
     world.begun(status="failed", finishedAt="2026-11-21T03:10:00Z", **told)
     world.holds.leave(RESTORE_ID)
     other = "vol-0fffffffffffffff0"

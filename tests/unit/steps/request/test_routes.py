@@ -38,7 +38,7 @@ def test_the_same_call_is_the_same_restore(table, status):
 
 @pytest.mark.parametrize("status", ["failed", "cancelled", "refused"])
 def test_a_restore_that_came_to_nothing_is_tried_anew(table, status):
-    first = known(table, status, messageSentAt=NOW.isoformat())
+    first = known(table, status, toldAt=NOW.isoformat())
     second = id_now(table, later=timedelta(minutes=10))
     assert second != first
     assert id_now(table, later=timedelta(minutes=20)) == second
