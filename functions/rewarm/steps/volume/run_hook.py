@@ -316,7 +316,7 @@ def _kept(run: _Run, application: Application, position: int, part: HookPart) ->
     parts = [*application.parts[:position], part, *application.parts[position + 1 :]]
     changed = application.model_copy(update={"parts": parts})
     if changed.next_part is None:
-        bad = next((ended for ended in parts if ended.state in {"failed", "unknown"}), None)
+        bad = next((failing for failing in parts if failing.state in {"failed", "unknown"}), None)
         ended = {"state": bad.state if bad else "back", "reason": bad.reason if bad else ""}
         changed = changed.model_copy(update={**ended, "finished_at": run.event.now})
     # As it will be read: the next write names what it replaces.
