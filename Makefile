@@ -116,8 +116,9 @@ schemas: ## write the schemas of events/, docs/openapi.json and api.json from th
 	@$(PYTHON) -m local.tools.schemas events/
 	@$(PYTHON) -m local.tools.openapi .
 
-models: ## write functions/rewarm/adapters/models from botocore's: the operations that the functions call
+models: ## write what is copied from botocore's models, for the functions, and from moto, for `make plan`
 	@$(PYTHON) -m local.tools.models
+	@$(PYTHON) -m local.tools.instance_types
 
 version: ## put VERSION="0.2.0" wherever a version stands
 	@$(PYTHON) -m local.tools.release.versions "$(VERSION)"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from difflib import get_close_matches
-from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
 
+from local.tools.instance_types import instance_types
 from local.tools.plan.options import Options
 from local.tools.plan.request import DEFAULT_REGION, NO_INSTANCE, SNAPSHOT_ID, build
 from rewarm.adapters import prices
@@ -96,21 +94,10 @@ class FastRestores:
 
 
 class _Ec2:
-    """DescribeInstanceTypes from the copy of AWS's answer that the library moto ships."""
+    """DescribeInstanceTypes from a table of AWS's answer."""
 
     def describe_instance_types(self, InstanceTypes: list[str]) -> dict[str, Any]:  # noqa: N803 - boto3's name
-        return {"InstanceTypes": [instance_types()[name] for name in InstanceTypes]}
-
-
-@cache
-def instance_types() -> Mapping[str, Any]:
-    """InstanceTypeInfo (botocore) by name."""
-    moto = find_spec("moto")  # its file alone; moto.ec2 takes a second to load
-    assert moto is not None
-    assert moto.origin is not None
-    packed = Path(moto.origin).parent / "ec2" / "resources" / "instance_types.json.gz"
-    known: dict[str, Any] = json.loads(gzip.decompress(packed.read_bytes()))
-    return {name: {"InstanceType": name, **facts} for name, facts in known.items()}
+        return {"InstanceTypes": [{"EbsInfo": instance_types()[name]} for name in InstanceTypes]}
 
 
 class NoVolumes:
