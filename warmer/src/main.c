@@ -78,7 +78,8 @@
  *     windows_error; curl_linux.c: what a child curl says
  *     upload_<system>.c    uploads as they are made: put_linux.c by a child curl, new_file_posix.c to a file
  *     folder.c memory_kills.c process.c   what they have in common
- *   base/                what needs no system: block_set bytes diag extents json latency patience random texts words
+ *   base/                what needs no system: block_set bytes diag extents json latency number patience random texts
+ *                        words
  *
  * Rules: below main.c nothing exits or prints a refusal; it fills a struct diag. There are no global options.
  * No function body asks which system it is built for. Results are 0, a positive answer or -errno.

@@ -1,6 +1,7 @@
 /** The options: their names, who takes them, and where their values go. */
 #include "commands/option_table.h"
 
+#include "base/number.h"
 #include "device/mount_point.h"
 #include "engines/engine.h"
 #include "loop/depth.h"
@@ -29,18 +30,8 @@
 
 /** Decimal digits only, at most `limit`. */
 static bool parse_unsigned(const char *text, uint64_t limit, uint64_t *value) {
-    *value = 0;
-    if (*text == '\0') {
-        return false;
-    }
-    for (; *text != '\0'; text++) {
-        unsigned digit = (unsigned)(unsigned char)*text - '0';
-        if (digit > 9 || *value > (limit - digit) / 10) {
-            return false;
-        }
-        *value = *value * 10 + digit;
-    }
-    return true;
+    const char *end = number_take(text, limit, value);
+    return end != NULL && *end == '\0';
 }
 
 /** A positive decimal number such as 5 or 0.5. */

@@ -1,5 +1,6 @@
 #include "observe/disk.h"
 
+#include "base/number.h"
 #include "base/texts.h"
 #include "device/kernel_files_linux.h"
 #include "device/use_linux.h"
@@ -47,9 +48,14 @@ static void search(struct search *search, char *folder) {
     }
     struct disk *disk = search->disk;
     kernel_read_line(folder, "dev", number, sizeof number);
-    if (sscanf(number, "%u:%u", &disk->major, &disk->minor) != 2) {
+    uint64_t major = 0;
+    uint64_t minor = 0;
+    const char *end = number_take_after(number_take(number, UINT32_MAX, &major), ":", UINT32_MAX, &minor);
+    if (end == NULL || *end != '\0') {
         return;
     }
+    disk->major = (unsigned)major;
+    disk->minor = (unsigned)minor;
     snprintf(disk->path, sizeof disk->path, "/dev/%.250s", strrchr(folder, '/') + 1);
     for (char *letter = disk->path; *letter != '\0'; letter++) {
         *letter = *letter == '!' ? '/' : *letter;

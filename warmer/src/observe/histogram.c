@@ -14,8 +14,8 @@
 #include "observe/histogram.h"
 
 #include "base/block_set.h"
+#include "base/number.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define SECTORS_PER_BLOCK (BLOCK_BYTES / 512u)
@@ -24,24 +24,12 @@ static const char *skip_blanks(const char *text) {
     return text + strspn(text, " \t");
 }
 
-/** After `name` and blanks: a number of decimal digits, or NULL. `*end` is behind it. */
+/** After `name` and blanks: a number of decimal digits, or NULL. The answer is behind it. */
 static const char *take_number(const char *text, const char *name, uint64_t *number) {
     text = skip_blanks(text);
-    if (strncmp(text, name, strlen(name)) != 0) {
-        return NULL;
-    }
-    text = skip_blanks(text + strlen(name));
-    const char *begin = text;
-    uint64_t value = 0;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        uint64_t digit = (uint64_t)(*text - '0');
-        if (value > (UINT64_MAX - digit) / 10) {
-            return NULL;
-        }
-        value = value * 10 + digit;
-    }
-    *number = value;
-    return text == begin ? NULL : text;
+    return strncmp(text, name, strlen(name)) == 0
+               ? number_take(skip_blanks(text + strlen(name)), UINT64_MAX, number)
+               : NULL;
 }
 
 static bool take_entry(struct histogram *histogram, const char *line) {

@@ -5,8 +5,8 @@
  */
 #include "observe/ring_page.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "base/number.h"
+
 #include <string.h>
 
 #define TYPE_BITS 5u
@@ -19,6 +19,8 @@
 /** A time stamp has 59 bits; the others are as they were. */
 #define STAMP_BITS 59u
 #define LARGEST_PAGE (1u << 20)
+/** Larger numbers of a format are none that is known here, and no sum of two of them overflows. */
+#define MOST_NUMBER 999999999u
 
 /** The bytes are in the machine's own order. */
 static uint32_t word_at(const uint8_t *bytes) {
@@ -33,6 +35,14 @@ static uint64_t long_at(const uint8_t *bytes) {
     return value;
 }
 
+/** A number behind a text, or NULL. */
+static const char *take_number(const char *text, const char *before, uint32_t *number) {
+    uint64_t found = 0;
+    text = number_take_after(text, before, MOST_NUMBER, &found);
+    *number = (uint32_t)found;
+    return text;
+}
+
 /** The offset of a field, and its size; false: there is no such field. */
 static bool find_field(const char *text, const char *name, uint32_t *offset, uint32_t *size) {
     size_t length = strlen(name);
@@ -41,7 +51,9 @@ static bool find_field(const char *text, const char *name, uint32_t *offset, uin
         bool is_it = end != NULL && (size_t)(end - line) > length + 1 && end[-(ptrdiff_t)length - 1] == ' ' &&
                      strncmp(end - length, name, length) == 0;
         if (is_it) {
-            return sscanf(end, "; offset:%9u; size:%9u;", offset, size) == 2;
+            end = take_number(end, ";\toffset:", offset);
+            end = take_number(end, ";\tsize:", size);
+            return end != NULL && *end == ';';
         }
     }
     return false;
@@ -50,7 +62,8 @@ static bool find_field(const char *text, const char *name, uint32_t *offset, uin
 bool ring_format_parse(const char *event_format, const char *header_page, struct ring_format *format) {
     const char *id = strstr(event_format, "\nID:");
     uint32_t size[4] = {0};
-    bool is_known = id != NULL && sscanf(id, "\nID: %9u", &format->event_id) == 1 &&
+    *format = (struct ring_format){0};
+    bool is_known = take_number(id, "\nID: ", &format->event_id) != NULL &&
                     find_field(event_format, "sector", &format->sector_at, &size[0]) &&
                     find_field(event_format, "nr_sector", &format->count_at, &size[1]) &&
                     find_field(header_page, "commit", &format->commit_at, &size[2]) &&

@@ -6,6 +6,7 @@
  */
 #include "observe/source.h"
 
+#include "base/number.h"
 #include "device/kernel_files_linux.h"
 #include "observe/histogram.h"
 #include "observe/ring_page.h"
@@ -248,7 +249,9 @@ static void add_dropped(const char *path, const char *name, void *context) {
     fclose(stream);
     for (unsigned i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         const char *found = strstr(text, keys[i]);
-        *dropped += found == NULL ? 0 : strtoull(found + strlen(keys[i]), NULL, 10);
+        uint64_t count = 0;
+        (void)number_take_after(found, keys[i], UINT64_MAX, &count);
+        *dropped += count;
     }
 }
 

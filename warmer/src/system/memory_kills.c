@@ -1,6 +1,7 @@
 #include "system/memory_kills.h"
 
-#include <inttypes.h>
+#include "base/number.h"
+
 #include <stdio.h>
 
 uint64_t memory_kills(const char *path) {
@@ -8,7 +9,7 @@ uint64_t memory_kills(const char *path) {
     char line[256];
     uint64_t count = 0;
     while (stream != NULL && fgets(line, sizeof line, stream) != NULL) {
-        if (sscanf(line, "oom_kill %" SCNu64, &count) == 1) {
+        if (number_take_after(line, "oom_kill ", UINT64_MAX, &count) != NULL) {
             break;
         }
     }

@@ -1,4 +1,5 @@
 /** A PUT by a child `curl`: the address comes to it in a file descriptor, and the body on standard input. */
+#include "base/number.h"
 #include "system/curl.h"
 #include "system/process_native.h"
 #include "system/upload_kinds.h"
@@ -115,9 +116,10 @@ bool put_is_good(const struct put *put) {
 }
 
 unsigned put_status(const struct put *put) {
-    unsigned status = (unsigned)strtoul(put->answer, NULL, 10);
+    uint64_t code = 0;
+    const char *end = number_take(put->answer, 999, &code);
     /* 100 only asks for the body. */
-    return status < 200 ? 0 : status;
+    return end == NULL || *end != '\0' || code < 200 ? 0 : (unsigned)code;
 }
 
 enum fault put_fault(const struct put *put, char *why, size_t size) {

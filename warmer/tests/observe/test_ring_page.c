@@ -95,9 +95,14 @@ static void other_formats_are_refused(void) {
         "nr_sector;\toffset:24;\tsize:4;\n",
     };
     static const char *const headers[] = {
-        "", "\tfield: local_t commit;\toffset:8;\tsize:8;\n",
+        "",
+        "\tfield: local_t commit;\toffset:8;\tsize:8;\n",
         "\tfield: local_t commit;\toffset:8;\tsize:8;\n\tfield: char data;\toffset:12;\tsize:4080;\n",
-        "\tfield: local_t commit;\toffset:8;\tsize:8;\n\tfield: char data;\toffset:16;\tsize:99999999;\n"};
+        "\tfield: local_t commit;\toffset:8;\tsize:8;\n\tfield: char data;\toffset:16;\tsize:99999999;\n",
+        "\tfield: local_t commit;\toffset:-8;\tsize:8;\n\tfield: char data;\toffset:16;\tsize:4080;\n",
+        "\tfield: local_t commit;\toffset:8;\tsize:8;\n\tfield: char data;\toffset:+16;\tsize:4080;\n",
+        "\tfield: local_t commit;\toffset:8;\tsize:8;\n\tfield: char data;\toffset:16;\tsize: 4080;\n",
+        "\tfield: local_t commit;\toffset:8;\tsize:8;\n\tfield: char data;\toffset:16;\tsize:4080\n"};
     struct ring_format format;
     for (size_t i = 0; i < sizeof events / sizeof events[0]; i++) {
         CHECK(!ring_format_parse(events[i], HEADER_PAGE, &format));
