@@ -403,6 +403,8 @@ def _facts(record: Json) -> Iterator[tuple[str, str]]:
         yield "step", str(record["step"])
     if record.get("waiting"):
         yield "waiting", str(record["waiting"])
+    if record.get("reason"):
+        yield "ignored", str(record["reason"])
     failure = record.get("failure") or {}
     if failure:
         yield "failure", " ".join(filter(None, [failure.get("error"), failure.get("cause")]))

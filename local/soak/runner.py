@@ -299,7 +299,7 @@ def _boosts(lab: FastLab, told: list[str]) -> list[str]:
 
 
 def _old_events(lab: FastLab) -> list[str]:
-    """What an alarm's event started although it was old; no scenario has another event of an alarm."""
+    """What an alarm's event started although it was old or suppressed; no scenario has another one."""
     return [
         f"{one.name} restored for an old event"
         for one in lab.states.executions.values()

@@ -45,6 +45,14 @@ def alarm(account: Account) -> Iterator[Finding]:
             f"those of {name} are disabled; AWS does not document whether Rewarm hears of it then",
             f"aws cloudwatch enable-alarm-actions --alarm-names {name}",
         )
+    if suppressor := found.get("ActionsSuppressor"):
+        yield warning(
+            "alarm suppressor",
+            f"{name} waits for {suppressor} whenever it goes off, up to "
+            f"{found.get('ActionsSuppressorWaitPeriod', 0)} s; it restores nothing then, and AWS documents "
+            "no event after that",
+            "let an alarm without a suppressor start the restore (docs/alarms.md, Suppressed alarms)",
+        )
 
 
 def rule(account: Account) -> Iterator[Finding]:

@@ -16,7 +16,15 @@ from local.soak.lab.instances.benchmark import BENCHMARK
 from local.soak.lab.lab import FastLab
 from local.soak.lab.states.execution import stamp
 from local.soak.trouble.paths.interrupted_paths import whole_instance
-from local.soak.trouble.paths.paths import ALARM, ALARM_ARN, ALARM_CHANGE, ALARM_DETAIL, OLD_SECONDS
+from local.soak.trouble.paths.paths import (
+    ALARM,
+    ALARM_ARN,
+    ALARM_CHANGE,
+    ALARM_DETAIL,
+    MUTED_DETAIL,
+    OLD_SECONDS,
+    SUPPRESSED_DETAIL,
+)
 from local.soak.trouble.random_faults import CallFault
 from rewarm.domain.model import GIB
 from rewarm.steps.record.bucket import recording_key
@@ -158,15 +166,21 @@ class Further:
             lab.scheduler.after(self._when(), lambda: forget(lab, key))
 
     def _old(self, lab: FastLab) -> None:
-        """An alarm's event of three days ago, or one that is replayed: neither restores anything."""
-        fields = self._chance.choice(
-            ({"time": stamp(lab.scheduler.now - OLD_SECONDS)}, {"replay-name": "everything"})
+        """An alarm's event that restores nothing: of three days ago, replayed, or suppressed."""
+        nothing: dict[str, str] = {}
+        detail, fields = self._chance.choice(
+            (
+                (ALARM_DETAIL, {"time": stamp(lab.scheduler.now - OLD_SECONDS)}),
+                (ALARM_DETAIL, {"replay-name": "everything"}),
+                (SUPPRESSED_DETAIL, nothing),
+                (MUTED_DETAIL, nothing),
+            )
         )
         put = lab.events.put
         lab.scheduler.after(
-            self._when(), lambda: put(ALARM_CHANGE, "aws.cloudwatch", ALARM_DETAIL, [ALARM_ARN], **fields)
+            self._when(), lambda: put(ALARM_CHANGE, "aws.cloudwatch", detail, [ALARM_ARN], **fields)
         )
-        self._plan.told.append(f"an old event of the alarm {ALARM}")
+        self._plan.told.append(f"an event of the alarm {ALARM} that restores nothing")
 
     def _redrive(self, _lab: FastLab) -> None:
         """Somebody stops an execution, and then lets it go on."""

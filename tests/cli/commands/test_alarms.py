@@ -57,6 +57,7 @@ CASES = [
     # what AWS answers, then words of what is found and of what to do
     ("DescribeAlarms", {"MetricAlarms": [], "CompositeAlarms": []}, "there is no alarm rewarm-orders-database in", "list those"),
     ("DescribeAlarms", aws.alarm(ActionsEnabled=False), "are disabled", "enable-alarm-actions"),
+    ("DescribeAlarms", aws.alarm(ActionsSuppressor="maintenance", ActionsSuppressorWaitPeriod=120), "waits for maintenance whenever it goes off, up to 120 s", "an alarm without a suppressor"),
     ("DescribeAlarms", aws.alarm(StateValue="ALARM"), "restores only when it has left ALARM", "rewarm restore --alarm"),
     ("DescribeAlarms", aws.alarm(StateValue="INSUFFICIENT_DATA"), "its metric has no data", "writes the metric"),
     ("DescribeRule", {"State": "DISABLED"}, "no alarm starts a restore", "aws events enable-rule"),

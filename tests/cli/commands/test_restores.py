@@ -514,6 +514,10 @@ class TestEnds:
         stack.put(restored(status="cancelled", volumes=[volume], left=[]))
         assert "ETA" not in rewarm("status", "restore-1").out
 
+    def test_an_alarm_that_was_ignored_says_why(self, rewarm, stack):
+        stack.put(restored(status="suppressed", reason="the mute rule maintenance mutes it"))
+        assert "the mute rule maintenance mutes it" in rewarm("status", "restore-1").out
+
     def test_a_restore_that_has_only_begun_may_have_no_status(self, rewarm, stack):
         stack.put({"restoreId": "restore-1", "volumes": []})
         assert "restore-1 is starting" in rewarm("status", "restore-1").out

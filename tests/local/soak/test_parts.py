@@ -17,6 +17,8 @@ from local.soak.trouble.paths.paths import (
     ALARM_ARN,
     ALARM_CHANGE,
     ALARM_DETAIL,
+    MUTED_DETAIL,
+    SUPPRESSED_DETAIL,
     alarmed,
     in_state,
     request,
@@ -50,6 +52,27 @@ def test_a_restore_by_the_api_ends_ready(bare):
 
 def test_an_alarm_restores(bare):
     assert alarmed(bare).status == "ready"
+
+
+@pytest.mark.parametrize(
+    ("detail", "reason"),
+    [
+        (SUPPRESSED_DETAIL, "while the alarm orders-maintenance is in ALARM"),
+        (MUTED_DETAIL, "the mute rule maintenance mutes it"),
+    ],
+)
+def test_an_alarm_whose_actions_are_suppressed_restores_nothing_until_it_goes_off_again(bare, detail, reason):
+    alarmed(bare, detail)
+    (ignored,) = bare.executions(RESTORE)
+    assert ignored.output == {"verdict": "suppressed", "duplicateOf": None}
+    status, record = bare.api("GET", f"/restores/{ignored.name}")
+    assert (status, record["status"]) == (200, "suppressed")
+    assert reason in record["reason"]
+    assert "rewarm restore --alarm rewarm-orders" in record["reason"]
+    bare.events.put(ALARM_CHANGE, "aws.cloudwatch", ALARM_DETAIL, [ALARM_ARN])
+    bare.run(lambda: len(bare.executions(RESTORE)) > 1, most_seconds=3_600)
+    (again,) = [each for each in bare.executions(RESTORE) if each is not ignored]
+    assert bare.finish(again).output["verdict"] == "ready"
 
 
 def test_a_schedule_restores(bare):

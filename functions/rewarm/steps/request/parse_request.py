@@ -29,6 +29,7 @@ from rewarm.ports import JsonObject
 from rewarm.ports.restores import MOST_ROUNDS, Pace, RestoreTable
 from rewarm.steps.record.restore import RestoreNotes, parsed_time
 from rewarm.steps.registration import Metric, state
+from rewarm.steps.request.alarm_events import alarm_trigger, suppression
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
 from rewarm.steps.select.admission import Keeper, enter_stack
 from rewarm.steps.select.turns import seconds_until, turn_of_restore
@@ -98,7 +99,7 @@ def parse_request(
         seconds = seconds_until(look_at, event.now)
         return ParseRequestResult(outcome="look", trigger=Trigger(kind="rule"), wait_seconds=seconds)
     if event.input.get("source") == ALARM_SOURCE:
-        trigger = _alarm_trigger(event.input)
+        trigger = alarm_trigger(event.input)
         _check_origin(event, trigger, ports)
         _check_age(event, trigger, table)
         runbook = table.runbook(trigger.alarm_name or "")
@@ -200,6 +201,9 @@ def _earlier_event(
         return Earlier("suppressed", None, "it is an alarm about Rewarm itself; a failed restore starts none")
     if REPLAY in event.input:
         return Earlier("suppressed", None, "EventBridge replayed it from an archive")
+    suppressed = _suppression(event, trigger, keeper.table)
+    if suppressed is not None:
+        return Earlier("suppressed", None, suppressed)
     return earlier_delivery(trigger.event_id or event.restore_id, event.restore_id, keeper) or earlier_alarm(
         trigger.alarm_name or "",
         event.restore_id,
@@ -208,6 +212,15 @@ def _earlier_event(
         now=event.now,
         keeper=keeper,
     )
+
+
+def _suppression(event: ParseRequestEvent, trigger: Trigger, table: RestoreTable) -> str | None:
+    """Comes before the alarm is claimed, so that a suppressed alarm begins no cooldown."""
+    try:
+        return suppression(event.input, trigger.alarm_name or "")
+    except InvalidRequestError:
+        RestoreNotes(table, event.restore_id).put_begun(event.started_at, trigger)
+        raise
 
 
 def _earlier_run(event: ParseRequestEvent, trigger: Trigger, keeper: Keeper) -> Earlier | None:
@@ -227,33 +240,6 @@ def _ignored(
         earlier.outcome, event.started_at, trigger, owner_id=earlier.restore_id, reason=earlier.reason
     )
     return ParseRequestResult(outcome=earlier.outcome, trigger=trigger, duplicate_of=earlier.restore_id)
-
-
-def _alarm_trigger(event: JsonObject) -> Trigger:
-    detail = event.get("detail")
-    detail = detail if isinstance(detail, dict) else {}
-    name, state = detail.get("alarmName"), detail.get("state")
-    if not isinstance(name, str) or not name:
-        raise InvalidRequestError(
-            f"found {shown(name)}; allowed is the alarm's name", field="detail.alarmName"
-        )
-    value = state.get("value") if isinstance(state, dict) else None
-    if value != "ALARM":
-        raise InvalidRequestError(f"found {shown(value)}; allowed is ALARM", field="detail.state.value")
-    event_id = event.get("id")
-    return Trigger(
-        kind="alarm",
-        asked_by=Caller("alarm", f"alarm {_alarm_arn(event, name)}"),
-        alarm_name=name,
-        event_id=event_id if isinstance(event_id, str) else None,
-    )
-
-
-def _alarm_arn(event: JsonObject, name: str) -> str:
-    """CloudWatch user guide, "Alarm events and EventBridge": `resources` has the alarm's ARN."""
-    resources = event.get("resources")
-    first = resources[0] if isinstance(resources, list) and resources else None
-    return first if isinstance(first, str) else name
 
 
 def _body(execution_input: JsonObject) -> JsonObject:
@@ -288,7 +274,7 @@ def _deadline(request: RestoreRequest, started_at: datetime) -> datetime | None:
 
 
 class Earlier(Value):
-    """The restore that already handles an event; without id for an alarm about Rewarm and for a replay."""
+    """The restore that already handles an event; without id where none does, and the event is ignored."""
 
     outcome: Literal["duplicate", "suppressed"]
     restore_id: str | None

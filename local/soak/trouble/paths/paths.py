@@ -28,6 +28,15 @@ ALARM_DETAIL: Json = {
     "state": {"value": "ALARM", "reason": "r"},
     "previousState": {"value": "OK"},
 }
+SUPPRESSED_DETAIL: Json = {
+    **ALARM_DETAIL,
+    "state": {**ALARM_DETAIL["state"], "actionsSuppressedBy": "Alarm"},
+    "configuration": {"alarmRule": "ALARM(orders)", "actionsSuppressor": "orders-maintenance"},
+}
+MUTED_DETAIL: Json = {
+    **ALARM_DETAIL,
+    "muteDetail": {"mutedByArn": "arn:aws:cloudwatch:us-east-1:123456789012:alarm-mute-rule:maintenance"},
+}
 
 
 Play = Callable[[FastLab], Ending]
@@ -177,15 +186,15 @@ def _replayed_alarm(lab: FastLab) -> Ending:
     return alarmed(lab, **{"replay-name": "orders"})
 
 
-def alarmed(lab: FastLab, **fields: str) -> Ending:
-    """A runbook, and the event of its alarm with these fields."""
+def alarmed(lab: FastLab, detail: Json = ALARM_DETAIL, **fields: str) -> Ending:
+    """A runbook, and the event of its alarm with this detail and these fields."""
     source = lab.region.add_volume(size_gib=8, snapshot_id=snapshot(lab))
     snapshot(lab, volume_id=source)
     asked = request(lab, "auto", source={"volumeId": source, "at": "latest"})
     status, body = lab.api("PUT", f"/runbooks/{ALARM}", asked)
     if status != 200:
         return Ending(f"refused {status}", str(body.get("error", "")), str(body.get("message", "")))
-    lab.events.put(ALARM_CHANGE, "aws.cloudwatch", ALARM_DETAIL, [ALARM_ARN], **fields)
+    lab.events.put(ALARM_CHANGE, "aws.cloudwatch", detail, [ALARM_ARN], **fields)
     lab.run(lambda: bool(lab.states.executions), most_seconds=3_600)
     return ended(lab, *[execution.name for execution in lab.states.executions.values()])
 
