@@ -186,7 +186,7 @@ def _replayed_alarm(lab: FastLab) -> Ending:
     return alarmed(lab, **{"replay-name": "orders"})
 
 
-def alarmed(lab: FastLab, detail: Json = ALARM_DETAIL, **fields: str) -> Ending:
+def alarmed(lab: FastLab, detail: Json = ALARM_DETAIL, /, **fields: str) -> Ending:
     """A runbook, and the event of its alarm with this detail and these fields."""
     source = lab.region.add_volume(size_gib=8, snapshot_id=snapshot(lab))
     snapshot(lab, volume_id=source)
