@@ -147,4 +147,4 @@ undeploy: ## delete the stack from the AWS account of your credentials, and list
 clean: ## remove what was built and installed
 	@$(MAKE) --no-print-directory -C warmer clean
 	@$(MAKE) --no-print-directory -C local/aws/first_touch clean
-	rm -rf dist documents/build statemachine/build .aws-sam .local .mypy_cache .pytest_cache .ruff_cache .hypothesis .venv .venv-sam tests/lint/asl/node_modules
+	rm -rf dist documents/build functions/rewarm/agents.json statemachine/build .aws-sam .local .mypy_cache .pytest_cache .ruff_cache .hypothesis .venv .venv-sam tests/lint/asl/node_modules

@@ -1,14 +1,18 @@
-"""The SSM documents as they are deployed: `documents/*.yaml` with their scripts put in."""
+"""The SSM documents as they are deployed: `documents/*.yaml` with their scripts and the agents put in."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from local import ROOT, Json, yaml_text
+from local import ROOT, Json, agents, yaml_text
 
 
-def contents(root: Path = ROOT) -> dict[str, Json]:
-    """Every document's content with its script, by the logical id of its resource in template.yaml."""
+def contents(root: Path = ROOT, allowed: Mapping[str, str] | None = None) -> dict[str, Json]:
+    """Every document's content with its script, by the logical id of its resource in template.yaml.
+
+    `allowed` has the hashes of the agents that they start (agents.hashes). Without, they start none.
+    """
     folder = root / "documents"
     found: dict[str, Json] = {}
     for path in sorted(folder.glob("*.yaml")):
@@ -17,7 +21,7 @@ def contents(root: Path = ROOT) -> dict[str, Json]:
         for step in content["mainSteps"]:
             lines = step["inputs"]["runCommand"]
             step["inputs"]["runCommand"] = [_script(folder, line) for line in lines]
-    return found
+    return {name: agents.pinned(content, allowed or {}) for name, content in found.items()}
 
 
 def _script(folder: Path, line: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import field
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rewarm.domain.value import Value
@@ -15,6 +17,10 @@ from rewarm.ports.instances import APPLY
 
 if TYPE_CHECKING:
     from rewarm.domain.parts import Parts
+
+
+_AGENTS = Path(__file__).with_name("agents.json")
+"""`{"linux-x86_64": SHA-256}`, which the build puts into the package (local/agents.py)."""
 
 
 class MissingSettingError(RuntimeError):
@@ -213,6 +219,17 @@ class Settings(Value):
     def price_overrides(self) -> str:
         """The user's own prices as JSON; empty for none."""
         return self.environment.get("PRICE_OVERRIDES", "").strip()
+
+    @property
+    def agents(self) -> Mapping[str, str]:
+        """SHA-256 of the agent for each `platform-architecture`: what the build was made with.
+
+        The SSM documents of the stack allow these and no other. A package that no build made has none.
+        """
+        if not _AGENTS.is_file():
+            return {}
+        found: dict[str, str] = json.loads(_AGENTS.read_text(encoding="utf-8"))
+        return found
 
     @property
     def agent_directory(self) -> str:

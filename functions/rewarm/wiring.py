@@ -260,11 +260,11 @@ def quotas() -> Quotas:
 
 
 def artifacts() -> Artifacts:
-    return adapters.artifacts.S3Artifacts(_s3(), settings.artifacts_bucket)
+    return adapters.artifacts.S3Artifacts(_s3(), settings.artifacts_bucket, settings.agents)
 
 
 def late_artifacts() -> Artifacts:
-    return adapters.artifacts.S3Artifacts(clients.later(_s3), settings.artifacts_bucket)
+    return adapters.artifacts.S3Artifacts(clients.later(_s3), settings.artifacts_bucket, settings.agents)
 
 
 announce_artifacts = late_artifacts  # few messages need the bucket

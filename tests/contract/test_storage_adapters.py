@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Iterator
@@ -29,6 +30,10 @@ BUCKET = "artifacts"
 TABLE = "restores"
 PLACE = ("snap-1", "us-east-1a")
 ASKED_AT = datetime(2026, 11, 21, 12, 0, 0, 123_456, tzinfo=UTC)
+
+
+def sha256_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 @pytest.fixture(autouse=True)
@@ -144,21 +149,36 @@ class TestArtifacts:
         (tmp_path / "warmer-windows-x86_64.exe").write_bytes(b"exe")
         (tmp_path / "README").write_bytes(b"no agent")
         store = AgentStore(boto3.client("s3"), BUCKET)
-        index = store.publish(tmp_path)
-        assert sorted(index) == ["linux-arm64", "windows-x86_64"]
+        wanted = {"linux-arm64": sha256_of(b"arm"), "windows-x86_64": sha256_of(b"exe")}
+        assert store.publish(tmp_path, wanted) == wanted
+        artifacts = S3Artifacts(boto3.client("s3"), BUCKET, wanted)
         key, sha256 = artifacts.agent("linux", "arm64")
-        assert key == f"agents/{sha256}/warmer-linux-arm64"
+        assert key == f"agents/{sha256}/warmer"
         assert boto3.client("s3").get_object(Bucket=BUCKET, Key=key)["Body"].read() == b"arm"
         with pytest.raises(errors.TargetNotUsableError, match="linux-arm64, windows-x86_64"):
             artifacts.agent("linux", "x86_64")
-        assert store.remove() == 3
-        with pytest.raises(errors.TargetNotUsableError, match="none"):
-            artifacts.agent("linux", "arm64")
+        assert store.remove() == 2
 
-    def test_an_empty_folder_publishes_nothing(self, artifacts: S3Artifacts, tmp_path: Path) -> None:
+    def test_what_the_bucket_says_of_agents_is_not_read(self, artifacts: S3Artifacts) -> None:
+        """Whoever can write there would else choose what runs as root."""
+        forged = {"linux-x86_64": {"key": "restores/x/evil", "sha256": "e" * 64}}
+        boto3.client("s3").put_object(
+            Bucket=BUCKET, Key="agents/index.json", Body=json.dumps(forged).encode()
+        )
+        with pytest.raises(errors.TargetNotUsableError, match="there is: none"):
+            artifacts.agent("linux", "x86_64")
+        own = S3Artifacts(boto3.client("s3"), BUCKET, {"linux-x86_64": "a" * 64})
+        assert own.agent("linux", "x86_64") == (f"agents/{'a' * 64}/warmer", "a" * 64)
+
+    @pytest.mark.parametrize("held", [{}, {"warmer-linux-arm64": b"another"}])
+    def test_agents_of_another_build_are_not_published(
+        self, artifacts: S3Artifacts, tmp_path: Path, held: dict[str, bytes]
+    ) -> None:
+        for name, content in held.items():
+            (tmp_path / name).write_bytes(content)
         with pytest.raises(errors.RequestRefusedError):
-            AgentStore(boto3.client("s3"), BUCKET).publish(tmp_path)
-        assert artifacts.get_json("agents/index.json") is None
+            AgentStore(boto3.client("s3"), BUCKET).publish(tmp_path, {"linux-arm64": sha256_of(b"arm")})
+        assert boto3.client("s3").list_objects_v2(Bucket=BUCKET)["KeyCount"] == 0
 
     def test_names_the_errors(self) -> None:
         s3 = (

@@ -126,7 +126,7 @@ def test_sam_validate():
 @pytest.mark.slow
 def test_sam_build(tmp_path):
     """The layers hold wheels for Lambda's Python and processor, whatever machine builds them."""
-    built.build()
+    built.build(ROOT, {})
     build = tmp_path / "build"
     assert complaints([SAM, "build", "--build-dir", build, "--base-dir", ROOT], **QUIET) == ""
     unpacked = 0

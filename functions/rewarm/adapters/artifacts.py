@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
     from mypy_boto3_s3.type_defs import ObjectIdentifierTypeDef
 
-AGENT_INDEX_KEY = "agents/index.json"
-"""`{"linux-x86_64": {"key": …, "sha256": …}}`, written at deployment by handlers/publish_agent.py."""
 _LARGEST_JSON = 16_384
 """The agent's lines have some hundred bytes. Whoever has the upload address can write more, and what does not
 fit a state's payload ends an execution without any Catch (States.DataLimitExceeded)."""
@@ -38,9 +36,11 @@ LONGEST_SIGNATURE_SECONDS = 604_800
 class S3Artifacts:
     """The port Artifacts."""
 
-    def __init__(self, s3: S3Client, bucket: str) -> None:
+    def __init__(self, s3: S3Client, bucket: str, agents: Mapping[str, str] | None = None) -> None:
         self._s3 = s3
         self._bucket = bucket
+        self._agents = agents or {}
+        """SHA-256 by `platform-architecture`. It never comes from the bucket, which others may write to."""
 
     def put_json(self, key: str, value: JsonObject | list[JsonObject]) -> None:
         self._put(key, json.dumps(value, default=str), "application/json")
@@ -90,14 +90,13 @@ class S3Artifacts:
         return text.block_count
 
     def agent(self, platform: str, architecture: str) -> tuple[str, str]:
-        index = self.get_json(AGENT_INDEX_KEY) or {}
-        found = index.get(f"{platform}-{architecture}")
-        if not found:
-            have = ", ".join(sorted(index)) or "none"
+        sha256 = self._agents.get(f"{platform}-{architecture}")
+        if sha256 is None:
+            have = ", ".join(sorted(self._agents)) or "none"
             raise TargetNotUsableError(
                 f"there is no warm-up agent for {platform} on {architecture}; there is: {have}"
             )
-        return str(found["key"]), str(found["sha256"])
+        return agent_key(sha256), sha256
 
     def download_url(self, key: str, *, expires_seconds: int) -> str:
         return self._signed("get_object", key, expires_seconds)
@@ -155,32 +154,48 @@ class MapText(TextReader):
 
 
 AGENTS_PREFIX = "agents/"
+
+
+def agent_key(sha256: str) -> str:
+    """Where the agent with this hash is."""
+    return f"{AGENTS_PREFIX}{sha256}/warmer"
+
+
 _NAME = re.compile(r"warmer-(?P<platform>linux|windows)-(?P<architecture>x86_64|arm64)(\.exe)?")
 _DELETED_AT_ONCE = 1_000
 
 
 class AgentStore:
-    """The binaries and their index in one bucket."""
+    """The binaries in one bucket."""
 
     def __init__(self, s3: S3Client, bucket: str) -> None:
         self._s3 = s3
         self._bucket = bucket
 
-    def publish(self, directory: Path) -> dict[str, dict[str, str]]:
-        """Copies the binaries of a folder, and then writes the index, which so never names a missing one.
+    def publish(self, directory: Path, wanted: Mapping[str, str]) -> dict[str, str]:
+        """Copies the binaries of a folder, and returns their hashes by `platform-architecture`.
 
-        Older binaries stay: a restore that is under way may still be about to download one.
+        Older binaries stay: a restore that is under way may still be about to download one. Raises
+        RequestRefusedError, before it copies any, if they are not the `wanted` ones.
         """
-        index = {}
-        for path in sorted(directory.iterdir()):
-            if match := _NAME.fullmatch(path.name):
-                index[f"{match['platform']}-{match['architecture']}"] = self._copy(path)
-        if not index:
+        found = {
+            f"{match['platform']}-{match['architecture']}": path.read_bytes()
+            for path in sorted(directory.iterdir())
+            if (match := _NAME.fullmatch(path.name))
+        }
+        if not found:
             raise RequestRefusedError(
                 f"{directory} holds no warm-up agent, that is no file like warmer-linux-arm64"
             )
-        self._put(AGENT_INDEX_KEY, json.dumps(index, sort_keys=True).encode(), "application/json")
-        return index
+        hashes = {name: hashlib.sha256(binary).hexdigest() for name, binary in found.items()}
+        if hashes != wanted:
+            raise RequestRefusedError(
+                f"the agents in {directory} ({hashes}) are not those of the functions' package "
+                f"({dict(wanted)}); layer and package must be of one build"
+            )
+        for name, sha256 in hashes.items():
+            self._put(agent_key(sha256), found[name], "application/octet-stream")
+        return hashes
 
     def remove(self) -> int:
         """Deletes everything that any `publish` wrote, and returns the number of objects."""
@@ -197,13 +212,6 @@ class AgentStore:
                 for error in answer.get("Errors", []):
                     raise RequestRefusedError(f"DeleteObjects: {error.get('Key')}: {error.get('Code')}")
         return len(keys)
-
-    def _copy(self, path: Path) -> dict[str, str]:
-        binary = path.read_bytes()
-        sha256 = hashlib.sha256(binary).hexdigest()
-        key = f"{AGENTS_PREFIX}{sha256}/{path.name}"
-        self._put(key, binary, "application/octet-stream")
-        return {"key": key, "sha256": sha256}
 
     def _put(self, key: str, content: bytes, content_type: str) -> None:
         with naming_errors():

@@ -29,8 +29,7 @@ def _apply(event: JsonObject) -> dict[str, Any]:
     store = AgentStore(_S3, event["ResourceProperties"]["Bucket"])
     if event["RequestType"] == "Delete":
         return {"Removed": store.remove()}
-    index = store.publish(_DIRECTORY)
-    return {name: entry["sha256"] for name, entry in index.items()}
+    return store.publish(_DIRECTORY, wiring.settings.agents)
 
 
 def _physical_id(event: JsonObject) -> str:

@@ -17,11 +17,11 @@ import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local import built, yaml_text
+from local import agents, dashboard, documents, state_machines, yaml_text
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation.client import CloudFormationClient
@@ -71,8 +71,10 @@ def deploy(
 def package(source: Source, upload: Uploader) -> dict[str, Any]:
     """The template with every local folder and file replaced by its place in S3."""
     template = yaml_text.template(source.root, source.template)
-    built.build(source.root)
-    zipped = cache(zip_folder)  # most functions are in one folder
+    allowed = agents.hashes(_agents(source))
+    made = documents.contents(source.root, allowed) | dashboard.included(source.root)
+    made |= state_machines.definitions(source.root)
+    zipped = cache(partial(zip_folder, more=agents.packaged(allowed)))  # most functions are in one folder
     for name, resource in template["Resources"].items():
         properties = resource.setdefault("Properties", {})
         if resource["Type"] == "AWS::Serverless::Function" and isinstance(properties.get("CodeUri"), str):
@@ -80,14 +82,20 @@ def package(source: Source, upload: Uploader) -> dict[str, Any]:
         elif resource["Type"] == "AWS::Serverless::LayerVersion":
             properties["ContentUri"] = upload.put(_layer(source, name, properties["ContentUri"]), ".zip")
         elif resource["Type"] == "AWS::Serverless::StateMachine" and "DefinitionUri" in properties:
-            definition = (source.root / properties["DefinitionUri"]).read_bytes()
+            definition = _content(source.root, properties["DefinitionUri"], made.get(name))
             properties["DefinitionUri"] = upload.put(definition, ".json")
         elif "Fn::Transform" in properties.get("DefinitionBody", {}):
             properties["DefinitionBody"] = included(source.root, properties["DefinitionBody"])
         elif "Fn::Transform" in (including := properties.get("Content", properties)):
             file = including["Fn::Transform"]["Parameters"]
-            file["Location"] = upload.put((source.root / file["Location"]).read_bytes(), ".json")
+            content = _content(source.root, file["Location"], made.get(name))
+            file["Location"] = upload.put(content, ".json")
     return template
+
+
+def _content(root: Path, location: str, made: Any) -> bytes:
+    """What a build would write there; the file itself, where people write it."""
+    return (root / location).read_bytes() if made is None else json.dumps(made).encode()
 
 
 def included(root: Path, value: dict[str, Any]) -> Any:
@@ -96,12 +104,13 @@ def included(root: Path, value: dict[str, Any]) -> Any:
     return json.loads((root / location).read_text(encoding="utf-8"))
 
 
-def zip_folder(folder: Path) -> bytes:
-    """The folder as a zip file that depends on its contents only."""
+def zip_folder(folder: Path, more: Mapping[str, bytes] | None = None) -> bytes:
+    """The folder, with `more` files in their places, as a zip file that depends on these contents only."""
     if not folder.is_dir():
         raise DeploymentError(f"template.yaml packages {folder}, which is not a folder")
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
-    return zip_files({str(path.relative_to(folder)): path.read_bytes() for path in files})
+    own = {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    return zip_files(dict(sorted({**own, **(more or {})}.items())))
 
 
 def _layer(source: Source, name: str, content_uri: str) -> bytes:
@@ -110,9 +119,16 @@ def _layer(source: Source, name: str, content_uri: str) -> bytes:
     if name == AGENT_LAYER:
         if not source.agent.is_file():
             raise DeploymentError(f"the warm-up agent {source.agent} is not built: run make -C warmer")
-        machine = platform.machine()
-        return zip_files({f"warmer-linux-{_ARCHITECTURES.get(machine, machine)}": source.agent.read_bytes()})
+        return zip_files(_agents(source))
     return zip_folder(source.root / content_uri)
+
+
+def _agents(source: Source) -> dict[str, bytes]:
+    """The agent of this machine, under the name of its release binary; none if it is not built."""
+    if not source.agent.is_file():
+        return {}
+    machine = platform.machine()
+    return {f"warmer-linux-{_ARCHITECTURES.get(machine, machine)}": source.agent.read_bytes()}
 
 
 def zip_files(files: Mapping[str, bytes]) -> bytes:

@@ -27,12 +27,13 @@ from local.soak.lab.endpoints import AtOnce, no_metric
 from local.soak.lab.scheduler import Fiber, FiberEnded, Scheduler
 from local.soak.lab.states.errors import LAMBDA_SILENT, StateError, lambda_failure, of_lambda
 from local.soak.lab.states.execution import Execution
-from local.soak.lab.template import DEFAULT_TIMEOUT_SECONDS, FunctionResource, Stack, stack
+from local.soak.lab.template import AGENTS, DEFAULT_TIMEOUT_SECONDS, FunctionResource, Stack, stack
 from local.soak.lab.transport import Call, Desk, Refusal, Switchboard
 from rewarm import observability
 from rewarm.adapters import artifacts
 from rewarm.adapters.blocks import side_by_side
 from rewarm.adapters.blocks.snapshot_blocks import REQUESTS_PER_SECOND, Pacer
+from rewarm.settings import Settings
 
 Handler = Callable[[Any, Any], Any]
 SWITCHBOARD = Switchboard()
@@ -86,7 +87,8 @@ def handlers(**parameters: str) -> dict[str, Handler]:
         environment = mock.patch.dict(os.environ, _environment(deployed))
         # A real page takes half a second of this machine; tests of the page look at what is drawn.
         page = mock.patch("rewarm.restore_page.drawn", _page)
-        with SWITCHBOARD.in_force(), environment, mock.patch("uuid.uuid4", _new_id), page:
+        agents = mock.patch.object(Settings, "agents", AGENTS)
+        with SWITCHBOARD.in_force(), environment, mock.patch("uuid.uuid4", _new_id), page, agents:
             found = {function.handler: _handler(function) for function in deployed.functions.values()}
             for name, module in list(sys.modules.items()):
                 if name.startswith(_OWN):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import random
@@ -38,8 +37,9 @@ from local.soak.lab.services import backend as moto_backend
 from local.soak.lab.states.execution import Execution
 from local.soak.lab.states.machines import Machine, StepFunctions
 from local.soak.lab.tables import Table, Tables
-from local.soak.lab.template import Rule, stack
+from local.soak.lab.template import AGENT_BINARY, AGENTS, Rule, stack
 from local.soak.lab.transport import Call, Interference, NoInterference, Refusal, Removals
+from rewarm.adapters.artifacts import agent_key
 from rewarm.adapters.executions import execution_arn
 from rewarm.ports.executions import LOOK_PREFIX
 
@@ -50,8 +50,6 @@ QUEUE_SECONDS, MOST_QUEUE_PAUSE_SECONDS = 21_600.0, 300.0
 
 A function that fails is tried twice more. An event that Lambda cannot run waits up to 6 hours, with pauses of
 1 s to 5 min."""
-AGENTS = ("linux-x86_64", "linux-arm64", "windows-x86_64")
-AGENT_BINARY = b"the warm-up agent of the fast lab"
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,12 +364,8 @@ class FastLab:
         assert not refused, refused
 
     def _publish_agent(self) -> None:
-        sha256 = hashlib.sha256(AGENT_BINARY).hexdigest()
-        key = f"agents/{sha256}/warmer"
-        index = {name: {"key": key, "sha256": sha256} for name in AGENTS}
-        bucket = self.stack.buckets[0]
-        self.buckets.put(bucket, key, AGENT_BINARY)
-        self.buckets.put(bucket, "agents/index.json", json.dumps(index).encode())
+        for sha256 in AGENTS.values():
+            self.buckets.put(self.stack.buckets[0], agent_key(sha256), AGENT_BINARY)
 
     def _schedule(self, rule: Rule, seconds: float) -> None:
         def beat() -> None:

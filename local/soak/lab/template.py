@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from local import ROOT, Json, documents, parts, state_machines, yaml_text
+from local import ROOT, Json, agents, documents, parts, state_machines, yaml_text
 from local.aws.permissions import roles
 from local.aws.permissions.authorizer import Policies
 
@@ -30,6 +30,8 @@ SLACK = {
 }
 """A webhook, and an app whose buttons can be pressed; without a channel its bot posts nothing."""
 DEFAULT_TIMEOUT_SECONDS = 60
+AGENT_BINARY = b"the warm-up agent of the fast lab"
+AGENTS = agents.hashes(dict.fromkeys(agents.BINARIES, AGENT_BINARY))
 _NAME = re.compile(r"\$\{([^}]+)\}")
 _ARNS = {
     "AWS::Serverless::Function": "lambda:{region}:{account}:function:{name}",
@@ -97,7 +99,7 @@ class Stack:
 def stack(root: Path = ROOT, **parameters: str) -> Stack:
     """The stack with Slack and all its parts, and with the template's defaults otherwise."""
     document, values = _with(yaml_text.template(root), parameters)
-    resolver = Resolver(document, values, documents.contents(root))
+    resolver = Resolver(document, values, documents.contents(root, AGENTS))
     resources = document["Resources"]
     # A policy is attached to a role that SAM makes, which the file does not have.
     own = [name for name, one in resources.items() if one["Type"] != roles.POLICY]
@@ -113,7 +115,7 @@ def stack(root: Path = ROOT, **parameters: str) -> Stack:
         functions[function.arn] = function
     deployed = roles.resources(root, **{name: values[name] for name in parts.names(document)})
     known = {**document, "Resources": {**deployed, **resources}}
-    grants = Resolver(known, values, documents.contents(root))
+    grants = Resolver(known, values, documents.contents(root, AGENTS))
     owners = [*_of(resources, "AWS::Serverless::Function"), *_of(resources, "AWS::Serverless::StateMachine")]
     return Stack(
         functions=functions,

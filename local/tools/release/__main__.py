@@ -11,6 +11,7 @@ from pathlib import Path
 import ziglang  # type: ignore[import-untyped]
 
 from local import ROOT
+from local.agents import hashes, released
 from local.tools.release import bill, files, template, terraform, versions
 
 BUILT, FAILED, NOT_READY = 0, 1, 2
@@ -69,10 +70,10 @@ def build(root: Path, folder: Path) -> None:
     files.run(["make", "-C", "warmer", "release", f"ZIG={zig}"], root)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    package = template.package(files.layers(root), root)
+    agents = released(root)
+    package = template.package(files.layers(root), hashes(agents), root)
     package.write(folder)
     files.distributions(root, folder, epoch)
-    agents = files.agents(root)
     (wheel,) = folder.glob("*.whl")
     version = versions.current(root)
     release = bill.Release(root, version, epoch, agents, wheel, Path(ziglang.__file__).parent)

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from local.agents import BINARIES, released
 from local.aws.emulator.deploy import zip_files
 
-AGENTS = ("warmer-linux-x86_64", "warmer-linux-arm64", "warmer-windows-x86_64.exe")
 PACKAGE_LAYERS = ("DependenciesLayer", "ChartsLayer")
 AGENT_LAYER = "AgentLayer"
 CHECKSUMS = "SHA256SUMS"
@@ -36,14 +36,8 @@ def run(command: Sequence[str | Path], folder: Path, **environment: str) -> str:
 def layers(root: Path) -> dict[str, bytes]:
     """The zip file of each layer by logical id: packages for Lambda from their index, and the agent."""
     made = {name: _packages(root, name) for name in PACKAGE_LAYERS}
-    made[AGENT_LAYER] = zip_files(agents(root))
+    made[AGENT_LAYER] = zip_files(released(root))
     return made
-
-
-def agents(root: Path) -> dict[str, bytes]:
-    """The agent's release binaries, as `make -C warmer release` built them."""
-    folder = root / "warmer" / "build" / "release"
-    return {name: (folder / name).read_bytes() for name in AGENTS}
 
 
 def _packages(root: Path, layer: str) -> bytes:
@@ -98,4 +92,4 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
     """Put files into a folder; programs may be run."""
     for name, content in files.items():
         (folder / name).write_bytes(content)
-        (folder / name).chmod(0o755 if name in AGENTS else 0o644)
+        (folder / name).chmod(0o755 if name in BINARIES else 0o644)

@@ -12,13 +12,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from local import ROOT, Json, dashboard, documents, state_machines, yaml_text
+from local import ROOT, Json, agents, dashboard, documents, state_machines, yaml_text
 from local.aws.emulator.deploy import included, zip_folder
 from local.aws.permissions.roles import transformed
 from local.tools.release import versions
@@ -80,12 +80,15 @@ def _several_lines(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Plain.add_representer(str, _several_lines)
 
 
-def package(layers: Mapping[str, bytes], root: Path = ROOT) -> Package:
-    """The package of a working tree. `layers` has the zip file of each layer, by logical id."""
+def package(layers: Mapping[str, bytes], allowed: Mapping[str, str], root: Path = ROOT) -> Package:
+    """The package of a working tree. `layers` has the zip file of each layer, by logical id.
+
+    `allowed` has the hashes of the agents that it runs (agents.hashes).
+    """
     made = Package(f"rewarm-{versions.current(root)}")
     source: Json = yaml_text.template(root)
-    contents, definitions = documents.contents(root), state_machines.definitions(root)
-    zipped = cache(zip_folder)
+    contents, definitions = documents.contents(root, allowed), state_machines.definitions(root)
+    zipped = cache(partial(zip_folder, more=agents.packaged(allowed)))
     for name, resource in source["Resources"].items():
         properties = resource.get("Properties", {})
         if "CodeUri" in properties:

@@ -31,7 +31,8 @@ def variable_name(parameter: str) -> str:
 
 def made(root: Path = ROOT) -> dict[str, str]:
     """The files that are written, by name."""
-    template = package(dict.fromkeys(("DependenciesLayer", "ChartsLayer", "AgentLayer"), b""), root).template
+    layers = dict.fromkeys(("DependenciesLayer", "ChartsLayer", "AgentLayer"), b"")
+    template = package(layers, {}, root).template
     parameters, outputs = template["Parameters"], template["Outputs"]
     return {
         "parameters.tf": _HEAD + _map_of(parameters),

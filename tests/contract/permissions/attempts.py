@@ -26,7 +26,7 @@ OF_TESTS = ("awsbackup-restore-test", "restore-testing")
 """Tags that are not Rewarm's: AWS Backup's on the volume of a restore test, and an owner's on an instance."""
 
 OBJECTS = (
-    "agents/index.json", "restores/r/plans.json", "restores/r/volumes.json", "restores/r/report.html",
+    "agents/sha256/warmer", "restores/r/plans.json", "restores/r/volumes.json", "restores/r/report.html",
     "restores/r/report.sent",
     "restores/r/0/plan.json", "restores/r/0/blocks.map", "restores/r/0/first.map",
     "restores/r/0/samples.json",

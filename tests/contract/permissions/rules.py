@@ -199,7 +199,7 @@ def _data() -> Iterator[Rule]:
 
 def _bucket() -> Iterator[Rule]:
     # Agents run as root on instances: only the deployment writes them.
-    yield rule("PublishAgent", "s3: GetObject PutObject DeleteObject", objects("agents/*"))
+    yield rule("PublishAgent", "s3: PutObject DeleteObject", objects("agents/*"))
     runs_agents = f"AttachVolume CleanUp DispatchWarmer {DRILLS} Replace Rewind Sweep VerifyVolume"
     yield rule(
         f"{runs_agents} Api ChooseStrategy PrepareFleet Rules SelectSnapshot",

@@ -102,7 +102,7 @@ def test_every_weakening_of_every_statement_is_noticed_or_has_a_reason() -> None
     ("role", "action", "changes", "said"),
     [
         ("Api", "s3:PutObject", {"resources": ("arn:aws:s3:::rewarm-artifactsbucket/*",)},
-         "Api may s3:PutObject on object arn:aws:s3:::rewarm-artifactsbucket/agents/index.json"),
+         "Api may s3:PutObject on object arn:aws:s3:::rewarm-artifactsbucket/agents/sha256/warmer"),
         ("Release", "ec2:DeleteSnapshot", {"conditions": ()}, "may ec2:DeleteSnapshot on snapshot"),
         ("Sweep", "ec2:DeleteVolume", {"conditions": ()}, "may ec2:DeleteVolume on volume"),
         ("Rewind", "ssm:SendCommand", {"resources": ("*",)}, "Rewind may ssm:SendCommand on"),

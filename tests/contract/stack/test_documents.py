@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
-from local import built
+from local import agents, built, documents
+from local.agents import PARAMETER
 from tests.contract import repository
 from tests.contract.repository import ROOT
 from tests.contract.stack.documents import WINDOWS, document, names, script, step
 
 HOSTILE = ("';rm -rf /;'", "$(id)", "a`id`", "a|b", "a\nb", '"', "D:\\$x", "D:\\a'b")
+AGENTS = {"linux-x86_64": "a" * 64, "linux-arm64": "b" * 64, "windows-x86_64": "c" * 64}
 EACH = pytest.mark.parametrize("name", names())
 POWERSHELL = pytest.mark.parametrize("name", names(WINDOWS))
 
@@ -28,15 +31,55 @@ def test_each_platform_has_its_own() -> None:
     assert {"WarmerDocument", "BenchmarkDocument", "DeviceUseDocument"} <= set(names("Linux"))
 
 
-def test_template_includes_each_where_the_build_writes_it() -> None:
+def test_template_includes_each_where_the_build_writes_it(tmp_path: Path) -> None:
     included = {
         name: properties["Content"]["Fn::Transform"]["Parameters"]["Location"]
         for name, properties in repository.resources("AWS::SSM::Document").items()
     }
     assert included == {name: f"documents/build/{name}.json" for name in names()}
-    built.build()
-    for name, location in included.items():
-        assert json.loads((ROOT / location).read_text(encoding="utf-8")) == document(name)
+    built.build(tmp_path, AGENTS)
+    made = {
+        name: json.loads((tmp_path / path).read_text(encoding="utf-8")) for name, path in included.items()
+    }
+    assert made == documents.contents(allowed=AGENTS)
+
+
+def test_every_document_that_starts_an_agent_allows_those_of_the_build_and_no_other() -> None:
+    """What the bucket has decides nothing: Systems Manager refuses the hash of any other program."""
+    starting = {name for name in names() if "$agent" in script(name) or "agentUrl" in script(name)}
+    assert starting == {name for name in names() if PARAMETER in document(name)["parameters"]}
+    assert {"WarmerDocument", "ApplyDocument", "DeviceUseWindowsDocument"} <= starting
+    for name in starting:
+        system = "windows" if WINDOWS in name else "linux"
+        own = {sha256 for agent, sha256 in AGENTS.items() if agent.startswith(system)}
+        for allowed, content in (
+            (own, documents.contents(allowed=AGENTS)[name]),
+            ({"0" * 64}, document(name)),
+        ):
+            parameter = content["parameters"][PARAMETER]
+            assert set(parameter["allowedValues"]) - {parameter.get("default")} == allowed
+            assert all(re.search(parameter["allowedPattern"], value) for value in parameter["allowedValues"])
+
+
+def test_a_build_without_the_agents_says_what_to_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert built.main(tmp_path) == 1
+    assert "make -C warmer release" in capsys.readouterr().err
+
+
+def test_a_build_writes_the_same_hashes_for_documents_and_functions(tmp_path: Path) -> None:
+    folder = tmp_path / "warmer" / "build" / "release"
+    folder.mkdir(parents=True)
+    for name in agents.BINARIES:
+        (folder / name).write_bytes(name.encode())
+    built.build(tmp_path, agents.hashes(agents.released(tmp_path)))
+    functions = json.loads((tmp_path / "functions" / agents.PACKAGED).read_text(encoding="utf-8"))
+    assert functions == agents.hashes({name: name.encode() for name in agents.BINARIES})
+    written = json.loads((tmp_path / "documents/build/ApplyDocument.json").read_text(encoding="utf-8"))
+    assert written["parameters"][PARAMETER]["allowedValues"] == sorted(
+        [functions["linux-x86_64"], functions["linux-arm64"]]
+    )
 
 
 def test_the_scripts_only_load_check_and_start_the_agent() -> None:

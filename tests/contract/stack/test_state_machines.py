@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
@@ -224,13 +225,13 @@ class TestShape:
 
 
 class TestNames:
-    def test_the_template_names_each_definition_where_the_build_writes_it(self) -> None:
+    def test_the_template_names_each_definition_where_the_build_writes_it(self, tmp_path: Path) -> None:
         machines = repository.resources("AWS::Serverless::StateMachine")
         named = {name: properties["DefinitionUri"] for name, properties in machines.items()}
         assert named == {name: f"statemachine/build/{name}.json" for name in MACHINES}
-        built.build()
+        built.build(tmp_path, {})
         for name, path in named.items():
-            assert json.loads((ROOT / path).read_text(encoding="utf-8")) == repository.MACHINES[name]
+            assert json.loads((tmp_path / path).read_text(encoding="utf-8")) == repository.MACHINES[name]
 
     @pytest.mark.parametrize(("machine", "name", "state"), LAMBDA_TASKS, ids=ids(LAMBDA_TASKS))
     def test_one_name_through_state_handler_step_resource_and_test(

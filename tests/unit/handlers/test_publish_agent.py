@@ -12,6 +12,8 @@ from typing import Any
 import boto3
 import pytest
 
+from local import agents
+from rewarm.settings import Settings
 from tests.support.loopback import Loopback, QuietHandler
 from tests.unit.handlers.conftest import Context
 
@@ -54,7 +56,14 @@ def handler(
     monkeypatch.setenv("AGENT_DIRECTORY", str(tmp_path))
     (tmp_path / "warmer-linux-arm64").write_bytes(b"arm")
     (tmp_path / "warmer-linux-x86_64").write_bytes(b"x86")
+    with_package_of(monkeypatch, arm=b"arm")
     return fresh("publish_agent")
+
+
+def with_package_of(monkeypatch: pytest.MonkeyPatch, *, arm: bytes) -> None:
+    """The functions' package of a build with these agents."""
+    wanted = {"warmer-linux-arm64": arm, "warmer-linux-x86_64": b"x86"}
+    monkeypatch.setattr(Settings, "agents", agents.hashes(wanted))
 
 
 def event(kind: str, url: str, **properties: Any) -> Json:
@@ -78,10 +87,7 @@ def test_publishes_at_creation_and_removes_at_deletion(
     assert (answer["Status"], answer["LogicalResourceId"]) == ("SUCCESS", "PublishedAgent")
     assert (answer["StackId"], answer["RequestId"]) == ("stack", "request")
     assert sorted(answer["Data"]) == ["linux-arm64", "linux-x86_64"]
-    index = json.loads(
-        boto3.client("s3").get_object(Bucket="artifacts", Key="agents/index.json")["Body"].read()
-    )
-    assert index["linux-arm64"]["key"] in keys()
+    assert keys() == sorted(f"agents/{sha256}/warmer" for sha256 in answer["Data"].values())
     boto3.client("s3").put_object(Bucket="artifacts", Key="restores/r/report.json", Body=b"{}")
     handler.lambda_handler(event("Delete", cloudformation.url), context)
     assert cloudformation.answers[1]["Status"] == "SUCCESS"
@@ -90,12 +96,27 @@ def test_publishes_at_creation_and_removes_at_deletion(
 
 
 def test_an_update_keeps_the_older_binary(
-    handler: ModuleType, cloudformation: CloudFormation, context: Context, tmp_path: Path
+    handler: ModuleType,
+    cloudformation: CloudFormation,
+    context: Context,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     handler.lambda_handler(event("Create", cloudformation.url), context)
     (tmp_path / "warmer-linux-arm64").write_bytes(b"newer")
+    with_package_of(monkeypatch, arm=b"newer")
     handler.lambda_handler(event("Update", cloudformation.url), context)
-    assert len([key for key in keys() if key.endswith("warmer-linux-arm64")]) == 2
+    assert len(keys()) == 3
+
+
+def test_a_layer_of_another_build_is_a_failure(
+    handler: ModuleType, cloudformation: CloudFormation, context: Context, tmp_path: Path
+) -> None:
+    (tmp_path / "warmer-linux-arm64").write_bytes(b"forged")
+    handler.lambda_handler(event("Create", cloudformation.url), context)
+    assert cloudformation.answers[0]["Status"] == "FAILED"
+    assert "must be of one build" in cloudformation.answers[0]["Reason"]
+    assert keys() == []
 
 
 def test_no_content_type_is_sent(

@@ -295,9 +295,7 @@ def another_binary(user: RestoreUser) -> Iterator[None]:
     """The bucket has something else under the agent's name, with the checksum of the agent."""
     s3, bucket = user.lab.client("s3"), user.lab.outputs["ArtifactsBucket"]
     keys = [one["Key"] for one in s3.list_objects_v2(Bucket=bucket, Prefix=AGENTS_PREFIX)["Contents"]]
-    binaries = {
-        key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys if "/warmer-" in key
-    }
+    binaries = {key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
     assert binaries
     for key, content in binaries.items():
         s3.put_object(Bucket=bucket, Key=key, Body=content[:-1] + b"x")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local import ROOT
+from local.agents import hashes
 from local.aws.emulator.deploy import zip_files
 from local.tools.release import template, versions
 from rewarm_cli.main import run
@@ -26,7 +27,8 @@ def package():
     agent = (ROOT / "warmer" / "build" / "warmer").read_bytes()
     empty = zip_files({"README": b"This machine's Python has the packages itself.\n"})
     layers = {"DependenciesLayer": empty, "ChartsLayer": empty}
-    return template.package({**layers, "AgentLayer": zip_files({"warmer-linux-x86_64": agent})})
+    agents = {"warmer-linux-x86_64": agent}
+    return template.package({**layers, "AgentLayer": zip_files(agents)}, hashes(agents))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,7 @@ def test_a_stack_made_from_a_bucket_says_its_version_answers_and_has_the_agent(
 ):
     assert stack["Version"] == versions.current()
     held = host.client("s3").list_objects_v2(Bucket=stack["ArtifactsBucket"], Prefix="agents/")["Contents"]
-    assert any(one["Key"].endswith("warmer-linux-x86_64") for one in held)
+    assert [one["Key"].rpartition("/")[2] for one in held] == ["warmer"]
     for name, value in host.aws_environment.items():
         monkeypatch.setenv(name, value)
     assert run(["list", "--stack", STACK, "--output", "json"]) == DONE

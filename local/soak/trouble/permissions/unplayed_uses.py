@@ -16,6 +16,7 @@ _VOLUME, _INSTANCE = _PLACE.ec2("vol-0123456789abcdef0"), _PLACE.ec2("i-01234567
 _SNAPSHOT = f"arn:aws:ec2:{REGION}::snapshot/snap-0aaaaaaaaaaaaaaaa"
 _KEY = _PLACE.arn("kms", "key/11111111-2222-3333-4444-555555555555")
 _BUCKET = f"arn:aws:s3:::{STACK}-artifactsbucket"
+_AGENT = f"{_BUCKET}/agents/sha256/warmer"
 _TABLE, _IDEMPOTENCY = (
     _PLACE.arn("dynamodb", f"table/{STACK}-{name}Table") for name in ("Restores", "Idempotency")
 )
@@ -79,13 +80,13 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
         ("ssm:SendCommand", _document("DeviceUseWindows")),
         ("ssm:SendCommand", _INSTANCE),
         ("ssm:GetCommandInvocation", "*"),
-        ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
+        ("s3:GetObject", _AGENT),
     )),
     (LINUX_ONLY, "DrillAttachVolumeFunctionRole", (
         ("ssm:SendCommand", _document("DeviceUseWindows")),
         ("ssm:SendCommand", _INSTANCE, _FOR_DRILLS),
         ("ssm:GetCommandInvocation", "*"),
-        ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
+        ("s3:GetObject", _AGENT),
     )),
     (LINUX_ONLY, "DrillDispatchWarmerFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
     (LINUX_ONLY, "DrillVerifyVolumeFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
@@ -132,10 +133,10 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
      (("kms:Decrypt", _KEY, {"kms:viaservice": f"ec2.{REGION}.amazonaws.com"}),)),
     ("a shard that could not be copied: tests/workflow/rewind/test_copy_blocks.py", "JoinPartsFunctionRole",
      (("s3:ListBucket", _BUCKET), ("s3:GetObject", f"{_BUCKET}/deltas/restore/0/failed-000000.json"))),
-    (PUT_BACK, "SweepFunctionRole", (*_LOOKS, ("s3:GetObject", f"{_BUCKET}/agents/index.json"))),
+    (PUT_BACK, "SweepFunctionRole", (*_LOOKS, ("s3:GetObject", _AGENT))),
     (PUT_BACK, "CleanUpFunctionRole", (
         *_LOOKS,
-        ("s3:GetObject", f"{_BUCKET}/agents/index.json"),
+        ("s3:GetObject", _AGENT),
         ("ec2:DeleteTags", _VOLUME, {**_OURS, "aws:tagkeys": ("rewarm:boost",)}),
     )),
     ("a plan while volumes have rates that other restores use", "ChooseStrategyFunctionRole",
@@ -167,7 +168,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     ("an upload of a large block map that fails half way", "SelectSnapshotFunctionRole",
      (("s3:AbortMultipartUpload", f"{_BUCKET}/restores/1/0/blocks.map"),)),
     (DEPLOYMENT, "PublishAgentFunctionRole", (
-        *((f"s3:{verb}Object", f"{_BUCKET}/agents/index.json") for verb in ("Get", "Put", "Delete")),
+        *((f"s3:{verb}Object", _AGENT) for verb in ("Put", "Delete")),
         ("s3:ListBucket", _BUCKET),
     )),
     (DEPLOYMENT, "SweepFunctionRole", (

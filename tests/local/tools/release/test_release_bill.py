@@ -12,9 +12,10 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from local import ROOT
+from local.agents import BINARIES
 from local.tools.release import bill, files, versions
 
-AGENTS = {name: name.encode() for name in files.AGENTS}
+AGENTS = {name: name.encode() for name in BINARIES}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_the_command_has_what_it_needs_and_its_hash(made):
     assert components(made)["rewarm-cli"]["hashes"][0]["content"] == files.sha256(b"a wheel")
 
 
-@pytest.mark.parametrize("name", files.AGENTS)
+@pytest.mark.parametrize("name", BINARIES)
 def test_an_agent_has_its_hash_and_what_it_is_linked_with(made, name):
     library = "mingw-w64" if "windows" in name else "musl"
     assert needs(made, name) >= {library, "compiler-rt", "zstd"}

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from fnmatch import fnmatch
 
 import pytest
 import yaml
 from moto.iam.aws_managed_policies import aws_managed_policies_data
 
-from local import ROOT, yaml_text
+from local import ROOT, agents, yaml_text
 from local.aws.permissions import roles
 from local.tools.release import template
+from tests.local.tools.release.conftest import AGENTS
 from tests.support.tree import BIN, complaints
 
 SHIPPED = (
@@ -28,7 +31,7 @@ import sys
 from pathlib import Path
 from local.tools.release import template
 layers = {name: b"" for name in ("DependenciesLayer", "ChartsLayer", "AgentLayer")}
-template.package(layers, Path(sys.argv[1])).write(Path(sys.argv[2]))
+template.package(layers, {"linux-arm64": "a" * 64}, Path(sys.argv[1])).write(Path(sys.argv[2]))
 """
 
 
@@ -40,6 +43,21 @@ def test_it_names_no_macro_and_only_files_that_are_there(package):
     assert named == set(package.files)
     for name, content in package.files.items():
         assert name.partition(".")[0] == hashlib.sha256(content).hexdigest()
+
+
+def test_documents_and_functions_name_the_agents_of_the_release(package):
+    """Whatever an earlier build has left in the tree."""
+    functions = package.template["Resources"]["ApiFunction"]["Properties"]["Code"]["S3Key"]["Fn::Sub"]
+    with zipfile.ZipFile(io.BytesIO(package.files[functions.partition("}")[2]])) as archive:
+        assert json.loads(archive.read(agents.PACKAGED)) == AGENTS
+    documents = [
+        one["Properties"]["Content"]["parameters"]
+        for one in package.template["Resources"].values()
+        if one["Type"] == "AWS::SSM::Document"
+    ]
+    pinned = [set(one[agents.PARAMETER]["allowedValues"]) for one in documents if agents.PARAMETER in one]
+    assert len(pinned) >= 7
+    assert set.union(*pinned) - {"none"} == set(AGENTS.values())
 
 
 def test_cloudformation_takes_its_size_and_its_resources(package):
@@ -105,7 +123,7 @@ def test_sam_writes_no_parameter_s_value_into_it(package, monkeypatch):
 
     monkeypatch.setattr(yaml_text, "template", with_other_defaults)
     layers = {name: name.encode() for name in package.layers}
-    assert template.package(layers).template["Resources"] == package.template["Resources"]
+    assert template.package(layers, AGENTS).template["Resources"] == package.template["Resources"]
 
 
 def test_a_stack_of_make_deploy_can_be_updated_with_it(package):
