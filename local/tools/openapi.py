@@ -216,7 +216,8 @@ OPERATIONS = (
     ),
     Operation(
         method="put", path="/runbooks/{alarmName}", name="putRunbook", says="Store what an alarm restores.",
-        answer=answers.StoredRunbook, body=RestoreRequest, parameters=_ALARM,
+        answer=answers.StoredRunbook, body=RestoreRequest, query=answers.PutQuery, parameters=_ALARM,
+        errors=(409,),
     ),
     Operation(
         method="get", path="/runbooks/{alarmName}", name="getRunbook", says="Show what an alarm restores.",
@@ -233,7 +234,7 @@ OPERATIONS = (
     ),
     Operation(
         method="put", path="/rules/{name}", name="putRule", says="Store which new volumes are adopted.",
-        answer=StoredRule, body=AdoptionRule, parameters=_RULE,
+        answer=StoredRule, body=AdoptionRule, query=answers.PutQuery, parameters=_RULE, errors=(409,),
     ),
     Operation(
         method="get", path="/rules/{name}", name="getRule", says="Show which new volumes are adopted.",

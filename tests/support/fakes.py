@@ -1029,6 +1029,14 @@ class FakeTable:
         at = f"2026-11-20T02:00:{len(self.documents):02}Z"
         self.documents[kind, name] = {"request": _copy(request), "trigger": trigger, "startedAt": at}
 
+    def replace(
+        self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject, was: JsonObject | None
+    ) -> bool:
+        if (self.documents.get((kind, name)) or {"request": None})["request"] != was:
+            return False
+        self.store(kind, name, request, trigger=trigger)
+        return True
+
     def listed(
         self, status: str, *, since: str, until: str, after: tuple[str, str] | None, limit: int
     ) -> tuple[list[Listed], bool]:

@@ -72,6 +72,19 @@ class StoredQuery(Contract):
     next_token: NextToken = None
 
 
+class PutQuery(Contract):
+    """PUT /runbooks/{alarmName} and PUT /rules/{name}."""
+
+    replaces: Annotated[
+        str | None,
+        Field(
+            max_length=64,
+            description="`nothing`, or the `version` of the answer 409: where something else is stored, it "
+            "stays, and the answer is 409 with both. Without it, whatever is stored is replaced.",
+        ),
+    ] = None
+
+
 class RestoreQuery(Contract):
     """GET /restores/{restoreId}: at once, or when something has changed."""
 
@@ -380,3 +393,6 @@ class Problem(Contract):
     errors: list[Fault] = Field(description="What is wrong with the request; empty where it is not at fault.")
     held_by: str | None = Field(default=None, description="The restore that has the device.")
     running: list[str] | None = Field(default=None, description="The restores that run.")
+    stored: dict[str, Any] | None = Field(default=None, description="The runbook or rule that is stored.")
+    wanted: dict[str, Any] | None = Field(default=None, description="The one that was sent, with all fields.")
+    version: str | None = Field(default=None, description="Of what is stored, for `replaces`.")

@@ -256,6 +256,15 @@ class NotAwaitingApprovalError(RestoreError):
     """The restore does not wait for an approval, or no longer for the one that was meant."""
 
 
+class AlreadyStoredError(RestoreError):
+    """Another runbook or rule is stored under this name, and its writer has not seen it."""
+
+    def __init__(self, message: str, *, stored: object, wanted: object, version: str) -> None:
+        """`version` names what is stored; it and what is wanted are JSON objects with all fields."""
+        super().__init__(message)
+        self.stored, self.wanted, self.version = stored, wanted, version
+
+
 class ApprovalTimedOutError(RestoreError):
     """Nobody approved the restore in time; nothing was made for it."""
 

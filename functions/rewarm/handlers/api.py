@@ -83,6 +83,7 @@ STATUS_CODES: dict[type[errors.RestoreError], int] = {
     errors.FleetBusyError: 409,
     errors.UndoLogInUseError: 409,
     errors.NotAwaitingApprovalError: 409,
+    errors.AlreadyStoredError: 409,
     errors.SnapshotNotUsableError: 422,
     errors.TargetNotUsableError: 422,
     errors.NoStrategyFitsError: 422,
@@ -376,11 +377,18 @@ def _list_runbooks() -> JsonObject:
 
 @app.put("/runbooks/<alarm_name>")
 def _put_runbook(alarm_name: str) -> JsonObject:
+    from rewarm.contracts.answers import PutQuery
     from rewarm.steps.request.runbooks import put_runbook
 
-    prefix = wiring.settings.alarm_name_prefix
-    by = caller(app.current_event)
-    return put_runbook(unquote(alarm_name), _body(), by=by, prefix=prefix, ports=_runbook_ports())
+    asked = parsed(PutQuery, query(app.current_event))
+    return put_runbook(
+        unquote(alarm_name),
+        _body(),
+        by=caller(app.current_event),
+        prefix=wiring.settings.alarm_name_prefix,
+        ports=_runbook_ports(),
+        replaces=asked.replaces,
+    )
 
 
 @app.get("/runbooks/<alarm_name>")
@@ -428,7 +436,7 @@ def _refused(error: errors.RestoreError) -> Response[str]:
     logger.info("refused", error=type(error).__name__, reason=str(error), status=status)
     words = f"{error}{_may_have_begun() if status == UNAVAILABLE else ''}"
     answer = problem(
-        app.current_event, status, type(error).__name__, words, _faults(error), **_restores(error)
+        app.current_event, status, type(error).__name__, words, _faults(error), **_in_the_way(error)
     )
     if isinstance(error, errors.ModificationPostponedError) and error.retry_at is not None:
         seconds = math.ceil((error.retry_at - now()).total_seconds())
@@ -457,12 +465,14 @@ def _faults(error: errors.RestoreError) -> list[Fault]:
     return [(error.field, str(error).removeprefix(f"{error.field}: "))] if error.field else []
 
 
-def _restores(error: errors.RestoreError) -> JsonObject:
-    """The restores in the way, for programs; the message names them for people."""
+def _in_the_way(error: errors.RestoreError) -> JsonObject:
+    """The restores in the way, or what is stored, for programs; the message names them for people."""
     if isinstance(error, errors.TargetBusyError):
         return {"heldBy": error.held_by}
     if isinstance(error, errors.TooManyRestoresError):
         return {"running": list(error.running[:MOST_RUNNING_SHOWN])}
+    if isinstance(error, errors.AlreadyStoredError):
+        return {"stored": error.stored, "wanted": error.wanted, "version": error.version}
     return {}
 
 

@@ -12,6 +12,7 @@ from uuid import uuid4
 from aws_lambda_powertools.event_handler.api_gateway import Router
 from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEvent
 
+from rewarm.contracts.base import parsed
 from rewarm.domain.parts import Part
 from rewarm.handlers.http import caller, json_body, query
 from rewarm.observability import count, logger
@@ -88,10 +89,12 @@ def _list_rules() -> JsonObject:
 
 @router.put("/rules/<name>")
 def _put_rule(name: str) -> JsonObject:
+    from rewarm.contracts.answers import PutQuery
     from rewarm.steps.adopt.rules import put_rule
 
     body, by = json_body(router.current_event), caller(router.current_event)
-    return put_rule(name, body, by=by, table=_table(), parts=settings.parts)
+    asked = parsed(PutQuery, query(APIGatewayProxyEvent(router.current_event.raw_event)))
+    return put_rule(name, body, by=by, table=_table(), parts=settings.parts, replaces=asked.replaces)
 
 
 @router.get("/rules/<name>")

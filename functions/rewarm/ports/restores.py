@@ -144,6 +144,11 @@ class RestoreTable(Protocol):
     def store(self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
         """Writes or replaces a runbook, a rule or a boost."""
 
+    def replace(
+        self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject, was: JsonObject | None
+    ) -> bool:
+        """Writes a runbook or a rule if `was` (None: nothing) is stored; else returns False."""
+
     def discard(self, kind: str, name: str) -> bool:
         """Deletes a runbook, a rule or a boost; returns False if there was none."""
 

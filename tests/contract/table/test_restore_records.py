@@ -57,6 +57,25 @@ class TestSeveralRestores:
         assert [len(keys) for keys in asked] == [100, 100, 50]
 
 
+class TestReplace:
+    """A runbook is replaced only where nobody has written another one since it was read."""
+
+    WRITTEN = {"request": {"share": 0.1, "first": [], "at": None}, "trigger": {"kind": "api"}}
+
+    def test_is_one_write_on_condition(self, dynamodb: Any, table: DynamoRestoreTable) -> None:
+        key, first, trigger = (RUNBOOK, "rewarm-a"), self.WRITTEN["request"], self.WRITTEN["trigger"]
+        calls = recorded(dynamodb)
+        assert table.replace(*key, first, trigger=trigger, was=None)
+        assert not table.replace(*key, {}, trigger=trigger, was=None)
+        assert not table.replace(*key, {}, trigger=trigger, was={**first, "share": 0.2})
+        assert [name for name, _ in calls] == ["PutItem"] * 3
+        read = table.stored(*key)
+        assert read is not None
+        assert {name: read[name] for name in self.WRITTEN} == self.WRITTEN
+        assert table.replace(*key, {}, trigger=trigger, was=read["request"])
+        assert table.runbook("rewarm-a") == {}
+
+
 class TestAdvance:
     def test_sets_the_status_of_a_restore_that_goes_on(self, table: DynamoRestoreTable) -> None:
         table.put_new("r1", {"status": "accepted", "waiting": None})

@@ -215,11 +215,31 @@ class DynamoRestoreTable(TableItems):
         return self._get(f"{kind}#{name}")
 
     def store(self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject | None = None) -> None:
-        written_at = datetime.fromtimestamp(self._clock(), UTC)
-        listed = {"status": kind, "startedAt": iso(written_at)}
-        item = to_item({"pk": f"{kind}#{name}", "request": request, "trigger": trigger, **listed})
         with naming_errors():
-            self._dynamodb.put_item(TableName=self._table, Item=item)
+            self._dynamodb.put_item(
+                TableName=self._table, Item=self._named_item(kind, name, request, trigger)
+            )
+
+    def replace(
+        self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject, was: JsonObject | None
+    ) -> bool:
+        condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
+        if was is not None:
+            condition = {
+                "ConditionExpression": "#request = :was",
+                "ExpressionAttributeNames": {"#request": "request"},
+                "ExpressionAttributeValues": to_item({":was": was}),
+            }
+        item = self._named_item(kind, name, request, trigger)
+        put = self._dynamodb.put_item
+        return unless_refused(put, TableName=self._table, Item=item, **condition) is not None
+
+    def _named_item(
+        self, kind: str, name: str, request: JsonObject, trigger: JsonObject | None
+    ) -> dict[str, Any]:
+        """An item that lists show by the time at which it was written."""
+        listed = {"status": kind, "startedAt": iso(datetime.fromtimestamp(self._clock(), UTC))}
+        return to_item({"pk": f"{kind}#{name}", "request": request, "trigger": trigger, **listed})
 
     def discard(self, kind: str, name: str) -> bool:
         if is_too_long(f"{kind}#{name}"):

@@ -26,25 +26,34 @@ from rewarm.ports.restores import FIRST, LAST, RULE, RestoreTable
 from rewarm.ports.snapshots import SnapshotCatalog
 from rewarm.ports.volumes import VolumeStore
 from rewarm.steps.adopt.candidates import Found, NamedRule, judged, of_match
+from rewarm.steps.record.replacing import store
 from rewarm.steps.record.restore import asked_through_api
 from rewarm.steps.request.runbooks import written_by
 
 
 def put_rule(
-    name: str, body: JsonObject, *, by: Caller, table: RestoreTable, parts: Parts = EVERY_PART
+    name: str,
+    body: JsonObject,
+    *,
+    by: Caller,
+    table: RestoreTable,
+    parts: Parts = EVERY_PART,
+    replaces: str | None = None,
 ) -> JsonObject:
     """Stores the rule, which from now on looks at volumes that are made later.
 
-    Raises InvalidRequestError, PartLeftOutError.
+    `replaces` is what steps/record/replacing.py takes. Raises InvalidRequestError, PartLeftOutError,
+    AlreadyStoredError.
     """
     check_rule_name(name)
-    rule = parse_rule(body, parts).to_json()
+    rule = parse_rule(body, parts)
     entries, _ = table.listed(RULE, since=FIRST, until=LAST, after=None, limit=MOST_RULES)
     if len(entries) >= MOST_RULES and name not in {entry.name for entry in entries}:
         raise InvalidRequestError(
             f"found {MOST_RULES} other rules; at most {MOST_RULES} are allowed", field="name"
         )
-    table.store(RULE, name, rule, trigger=asked_through_api(by))
+    trigger, what = asked_through_api(by), f"another rule {shown(name)}"
+    store(table, (RULE, name), rule, trigger=trigger, replaces=replaces, what=what)
     return get_rule(name, table)
 
 

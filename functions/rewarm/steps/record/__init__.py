@@ -11,6 +11,7 @@
 - lost_records: makes the record of a restore again whose item in the table is lost
 - payloads: volumes, plans and results, which are too large for a payload of Step Functions
 - recordings: what recordings of reads say of a volume that is to be warmed up
+- replacing: stores a runbook or a rule, over another one only where its writer has seen that one
 - restore: what the record of a restore says, and each change of it
 - volume: what the record of one volume says, and each change of it
 """

@@ -16,6 +16,7 @@ from rewarm.domain.units import shown
 from rewarm.ports import JsonObject
 from rewarm.ports.instances import CommandDocuments
 from rewarm.ports.restores import RUNBOOK, History, RestoreTable
+from rewarm.steps.record.replacing import store
 from rewarm.steps.record.restore import asked_through_api
 from rewarm.steps.select.hooks import check_document
 
@@ -35,13 +36,20 @@ class PutRunbookPorts:
 
 
 def put_runbook(
-    alarm_name: str, body: JsonObject, *, by: Caller, prefix: str, ports: PutRunbookPorts
+    alarm_name: str,
+    body: JsonObject,
+    *,
+    by: Caller,
+    prefix: str,
+    ports: PutRunbookPorts,
+    replaces: str | None = None,
 ) -> JsonObject:
     """Checks the fields now, not when the alarm goes off, and the document of `after`.
 
     Snapshots and instances come and go, so only `POST /plans` checks whether what is named exists.
+    `replaces` is what steps/record/replacing.py takes.
 
-    Raises InvalidRequestError, PartLeftOutError.
+    Raises InvalidRequestError, PartLeftOutError, AlreadyStoredError.
     """
     _check_name(alarm_name, prefix)
     request = parse_restore_request(body, ports.parts)
@@ -60,7 +68,9 @@ def put_runbook(
     if request.left_out:
         raise InvalidRequestError("is filled in when the alarm goes off; leave it out", field="leftOut")
     check_document(request, None, stack_name=ports.stack_name, documents=ports.documents)
-    ports.table.store(RUNBOOK, alarm_name, request.to_json(), trigger=asked_through_api(by))
+    what = f"another runbook of {shown(alarm_name)}"
+    trigger = asked_through_api(by)
+    store(ports.table, (RUNBOOK, alarm_name), request, trigger=trigger, replaces=replaces, what=what)
     return {"alarmName": alarm_name, "request": request.to_json(), "writtenBy": asdict(by)}
 
 

@@ -802,6 +802,21 @@ class TestRunbooks:
         assert api.call("DELETE", path)[0] == 200
         assert api.call("DELETE", path)[0] == 404
 
+    def test_another_one_is_replaced_only_by_who_has_seen_it(self, api: Api) -> None:
+        path = "/runbooks/rewarm-orders"
+        other = {**TO_INSTANCE, "objective": {"readyWithinMinutes": 30}}
+        assert api.call("PUT", f"{path}?replaces=nothing", TO_INSTANCE)[0] == 200
+        assert api.call("PUT", f"{path}?replaces=nothing", TO_INSTANCE)[0] == 200  # the same one
+        status, answer = api.call("PUT", f"{path}?replaces=nothing", other)
+        assert (status, answer["error"], answer["errors"]) == (409, "AlreadyStoredError", [])
+        assert answer["stored"] == api.call("GET", path)[1]["request"]
+        assert answer["wanted"] == {**answer["stored"], "objective": answer["wanted"]["objective"]}
+        assert answer["wanted"]["objective"]["readyWithinMinutes"] == 30
+        assert api.call("PUT", f"{path}?replaces={answer['version']}", other)[0] == 200
+        assert api.call("PUT", f"{path}?replaces={answer['version']}", TO_INSTANCE)[0] == 409
+        assert api.call("PUT", path, TO_INSTANCE)[0] == 200  # as programs do that know their runbooks
+        assert api.call("PUT", f"{path}?replace=nothing", TO_INSTANCE)[0] == 400
+
     def test_a_runbook_that_no_alarm_reaches_is_refused(self, api: Api) -> None:
         status, answer = api.call("PUT", "/runbooks/other-name", TO_INSTANCE)
         assert (status, answer["field"]) == (400, "alarmName")

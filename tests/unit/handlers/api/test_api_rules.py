@@ -36,6 +36,19 @@ def test_a_rule_comes_is_checked_and_goes(api: Api) -> None:
     assert api.call("GET", f"{PATH}/check")[0] == 404
 
 
+def test_another_rule_is_replaced_only_by_who_has_seen_it(api: Api) -> None:
+    other = {"match": {"volumeTags": {"app": "*"}}}
+    assert api.call("PUT", f"{PATH}?replaces=nothing", RULE)[0] == 200
+    status, answer = api.call("PUT", f"{PATH}?replaces=nothing", other)
+    assert (status, answer["error"]) == (409, "AlreadyStoredError")
+    assert (answer["stored"]["match"], answer["wanted"]["match"]) == (
+        api.call("GET", PATH)[1]["rule"]["match"],
+        {**answer["stored"]["match"], "volumeTags": {"app": "*"}},
+    )
+    assert api.call("PUT", f"{PATH}?replaces={answer['version']}", other)[0] == 200
+    assert api.call("GET", PATH)[1]["rule"]["match"] == answer["wanted"]["match"]
+
+
 def test_a_bad_rule_is_refused_with_the_field(api: Api) -> None:
     status, answer = api.call("PUT", "/rules/all", {"match": {}})
     assert (status, answer["field"]) == (400, "match")
