@@ -30,6 +30,8 @@ PASSING = frozenset({429, 503, 504})
 """Statuses that say that the API, or a service behind it, was busy."""
 NOT_JSON = "text"
 """Field of the body of an answer that is no JSON object: an SVG that was asked for, or of another program."""
+ALREADY_STORED = "AlreadyStoredError"
+"""Another runbook or rule is stored under the name; the answer has both, and a version of what is stored."""
 LASTING = frozenset({"TooManyRestoresError"})
 """Errors with such a status that last until a restore has ended."""
 

@@ -21,8 +21,9 @@ STATUSES = {
     FAILED: "the API, AWS or the network failed, or there are no credentials; `bench`: nothing was measured; "
     "`doctor`: there is a problem",
     USAGE: "an option or argument is wrong; nothing was sent",
-    REFUSED: "the API refused the request (4xx), and the message says why; `wait`: what was to warm a volume "
-    "has failed or was cancelled",
+    REFUSED: "the API refused the request (4xx), and the message says why; `runbook put` and `rule put`: "
+    "another one is stored, and there is no terminal on which to ask; `wait`: what was to warm a volume has "
+    "failed or was cancelled",
     NOT_FOUND: "there is no such restore, runbook or volume (404)",
     NOT_READY: "the restore has ended and is not ready: failed, cancelled or refused; or a drill missed an "
     "objective",

@@ -32,10 +32,16 @@ def rule() -> None:
 @rule.command("put", epilog=examples("rewarm rule put kubernetes -f docs/rules/kubernetes.yaml"))
 @NAME
 @click.option("-f", "--file", required=True, metavar="FILE", help="The rule as JSON or YAML; - reads it.")
+@takes_yes
 @takes_settings
-def put_rule(settings: Settings, name: str, *, file: str) -> None:
-    """Store a rule; it looks at volumes that are made from now on."""
-    answer = settings.api().insist(200, "PUT", f"/rules/{name}", read(file))
+def put_rule(settings: Settings, name: str, *, file: str, yes: bool) -> None:
+    """Store a rule; it looks at volumes that are made from now on.
+
+    Where another rule has this name, it shows what differs and asks.
+    """
+    from rewarm_cli.replacing import put_stored
+
+    answer = put_stored(settings, f"/rules/{name}", read(file), f"the rule {name}", yes=yes)
     if not settings.for_people:
         settings.emit(answer)
         return

@@ -37,12 +37,19 @@ def runbook() -> None:
 )
 @click.argument("alarm_name", type=Known("runbooks"), metavar="ALARM")
 @takes_request
+@takes_yes
 @takes_settings
-def put_runbook(settings: Settings, alarm_name: str, request: Json) -> None:
-    """Store the runbook of an alarm, by the alarm's exact name, and say what keeps it from restoring."""
+def put_runbook(settings: Settings, alarm_name: str, request: Json, *, yes: bool) -> None:
+    """Store the runbook of an alarm, by the alarm's exact name, and say what keeps it from restoring.
+
+    Where the alarm has another runbook, it shows what differs and asks.
+    """
+    from rewarm_cli.replacing import put_stored
+
     if not request:
         raise click.UsageError("say what to restore and where to, with --volume and --instance, or -f")
-    answer = settings.api().insist(200, "PUT", _path(alarm_name), request)
+    what = f"the runbook of {alarm_name}"
+    answer = put_stored(settings, _path(alarm_name), request, what, yes=yes)
     if settings.for_people:
         check = words.command("runbook", "check", alarm_name)
         say(f"The runbook of {alarm_name} is stored. `{check}` plans it.")

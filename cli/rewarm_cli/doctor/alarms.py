@@ -9,8 +9,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rewarm_cli import words
+from rewarm_cli.api import ApiRefusedError
+from rewarm_cli.commands.showing import pages
 from rewarm_cli.doctor.account import Account
 from rewarm_cli.doctor.findings import Finding, ok, problem, unknown, warning
+from rewarm_cli.problems import CommandFailedError
 from rewarm_cli.requests import undrilled
 
 Json = dict[str, Any]
@@ -25,7 +28,7 @@ def alarm(account: Account) -> Iterator[Finding]:
     name = str(account.wanted.alarm)
     found = _described(account, name)
     if found is None:
-        near = difflib.get_close_matches(name, _names(account), n=1, cutoff=0.6)
+        near = difflib.get_close_matches(name, _names_without_runbook(account), n=1, cutoff=0.6)
         meant = f"; did you mean {near[0]}?" if near else ""
         todo = f"store the runbook under that name: rewarm runbook put {near[0]}" if near else OWN_NAMES
         yield problem("alarm", f"there is no alarm {name} in {account.region}{meant}", todo)
@@ -130,10 +133,14 @@ def _described(account: Account, name: str) -> Json | None:
     return listed[0] if listed else None
 
 
-def _names(account: Account) -> list[str]:
-    """The names of all metric alarms."""
+def _names_without_runbook(account: Account) -> set[str]:
+    """The names of metric alarms that have no runbook yet; empty where nobody knows which have one."""
     listed = account.pages("cloudwatch", "DescribeAlarms", "MetricAlarms")
-    return [str(found["AlarmName"]) for found in listed]
+    try:
+        runbooks = pages(account.api(), "/runbooks", "runbooks", {})
+    except (ApiRefusedError, CommandFailedError, OSError):
+        return set()
+    return {str(found["AlarmName"]) for found in listed} - {str(found["alarmName"]) for found in runbooks}
 
 
 def _last_restore(account: Account, name: str) -> Json | None:

@@ -93,6 +93,28 @@ def test_an_alarm_that_is_nearly_named_so_is_meant(looking, account):
     assert f"rewarm runbook put {ALARM}" in shown.err
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["has a runbook", "nobody knows"])
+def test_an_alarm_that_may_have_a_runbook_is_never_meant(looking, account, stack, known):
+    """Whoever followed the advice would replace what that alarm restores."""
+
+    def answer(asked):
+        return {
+            "MetricAlarms": [] if asked.get("AlarmNames") else [{"AlarmName": ALARM}],
+            "CompositeAlarms": [],
+        }
+
+    def refuse(call):
+        if call.path == "/runbooks" and not known:
+            raise RefusedError(503, "ServiceUnavailableError", "later")
+
+    account.answers["DescribeAlarms"], stack.before = answer, refuse
+    stack.runbooks[ALARM] = RUNBOOK
+    said = " ".join(looking("runbook", "put", f"{ALARM}s", *TO, "--rewind", "--unmount").err.split())
+    assert f"there is no alarm {ALARM}s in" in said
+    assert "did you mean" not in said
+    assert "rewarm runbook put" not in said
+
+
 def test_a_name_without_the_stack_s_prefix_starts_nothing(looking):
     assert "orders does not begin with rewarm-" in " ".join(
         looking("runbook", "put", "orders", *TO).err.split()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 
 from rewarm_cli import main
-from rewarm_cli.problems import DECLINED, DONE, USAGE
+from rewarm_cli.problems import DECLINED, DONE, REFUSED, USAGE
 from tests.support.commands.every import commands
 
 PLANNED = {
@@ -64,6 +65,8 @@ ASKING = {
 ELSEWHERE = {
     "launch": "tests/cli/commands/test_launch.py",
     "calibrate": "tests/cli/test_any_words.py and the tests of its ways: it makes things with AWS itself",
+    "runbook put": "TestReplacing below: it asks where another one is stored",
+    "rule put": "TestReplacing below: it asks where another one is stored",
 }
 """Commands that ask as well -> where that is tested."""
 READS = {
@@ -73,11 +76,7 @@ READS = {
     "runbook test",
 }  # fmt: skip
 """Commands that only read."""
-QUIET = {
-    "bench": "it writes scratch files, which it removes",
-    "rule put": "it stores what is in the user's file",
-    "runbook put": "it stores what the user has typed",
-}
+QUIET = {"bench": "it writes scratch files, which it removes"}
 """Others that ask nothing -> why."""
 
 
@@ -143,6 +142,95 @@ class TestEachCommand:
         ended = asked(words, "y\n", "-o", "json")
         assert ASKING[words][1] in ended.err
         assert ended.out.startswith("{")
+
+
+REPLACING = {
+    ("runbook", "put", "rewarm-orders"): (
+        "runbooks",
+        "source.volumeId: vol-1 becomes vol-2",
+        "the runbook of rewarm-orders",
+    ),
+    ("rule", "put", "orders"): ("rules", "mode: act becomes observe", "the rule orders"),
+}
+"""Command -> what it stores, how it shows the difference, and what it calls it."""
+
+
+@pytest.mark.parametrize("words", REPLACING, ids=" ".join)
+class TestReplacing:
+    """A runbook or a rule that is there already is replaced only by who has seen what differs."""
+
+    @pytest.fixture
+    def put(self, asked, stack, words, tmp_path):
+        """Puts another one in its place where somebody answers; None is nobody."""
+        kind, _, _ = REPLACING[words]
+        name = words[-1]
+        getattr(stack, kind)[name] = {"mode": "act"} if kind == "rules" else {"source": {"volumeId": "vol-1"}}
+        text = "mode: observe" if kind == "rules" else "source: {volumeId: vol-2}"
+        (tmp_path / "other.yaml").write_text(text, encoding="utf-8")
+
+        def called(answer, *more, same=False):
+            if same:
+                (tmp_path / "other.yaml").write_text(json.dumps(self.stored(stack, words)), encoding="utf-8")
+            return asked(words, answer, "-f", "other.yaml", *more)
+
+        return called
+
+    def stored(self, stack, words):
+        return getattr(stack, REPLACING[words][0])[words[-1]]
+
+    def test_shows_what_differs_and_replaces_after_yes(self, put, stack, words):
+        _, shown, what = REPLACING[words]
+        ended = put("y\n")
+        assert ended.status == DONE
+        assert " ".join(ended.err.split()) == (
+            f"Another one is stored already as {what}: {shown} Replace {what}? [y/N]:"
+        )
+        assert self.stored(stack, words) in ({"mode": "observe"}, {"source": {"volumeId": "vol-2"}})
+
+    def test_replaces_nothing_after_no(self, put, stack, words):
+        before = self.stored(stack, words)
+        ended = put("n\n")
+        assert (ended.status, self.stored(stack, words)) == (DECLINED, before)
+        assert ended.err.endswith("Nothing was stored.\n")
+
+    def test_without_a_terminal_replaces_nothing_and_says_how(self, put, stack, words):
+        before = self.stored(stack, words)
+        ended = put(None)
+        assert (ended.status, self.stored(stack, words)) == (REFUSED, before)
+        said = " ".join(ended.err.split())
+        assert REPLACING[words][1] in said
+        assert "was not replaced: there is no terminal on which to ask. Use --yes to replace it." in said
+
+    def test_without_a_terminal_a_program_gets_both(self, put, stack, words):
+        before = self.stored(stack, words)
+        ended = put(None, "-o", "json")
+        assert (ended.status, ended.out, self.stored(stack, words)) == (REFUSED, "", before)
+        found = json.loads(ended.err)
+        assert (found["error"], found["stored"]) == ("AlreadyStoredError", before)
+
+    def test_with_yes_asks_nothing(self, put, words):
+        ended = put(None, "--yes")
+        assert (ended.status, ended.err) == (DONE, "")
+
+    def test_the_same_one_is_stored_without_a_word(self, put, words):
+        ended = put(None, same=True)
+        assert (ended.status, ended.err) == (DONE, "")
+
+    def test_what_somebody_stores_meanwhile_is_shown_as_well(self, put, stack, words):
+        """Between the question and the answer."""
+        kind, _, what = REPLACING[words]
+        mine = {"mode": "off"} if kind == "rules" else {"source": {"volumeId": "vol-3"}}
+
+        def somebody(call):
+            if call.method == "PUT" and call.query.get("replaces") not in {None, "nothing"}:
+                stack.before = lambda _call: None
+                getattr(stack, kind)[words[-1]] = mine
+
+        stack.before = somebody
+        ended = put("y\nn\n")
+        assert (ended.status, self.stored(stack, words)) == (DECLINED, mine)
+        assert ended.err.count(f"Replace {what}?") == 2
+        assert ("vol-3" if kind == "runbooks" else "off") in ended.err
 
 
 def test_a_dry_run_makes_nothing_and_asks_nothing(asked, stack):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 import time
@@ -176,8 +177,16 @@ class StackApi:
         return 200, self._page("runbooks", found, call)
 
     def _put_runbooks(self, call: Call, name: str) -> tuple[int, Json]:
+        self._compare(call, self.runbooks.get(name), call.body or {})
         self.runbooks[name] = call.body or {}
         return 200, {"alarmName": name, "request": call.body}
+
+    def _compare(self, call: Call, stored: Json | None, wanted: Json) -> None:
+        """Refuses to replace what the caller has not seen."""
+        version = hashlib.sha256(json.dumps(stored).encode()).hexdigest()[:16]
+        if stored not in (None, wanted) and call.query.get("replaces") not in (None, version):
+            both = {"stored": stored, "wanted": wanted, "version": version}
+            raise RefusedError(409, "AlreadyStoredError", "another one is stored already", **both)
 
     def _delete_runbooks(self, _call: Call, name: str) -> tuple[int, Json]:
         del self.runbooks[name]
@@ -193,7 +202,9 @@ class StackApi:
         return 200, self._page("rules", found, call)
 
     def _put_rules(self, call: Call, name: str) -> tuple[int, Json]:
-        self.rules[name] = {"mode": "observe", **(call.body or {})}
+        rule = {"mode": "observe", **(call.body or {})}
+        self._compare(call, self.rules.get(name), rule)
+        self.rules[name] = rule
         return self._get_rules(call, name)
 
     def _delete_rules(self, _call: Call, name: str) -> tuple[int, Json]:
