@@ -10,7 +10,7 @@ from local.soak.audit.messages import SentMessages
 from local.soak.audit.outside import OutsideHandsAudit
 from local.soak.audit.rewinds import RewindAudit
 from local.soak.audit.table_items import TableItems, records
-from local.soak.lab.endings import FLEET, RESTORE, Ending
+from local.soak.lab.endings import FLEET, RESTORE, VOLUME, Ending
 from local.soak.lab.lab import FastLab
 from rewarm.domain.volume.leftovers import DRILL_TAG, REWINDING_TAG
 from rewarm.domain.volume.performance import PerformanceSettings, parse_performance
@@ -42,6 +42,7 @@ class Auditor:
             *self._objects(ending),
             *self._cold(ending),
             *self._not_rewound(ending),
+            *self._failed_when_settled(),
             *CollateralDamage(self._lab).findings(),
             *AdoptionAudit(self._lab).findings(),
             *SentMessages(self._lab).findings(),
@@ -182,6 +183,21 @@ class Auditor:
         restores = ending.restore_ids or [one.name for one in self._lab.executions(RESTORE)]
         return list(RewindAudit(self._lab).findings(restores))
 
+    def _failed_when_settled(self) -> list[str]:
+        """A restore whose volumes are all at full speed has not failed, whatever has ended since.
+
+        A volume whose execution says by itself why it failed was deleted; a drill deletes its volumes.
+        """
+        gave_account = {one.name for one in self._lab.executions(VOLUME) if one.state == "Volume Failed"}
+        found = []
+        for name, row in records(self._lab).items():
+            indexes = range(int(row.get("volumeCount") or 0))
+            is_settled = bool(indexes) and all(row.get(f"settled{index}") for index in indexes)
+            is_excused = any(f"{name}-{index}" in gave_account for index in indexes)
+            if row.get("status") == "failed" and is_settled and not is_excused and not _is_drill(row):
+                found.append(f"{name} is failed, and all of its volumes are at full speed")
+        return found
+
     # ------------------------------------------------------------------------------------------- the meter
     def _meter(self, ending: Ending) -> list[str]:
         """Nothing still costs money but the storage of what stays."""
@@ -210,3 +226,7 @@ class Auditor:
         volume = self._lab.region._tables.volumes.get(volume_id)
         is_copy = self._outside.is_copy(volume_id)
         return volume is not None and (is_copy or "rewarm:restore-id" not in volume.tags)
+
+
+def _is_drill(row: Json) -> bool:
+    return bool((row["request"].get("drill") or {}).get("runbook"))

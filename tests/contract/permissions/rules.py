@@ -235,6 +235,7 @@ def _files() -> Iterator[Rule]:
     yield rule(f"Api SelectSnapshot ChooseStrategy Report {warmers}", "s3: GetObject", recordings)
     yield rule("Api", "s3: DeleteObject", recordings)
     yield rule("KeepResult", "s3: PutObject", objects("restores/*/result.json"))
+    yield rule("KeepResult", "s3: GetObject", objects("restores/*/result.json", "restores/*/report.json"))
     yield rule("Report Sweep", "s3: PutObject", objects("restores/*/report.*"))
     yield rule("Announce", "s3: GetObject PutObject", objects("restores/*/report.sent"))
     yield rule("PollInitialization", "s3: PutObject", objects("restores/*/samples.json"))
@@ -249,8 +250,8 @@ def _files() -> Iterator[Rule]:
     yield rule("Public", "s3: GetObject", objects("restores/*/report.html", "restores/*/progress*.json"))
     yield rule("Api VerifyVolume DrillVerifyVolume", "s3: GetObject PutObject", objects("benchmarks/*"))
     yield rule("Announce Api ChooseStrategy CopyShard DispatchWarmer DrillDispatchWarmer DrillVerifyVolume "
-               "JoinParts ListBlocks PollInitialization PrepareFleet Public PublishAgent Report ReportFleet "
-               "Rewind SelectSnapshot Sweep VerifyVolume", "s3: ListBucket", on("bucket"))  # fmt: skip
+               "JoinParts KeepResult ListBlocks PollInitialization PrepareFleet Public PublishAgent Report "
+               "ReportFleet Rewind SelectSnapshot Sweep VerifyVolume", "s3: ListBucket", on("bucket"))  # fmt: skip
 
 
 def _records() -> Iterator[Rule]:
@@ -280,6 +281,7 @@ def _records() -> Iterator[Rule]:
     yield rule("PrepareFleet", "dynamodb: BatchGetItem", items("restore", "history"))
     yield rule("Api", "dynamodb: BatchGetItem", items("history", "running", "restore", "restore-volume"))
     # What everybody can call.
+    yield rule("KeepResult", "dynamodb: GetItem", items("restore", "restore-volume"))
     yield rule("Public", "dynamodb: GetItem", items("restore", "restore-volume", "page-key"))
     yield rule("Public", "dynamodb: UpdateItem", items("restore"))
     yield rule("Public", "dynamodb: DeleteItem", items("signal"))

@@ -122,6 +122,9 @@ class Restore:
         event = KeepResultEvent(**self.common, result=whole)
         fits(event)
         result: dict[str, Any] = keep_result(
-            event, artifacts=self.world.artifacts, volume_executions=FakeVolumeExecutions()
+            event,
+            artifacts=self.world.artifacts,
+            volume_executions=FakeVolumeExecutions(),
+            table=self.world.table,
         ).to_json()
         return result

@@ -113,7 +113,7 @@ def announce(
 
     Raises RestoreCancelledError, ServiceUnavailableError.
     """
-    if ended.is_reported(event, table):
+    if ended.is_untrue(event, table):
         return AnnounceResult(channels=[], repeated=True)
     if artifacts is not None and "plansKey" in event.details:
         event = with_plans(event, artifacts)

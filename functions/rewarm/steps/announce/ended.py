@@ -14,6 +14,7 @@ from rewarm.domain.words.message import Message
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.leftovers import ending_of
 from rewarm.steps.record.restore import REFUSALS, Change, KnownRestore, RestoreNotes, Status, nothing
+from rewarm.steps.record.results import are_all_ready
 
 
 class EndedDetails(Contract):
@@ -76,8 +77,15 @@ def announce_unreported(event: AnnounceEvent, _record: KnownRestore) -> tuple[Me
     return message, lambda restore: restore.note_unreported(known, event.now)
 
 
-def is_reported(event: AnnounceEvent, table: RestoreTable) -> bool:
-    """Whether the report exists and only the answer of `Report` was lost: then no message is needed."""
-    if event.event != "unreported":
+def is_untrue(event: AnnounceEvent, table: RestoreTable) -> bool:
+    """Whether the message would be wrong, so that none is sent.
+
+    The report exists, and only the answer of `Report` was lost. Or a restore is to be called failed whose
+    volumes are all at full speed; the sweeper writes its report then (missing_reports.py).
+    """
+    if event.event not in {"failed", "unreported"}:
         return False
-    return bool(RestoreNotes(table, event.restore_id).read().report_key)
+    record = RestoreNotes(table, event.restore_id).read()
+    if event.event == "unreported":
+        return bool(record.report_key)
+    return are_all_ready(EndedDetails.model_validate(event.details).results, record)

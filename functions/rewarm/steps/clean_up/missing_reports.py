@@ -22,10 +22,11 @@ from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.messages import Messages, PageLinks
-from rewarm.steps.record.bucket import plans_key, result_key, sent_key
+from rewarm.steps.record.bucket import plans_key, sent_key
 from rewarm.steps.record.lost_records import volumes_begun
 from rewarm.steps.record.payloads import read_if_kept, read_plans
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
+from rewarm.steps.record.results import kept_result, ready_result
 from rewarm.steps.report.report import AccountPorts, report_of
 
 LATE_REPORTS = "reports"
@@ -78,7 +79,7 @@ def report_end(
 
 def report_ready(restore_id: str, record: KnownRestore, *, finished_at: datetime, ports: PagePorts) -> None:
     """Reports a restore whose volumes are all at full speed. Raises RestoreError, ValueError, LookupError."""
-    results = [_ready(restore_id, record, index, ports) for index in record.indexes]
+    results = [ready_result(restore_id, record, index, ports.artifacts) for index in record.indexes]
     event = _event(restore_id, record, finished_at, None, results)
     plans = {plan.volume.index: plan for plan in _plans(restore_id, ports)}
     ports.counted(event, report_of(event, [plans[index] for index in record.indexes], ports))
@@ -133,13 +134,6 @@ def is_owed(record: KnownRestore, ending: ExecutionEnd) -> bool:
     return is_ready and has_volumes and not record.report_key
 
 
-def _ready(restore_id: str, record: KnownRestore, index: int, ports: PagePorts) -> JsonObject:
-    known = kept_result(restore_id, record, index, ports)
-    found = known if known.get("verdict") == "ready" else {}
-    made = record.volume(index).volume_id
-    return {"volumeId": made, **found, "index": index, "verdict": "ready"}
-
-
 def _event(
     restore_id: str, record: KnownRestore, now: datetime, failure: Failure | None, results: list[JsonObject]
 ) -> ReportEvent:
@@ -160,19 +154,12 @@ def _result(
     restore_id: str, record: KnownRestore, index: int, failure: Failure, ports: PagePorts
 ) -> JsonObject:
     if record.settled(index):
-        return _ready(restore_id, record, index, ports)
-    known = kept_result(restore_id, record, index, ports)
+        return ready_result(restore_id, record, index, ports.artifacts)
+    known = kept_result(restore_id, record, index, ports.artifacts)
     if known.get("verdict") == "failed":
         return known
     made, ended = record.volume(index).volume_id, {"error": failure.error, "cause": failure.cause}
     return {"index": index, "verdict": "failed", "volumeId": made, **ended}
-
-
-def kept_result(restore_id: str, record: KnownRestore, index: int, ports: PagePorts) -> JsonObject:
-    """A volume's result as `Keep Result` wrote it, or from the volume's own report; empty without both."""
-    found = read_if_kept(result_key(restore_id, index), ports.artifacts)
-    own = None if found else record.volume(index).report.report_key
-    return found if own is None else next(iter(read_if_kept(own, ports.artifacts).get("results") or []), {})
 
 
 def recall_end(restore_id: str, ports: PagePorts) -> bool:
@@ -200,7 +187,7 @@ def volumes_without_message(
         for index in record.indexes
         if record.volume(index).message_sent is None
         and (ending.status == "SUCCEEDED" or record.settled(index))
-        and kept_result(restore_id, record, index, ports).get("announced") is not True
+        and kept_result(restore_id, record, index, ports.artifacts).get("announced") is not True
     ]
 
 
@@ -214,7 +201,7 @@ def send_ready(
     from rewarm.steps.announce.announce import announce  # noqa: PLC0415 - few sweeps send messages
 
     plan = {plan.volume.index: plan for plan in _plans(restore_id, pages)}[index]
-    known = kept_result(restore_id, record, index, pages)
+    known = kept_result(restore_id, record, index, pages.artifacts)
     result = known if known.get("verdict") == "ready" else {}
     ready_at = record.finished_at or now
     details: JsonObject = {

@@ -13,7 +13,10 @@ from rewarm.domain.words.failures import Explanation, explain
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.executions import VolumeExecutions
+from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.bucket import result_key
+from rewarm.steps.record.restore import RestoreNotes
+from rewarm.steps.record.results import true_result
 from rewarm.steps.registration import state
 
 ENDED_BEFORE = "StepFunctions.ExecutionAlreadyExistsException"
@@ -48,12 +51,18 @@ class StoredResult(Contract):
 
 @state("Keep Result")
 def keep_result(
-    event: KeepResultEvent, *, artifacts: Artifacts, volume_executions: VolumeExecutions
+    event: KeepResultEvent, *, artifacts: Artifacts, volume_executions: VolumeExecutions, table: RestoreTable
 ) -> StoredResult:
-    """Writes the result; idempotent. Asks for it where the volume's execution had ended before."""
+    """Writes the result; idempotent. Asks for it where the volume's execution had ended before.
+
+    A volume at full speed is ready, even if its execution ended later without an account (results.py).
+    """
     result, index = event.result, int(event.result["index"])
     if result.get("error") == ENDED_BEFORE:
         result = _ended(result, volume_executions.ending(event.restore_id, index))
+    if result.get("verdict") != "ready":
+        record = RestoreNotes(table, event.restore_id).read_with(index)
+        result = true_result(event.restore_id, result, record, artifacts)
     key = result_key(event.restore_id, index)
     artifacts.put_json(key, result)
     why = _why(result)

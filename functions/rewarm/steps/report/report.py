@@ -29,6 +29,7 @@ from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept, things_left
 from rewarm.steps.record.payloads import is_small, read_plan, read_plans, whole_result
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
+from rewarm.steps.record.results import true_result
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.report import phase_times, volume_reports
 from rewarm.steps.report.volume_reports import result_of, seconds_between, total, volume_report, with_story
@@ -139,8 +140,9 @@ def report_of(event: ReportEvent, plans: list[VolumePlan], ports: AccountPorts) 
 
 def _facts(event: ReportEvent, plans: list[VolumePlan], artifacts: Artifacts, table: RestoreTable) -> _Facts:
     record = _record(event, table)
-    results = [whole_result(result, artifacts) for result in event.results]
-    return _Facts(event, plans, [with_story(result_of(plan, results), record) for plan in plans], record)
+    whole = [whole_result(result, artifacts) for result in event.results]
+    results = [true_result(event.restore_id, result_of(plan, whole), record, artifacts) for plan in plans]
+    return _Facts(event, plans, [with_story(result, record) for result in results], record)
 
 
 def _record(event: ReportEvent, table: RestoreTable) -> KnownRestore:

@@ -171,6 +171,12 @@ def _volume_stopped(lab: FastLab) -> Ending:
     )
 
 
+@path("volume-stopped-once-it-is-fast")
+def _fast_volume_stopped(lab: FastLab) -> Ending:
+    """The restore is ready: only the execution of its volume has failed."""
+    return restored(lab, request(lab, "provisioned-rate"), stopped(lab, "Announce Ready", machine=VOLUME))
+
+
 @path("stopped-and-redriven")
 def _redriven(lab: FastLab) -> Ending:
     """The sweeper has ended the restore; the redriven execution must not bring it back or tell it again."""

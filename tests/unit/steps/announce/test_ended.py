@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, ClassVar
 
 import pytest
@@ -269,3 +270,31 @@ class TestDrilled:
         sent = world.messages.sent[0]
         assert sent["title"].startswith("Drill: Restore failed")
         assert sent["text"].endswith("This is a drill: its volumes are deleted at its end.")
+
+
+STOPPED = json.dumps({"Status": "ABORTED"})
+DIED = {"index": 0, "verdict": "failed", "error": "States.TaskFailed", "cause": STOPPED}
+DELETED = {**DIED, "cause": json.dumps({"state": "Release", "error": "VolumeFailedError", "cause": "gone"})}
+
+
+@pytest.mark.parametrize(
+    ("result", "record", "is_sent"),
+    [
+        (DIED, {"settled0": True}, False),
+        (DIED, {}, True),
+        (DELETED, {"settled0": True}, True),
+        (DIED, {"settled0": True, "request": {"drill": {"runbook": "orders"}}}, True),
+    ],
+    ids=["at full speed", "not at full speed", "deleted", "a drill"],
+)
+def test_a_restore_whose_volumes_are_all_at_full_speed_is_never_called_failed(
+    result: dict[str, Any],
+    record: dict[str, Any],
+    is_sent: bool,  # noqa: FBT001
+) -> None:
+    """`Keep Result` and `Report` could not say so, because both had failed for good."""
+    world = World()
+    world.table.put(RESTORE_ID, {"status": "initializing", "volumeCount": 1, **record})
+    say(world, "failed", {"failure": FAILURE, "results": [result]})
+    assert bool(world.messages.sent) is is_sent
+    assert (world.table.records[RESTORE_ID]["status"] == "failed") is is_sent

@@ -13,18 +13,25 @@ from rewarm.steps.record.payloads import whole_result
 from rewarm.steps.report import keep_result as module
 from rewarm.steps.report.keep_result import KeepResultEvent, keep_result
 from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID
-from tests.support.fakes import FakeArtifacts, FakeVolumeExecutions
+from tests.support.fakes import FakeArtifacts, FakeTable, FakeVolumeExecutions
 
 ENDED_BEFORE = {
     "verdict": "failed", "index": 2, "snapshotId": SNAPSHOT_ID, "error": module.ENDED_BEFORE, "cause": "arn",
 }  # fmt: skip
 
 
-def keep(result: dict[str, Any], artifacts: FakeArtifacts, end: ExecutionEnd | None = None) -> dict[str, Any]:
+def keep(
+    result: dict[str, Any],
+    artifacts: FakeArtifacts,
+    end: ExecutionEnd | None = None,
+    table: FakeTable | None = None,
+) -> dict[str, Any]:
     """`end` is that of the volume's execution."""
     event = KeepResultEvent(restore_id=RESTORE_ID, now=NOW, result=result)
     ends = FakeVolumeExecutions({} if end is None else {(RESTORE_ID, result["index"]): end})
-    told: dict[str, Any] = keep_result(event, artifacts=artifacts, volume_executions=ends).to_json()
+    told: dict[str, Any] = keep_result(
+        event, artifacts=artifacts, volume_executions=ends, table=table or FakeTable()
+    ).to_json()
     return told
 
 
@@ -108,3 +115,64 @@ def test_what_is_explained_again_says_the_same() -> None:
 def test_where_nothing_could_be_kept_the_payload_is_what_is_known() -> None:
     bare = {"index": 0, "verdict": "ready", "volumeId": VOLUME_ID}
     assert whole_result(bare, FakeArtifacts()) == bare
+
+
+def at_full_speed(**parts: Any) -> FakeTable:
+    """The record of a volume that was marked as at full speed."""
+    table = FakeTable()
+    table.put(RESTORE_ID, {"volumeCount": 1, "settled0": True, "volume0": {"volumeId": VOLUME_ID}, **parts})
+    return table
+
+
+def died(status: str, **parts: str) -> dict[str, Any]:
+    """The result of a volume whose execution has ended so."""
+    cause = json.dumps({"Status": status, **parts})
+    return {"verdict": "failed", "index": 0, "error": "States.TaskFailed", "cause": cause}
+
+
+LATE_DEATHS = [
+    died("ABORTED"),
+    died("TIMED_OUT", Error="States.Timeout"),
+    died("FAILED", Error="States.Runtime", Cause="the history has more than 25000 events"),
+    {"verdict": "failed", "index": 0, "error": "States.Timeout", "cause": ""},
+]
+
+
+@pytest.mark.parametrize("result", LATE_DEATHS)
+def test_a_volume_at_full_speed_is_ready_though_its_execution_died_later(result: dict[str, Any]) -> None:
+    artifacts = FakeArtifacts()
+    told = keep(result, artifacts, table=at_full_speed())
+    assert (told["verdict"], told["volumeId"], told["error"], told["announced"]) == (
+        "ready", VOLUME_ID, None, False,
+    )  # fmt: skip
+    assert keep(result, artifacts, table=at_full_speed()) == told, "a redrive finds the same"
+    assert keep(result, FakeArtifacts(), table=at_full_speed(told0={"at": "…"}))["announced"] is True
+
+
+@pytest.mark.parametrize("result", LATE_DEATHS)
+def test_what_its_own_report_has_is_kept(result: dict[str, Any]) -> None:
+    artifacts, key = FakeArtifacts(), f"restores/{RESTORE_ID}/0/report.json"
+    measured = {"verdict": "ready", "index": 0, "volumeId": VOLUME_ID, "after": {"verdict": "fast"}}
+    artifacts.put_json(key, {"results": [measured]})
+    told = keep(result, artifacts, table=at_full_speed(report0={"reportKey": key}))
+    assert whole_result(told, artifacts) == {**measured, "announced": False}
+
+
+OWN_ACCOUNT = died(
+    "FAILED",
+    Error="VolumeFailedError",
+    Cause=json.dumps({"state": "Release", "error": "VolumeFailedError", "cause": "it was deleted"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("result", "record"),
+    [
+        (OWN_ACCOUNT, {}),
+        (died("ABORTED"), {"settled0": None}),
+        (died("ABORTED"), {"request": {"drill": {"runbook": "orders"}}}),
+    ],
+    ids=["it says why itself", "not at full speed", "a drill"],
+)
+def test_the_volume_has_failed_where_that_is_true(result: dict[str, Any], record: dict[str, Any]) -> None:
+    assert keep(result, FakeArtifacts(), table=at_full_speed(**record))["verdict"] == "failed"
