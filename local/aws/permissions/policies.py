@@ -5,6 +5,7 @@ IAM user guide, "IAM JSON policy element reference" and "Policy evaluation logic
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -12,10 +13,16 @@ from typing import Any
 
 from local import Json
 from local.aws.permissions import reference
-from local.aws.permissions.conditions import Condition, Context, conditions, wildcard
+from local.aws.permissions.conditions import (
+    ARN_PARTS,
+    Condition,
+    Context,
+    conditions,
+    wildcard,
+    without_variables,
+)
 
 KNOWN_ELEMENTS = {"Sid", "Effect", "Action", "Resource", "Condition", "Principal"}
-_ARN_PARTS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +61,22 @@ class Statement:
         return (
             any(action_fits(pattern, need.action) for pattern in self.actions)
             and any(resource_fits(pattern, need.resource) for pattern in self.resources)
-            and self._supported(need)
-            and all(condition.holds(need.context) for condition in self.conditions)
+            and self._conditions_hold(need)
         )
 
-    def _supported(self, need: Need) -> bool:
-        """A key that the action does not support for this resource is never in the request."""
+    def _conditions_hold(self, need: Need) -> bool:
+        """A key that the action does not support for this resource is never in the request.
+
+        So a denial by Null, by ForAllValues or by a negated operator holds there as for any absent key.
+        """
         if not self.conditions:
             return True
         action = reference.action(need.action)
         kind = action.type_of(need.resource) if action is not None else None
-        return kind is not None and all(kind.supports(condition.key) for condition in self.conditions)
+        return kind is not None and all(
+            condition.holds(need.context if kind.supports(condition.key) else {})
+            for condition in self.conditions
+        )
 
 
 def statements(source: str, document: Json) -> tuple[Statement, ...]:
@@ -85,7 +97,7 @@ def statement(source: str, element: Mapping[str, Any]) -> Statement:
         effect=element["Effect"],
         actions=_texts(element["Action"]),
         # A trust policy has no resource: the role that it belongs to.
-        resources=_texts(element.get("Resource", "*")),
+        resources=tuple(map(without_variables, _texts(element.get("Resource", "*")))),
         conditions=conditions(element.get("Condition", {})),
         services=_texts(principal.get("Service", [])) if isinstance(principal, Mapping) else (),
     )
@@ -127,13 +139,23 @@ def action_fits(pattern: str, name: str) -> bool:
 
 @cache
 def resource_fits(pattern: str, resource: str) -> bool:
-    """A wildcard stays within its part of the ARN; the last part may hold colons."""
-    if pattern == "*":
-        return True
-    ours, theirs = pattern.split(":", _ARN_PARTS - 1), resource.split(":", _ARN_PARTS - 1)
-    if len(ours) != _ARN_PARTS or len(theirs) != _ARN_PARTS:
-        return False
-    return all(wildcard(one).fullmatch(other) for one, other in zip(ours, theirs, strict=True))
+    """Whether an element of Resource names the resource.
+
+    A wildcard stays within its segment, between two colons. But "if the * wildcard is the last character of
+    a resource ARN segment, it can expand to match beyond the colon boundaries" (IAM user guide, "IAM JSON
+    policy elements: Resource"). The part behind the fifth colon may hold colons of its own.
+    """
+    segments = pattern.split(":", ARN_PARTS - 1)
+    texts = [_segment(segment, is_name=number == ARN_PARTS - 1) for number, segment in enumerate(segments)]
+    return re.fullmatch(":".join(texts), resource, re.DOTALL) is not None
+
+
+def _segment(pattern: str, *, is_name: bool) -> str:
+    """The regular expression of a part of an ARN."""
+    within = "." if is_name else "[^:]"
+    wild = {"*": f"{within}*", "?": within}
+    text = "".join(wild.get(char, re.escape(char)) for char in pattern)
+    return text.removesuffix(wild["*"]) + ".*" if pattern.endswith("*") else text
 
 
 def _expanded(pattern: str) -> list[str]:

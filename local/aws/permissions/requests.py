@@ -7,12 +7,13 @@ policies here use: tags of the request and of resources, `ec2:CreateAction`, `dy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from local import Json
 from local.aws.permissions import reference
+from local.aws.permissions.conditions import of_tags
 from local.aws.permissions.policies import Need
 
 PREFIXES = {"stepfunctions": "states", "service-quotas": "servicequotas"}
@@ -102,10 +103,9 @@ class Asked:
         """The operation's action on an EC2 resource, with its tags."""
         return Need(self.action, self.place.ec2(resource_id), self.tags_of(resource_id) | context)  # type: ignore[arg-type]
 
-    def tags_of(self, resource_id: str) -> dict[str, str]:
+    def tags_of(self, resource_id: str) -> dict[str, str | Sequence[str]]:
         """Condition keys of a resource's tags."""
-        tags = self.state.tags(resource_id)
-        return {f"aws:resourcetag/{name}": value for name, value in tags.items()}
+        return of_tags("aws:resourcetag", self.state.tags(resource_id))
 
 
 Needs = Callable[[Asked], Iterator[Need]]
@@ -267,10 +267,8 @@ def _new(asked: Asked, arn: str, kind: str) -> Iterator[Need]:
         yield Need("ec2:CreateTags", arn, context | {"ec2:createaction": asked.operation})
 
 
-def _request_tags(tags: list[Json]) -> dict[str, str | tuple[str, ...]]:
-    named: dict[str, str | tuple[str, ...]] = {
-        f"aws:requesttag/{tag['Key']}": tag["Value"] for tag in tags if "Value" in tag
-    }
+def _request_tags(tags: list[Json]) -> dict[str, str | Sequence[str]]:
+    named = of_tags("aws:requesttag", {tag["Key"]: tag["Value"] for tag in tags if "Value" in tag})
     return named | {"aws:tagkeys": tuple(sorted(tag["Key"] for tag in tags))}
 
 

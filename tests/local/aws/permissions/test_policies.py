@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from local.aws.permissions.authorizer import Authorizer
+from local.aws.permissions.conditions import of_tags
 from local.aws.permissions.policies import problems, statements
 
 VOLUME = "arn:aws:ec2:us-east-1:123456789012:volume/vol-1"
@@ -12,6 +13,7 @@ INSTANCE = "arn:aws:ec2:us-east-1:123456789012:instance/i-1"
 TABLE = "arn:aws:dynamodb:us-east-1:123456789012:table/restores"
 KEY = "arn:aws:kms:us-east-1:123456789012:key/k"
 MACHINE = "arn:aws:states:us-east-1:123456789012:stateMachine:m"
+ROLE = {"aws:principalarn": "arn:aws:iam::123456789012:role/rewarm-x"}
 OURS = {"aws:resourcetag/rewarm:stack": "rewarm"}
 
 
@@ -35,6 +37,11 @@ def on(operator, key, value):
     return {"Condition": {operator: {key: value}}}
 
 
+def tags(**named):
+    """Tags `<name>:stack` of a resource."""
+    return of_tags("aws:resourcetag", {f"{name}:stack": value for name, value in named.items()})
+
+
 TAGGED = on("StringEquals", "aws:ResourceTag/rewarm:stack", "rewarm")
 KEYS = "dynamodb:LeadingKeys"
 NAMED = allow("ec2:DeleteTags", VOLUME, Condition={
@@ -50,7 +57,15 @@ NAMED = allow("ec2:DeleteTags", VOLUME, Condition={
         ([allow("ec2:attachvolume", VOLUME)], ("ec2:AttachVolume", VOLUME), True),
         ([allow("ec2:Attach*", "*")], ("ec2:AttachVolume", VOLUME), True),
         ([allow("ec2:AttachVolume", "arn:aws:ec2:*:*:volume/*")], ("ec2:AttachVolume", VOLUME), True),
-        ([allow("ec2:AttachVolume", "arn:aws:ec2:*:volume/*")], ("ec2:AttachVolume", VOLUME), False),
+        # A last * of a segment "can expand to match beyond the colon boundaries"; another one stays within.
+        ([allow("ec2:AttachVolume", "arn:aws:ec2:*:volume/*")], ("ec2:AttachVolume", VOLUME), True),
+        ([allow("ec2:AttachVolume", "arn:aws:ec2:*")], ("ec2:AttachVolume", VOLUME), True),
+        ([allow("ec2:AttachVolume", "arn:aws:ec2:us-*-1:volume/*")], ("ec2:AttachVolume", VOLUME), False),
+        ([allow("ec2:AttachVolume", "arn:aws:ec2:us-?ast-1:*:volume/*")], ("ec2:AttachVolume", VOLUME), True),
+        ([allow("ec2:AttachVolume", "arn:aws:ec2:us-east-1?123456789012:volume/*")],
+         ("ec2:AttachVolume", VOLUME), False),
+        ([allow("ec2:*"), deny("ec2:AttachVolume", "arn:aws:ec2:us-east-1:*")],
+         ("ec2:AttachVolume", VOLUME), False),
         ([allow("ec2:AttachVolume", "arn:aws:ec2:us-east-1::volume/*")], ("ec2:AttachVolume", VOLUME), False),
         ([allow("ec2:AttachVolume"), deny("ec2:*", VOLUME)], ("ec2:AttachVolume", VOLUME), False),
         ([allow("ec2:AttachVolume"), deny("ec2:*", VOLUME)], ("ec2:AttachVolume", INSTANCE), True),
@@ -64,9 +79,52 @@ NAMED = allow("ec2:DeleteTags", VOLUME, Condition={
         # Neither is known to AWS.
         ([allow("*")], ("ec2:WarmVolume", VOLUME), False),
         ([allow("*")], ("ec2:AttachVolume", TABLE), False),
-        # No request for CreateTags has this key, so no statement with it allows one; not even for all values.
-        ([allow("ec2:CreateTags", VOLUME, **on("ForAllValues:StringLike", KEYS, "x"))],
-         ("ec2:CreateTags", VOLUME), False),
+        # No request for CreateTags has this key. It is absent, as any key that a request lacks: all values of
+        # none fit, and Null finds none ("ForAllValues", "Condition operator to check existence of keys").
+        *(
+            (elements, ("ec2:CreateTags", VOLUME, {KEYS.lower(): ("x",)}), expected)
+            for operator, value, fits in (
+                ("ForAllValues:StringLike", "y", True), ("ForAnyValue:StringLike", "x", False),
+                ("StringLike", "x", False), ("StringNotLike", "x", True),
+                ("Null", "true", True), ("Null", "false", False),
+            )
+            for elements, expected in (
+                ([allow("ec2:CreateTags", VOLUME, **on(operator, KEYS, value))], fits),
+                ([allow("ec2:CreateTags"), deny("ec2:CreateTags", **on(operator, KEYS, value))], not fits),
+            )
+        ),
+        # Keys of tags know no capital letters, values do ("aws:ResourceTag/tag-key"). Which of two tags is
+        # compared whose keys differ by case alone, AWS does not say: either may be.
+        ([allow("ec2:AttachVolume", VOLUME, **TAGGED)],
+         ("ec2:AttachVolume", VOLUME, tags(Rewarm="rewarm")), True),
+        ([allow("ec2:AttachVolume", VOLUME, **TAGGED)],
+         ("ec2:AttachVolume", VOLUME, tags(Rewarm="Rewarm")), False),
+        ([allow("ec2:AttachVolume", VOLUME, **TAGGED)],
+         ("ec2:AttachVolume", VOLUME, tags(rewarm="x", REWARM="rewarm")), True),
+        ([allow("ec2:*"), deny("ec2:AttachVolume", **TAGGED)],
+         ("ec2:AttachVolume", VOLUME, tags(rewarm="rewarm", REWARM="x")), False),
+        ([allow("ec2:CreateTags", **on("StringEquals", "aws:RequestTag/A", "1"))],
+         ("ec2:CreateTags", VOLUME, of_tags("aws:requesttag", {"a": "1"})), True),
+        # aws:TagKeys has keys as its values, which know capital letters, but by StringEqualsIgnoreCase.
+        *(
+            ([allow("ec2:CreateTags"), deny("ec2:CreateTags", **on(operator, "aws:TagKeys", "rewarm:stack"))],
+             ("ec2:CreateTags", VOLUME, {"aws:tagkeys": (key, "Name")}), expected)
+            for operator, key, expected in (
+                ("ForAnyValue:StringEquals", "rewarm:stack", False),
+                ("ForAnyValue:StringEquals", "Rewarm:Stack", True),
+                ("ForAnyValue:StringLike", "Rewarm:Stack", True),
+                ("ForAnyValue:StringEqualsIgnoreCase", "Rewarm:Stack", False),
+                ("ForAnyValue:StringNotEquals", "rewarm:stack", False),
+                ("ForAllValues:StringNotEquals", "rewarm:stack", True),
+            )
+        ),
+        *(
+            ([allow("ec2:CreateTags", **on(operator, "aws:PrincipalArn", "arn:aws:iam::*:role/rewarm-*"))],
+             ("ec2:CreateTags", VOLUME, ROLE), expected)
+            for operator, expected in (("ArnLike", True), ("ArnEquals", True), ("ArnNotLike", False))
+        ),
+        ([allow("ec2:CreateTags", **on("ArnNotLike", "aws:PrincipalArn", "arn:aws:iam::*:role/x"))],
+         ("ec2:CreateTags", VOLUME), True),
         ([allow("dynamodb:GetItem", TABLE, **on("ForAllValues:StringLike", KEYS, ["a#*", "b#*"]))],
          ("dynamodb:GetItem", TABLE, {"dynamodb:leadingkeys": ("a#1", "b#2")}), True),
         ([allow("dynamodb:GetItem", TABLE, **on("ForAllValues:StringLike", KEYS, "a#*"))],
@@ -103,6 +161,9 @@ def test_a_refusal_says_what_is_missing():
         allow("ec2:AttachVolume", **on("DateLessThan", "aws:CurrentTime", "2026-01-01")),
         allow("ec2:AttachVolume", **on("StringEqualsIfExists", "aws:ResourceTag/a", "b")),
         {"Effect": "Allow", "NotAction": "ec2:*", "Resource": "*", "Action": "s3:*"},
+        # IAM puts values of the request in the place of policy variables.
+        allow("s3:GetObject", "arn:aws:s3:::bucket/${aws:username}/*"),
+        allow("s3:ListBucket", **on("StringLike", "s3:prefix", "${aws:username}/*")),
     ],
 )
 def test_what_is_not_evaluated_is_an_error(element):
