@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Any
 
@@ -124,21 +123,6 @@ class TestPermissions:
         numbers = repository.template()["Parameters"]
         called = [value for value in substitutions.values() if value.get("Ref") not in numbers]
         assert {json.dumps(value) for value in called} == allowed
-
-    def test_the_sample_policy_for_accounts_names_every_tag_that_is_no_consent(self) -> None:
-        text = (repository.ROOT / "docs/policies/tags-scp.json").read_text(encoding="utf-8")
-        patterns = json.loads(text)["Statement"][0]["Condition"]["ForAnyValue:StringLike"]["aws:TagKeys"]
-        sources = (path.read_text(encoding="utf-8") for path in (repository.ROOT / "functions").rglob("*.py"))
-        used = {tag for source in sources for tag in re.findall(r'"(rewarm:[a-z-]+)"', source)}
-        named = {tag for tag in used if any(fnmatchcase(tag, pattern) for pattern in patterns)}
-        assert used - named == {
-            "rewarm:drills",
-            "rewarm:hook-versions",
-            "rewarm:hooks",
-            "rewarm:learn",
-            "rewarm:lineage",
-            "rewarm:managed",
-        }
 
     def test_every_permission_says_why(self) -> None:
         lines = [line.strip() for line in (ROOT / "template.yaml").read_text(encoding="utf-8").splitlines()]
