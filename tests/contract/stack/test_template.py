@@ -297,6 +297,8 @@ class TestFunctions:
     def test_the_sweeper_hears_of_executions_that_meet_no_catch(self) -> None:
         rule = functions()["SweepFunction"]["Events"]["ExecutionEnded"]["Properties"]["Pattern"]
         assert rule == {
+            "account": [{"Ref": "AWS::AccountId"}],
+            "region": [{"Ref": "AWS::Region"}],
             "source": ["aws.states"],
             "detail-type": ["Step Functions Execution Status Change"],
             "detail": {
@@ -373,6 +375,21 @@ class TestBucket:
 
 
 class TestEvents:
+    def test_every_rule_names_account_and_region(self) -> None:
+        """A bus may get events of other accounts and Regions. Alarms of some accounts are asked for by name."""
+        here = {"account": [{"Ref": "AWS::AccountId"}], "region": [{"Ref": "AWS::Region"}]}
+        owners = {**repository.functions(), **repository.resources("AWS::Serverless::StateMachine")}
+        patterns = {
+            f"{owner} {name}": event["Properties"]["Pattern"]
+            for owner, properties in owners.items()
+            for name, event in properties.get("Events", {}).items()
+            if event["Type"] == "EventBridgeRule"
+        }
+        assert len(patterns) >= 10
+        alarms = patterns.pop("RestoreStateMachine AlarmRaised")
+        assert set(alarms) > set(here)
+        assert {name for name, pattern in patterns.items() if not here.items() <= pattern.items()} == set()
+
     def pattern(self) -> Json:
         machine = repository.resources("AWS::Serverless::StateMachine")["RestoreStateMachine"]
         found: Json = machine["Events"]["AlarmRaised"]["Properties"]
