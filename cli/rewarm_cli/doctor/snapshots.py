@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +20,8 @@ RESTORING = {"temporary-restore-in-progress", "permanent-restore-in-progress"}
 FROM_ARCHIVE = (
     "aws ec2 restore-snapshot-tier --snapshot-id {} --temporary-restore-days 7; it takes up to 72 hours"
 )
+OF_REGION = re.compile(r"[a-z]+(?:-[a-z]+)+-[0-9]+[a-z]")
+"""The name of an Availability Zone; that of a Local Zone is longer, such as us-west-2-lax-1a."""
 FROM_BIN = "aws ec2 restore-snapshot-from-recycle-bin --snapshot-id {}"
 TAKE_ONE = (
     "aws ec2 create-snapshot --volume-id {}, and a schedule for it (Data Lifecycle Manager, AWS Backup)"
@@ -167,16 +170,29 @@ def _usable(account: Account, found: Json) -> Finding:
                 "snapshot", f"{snapshot_id} comes back from the archive, {percent} % done", "wait for it"
             )
         return problem("snapshot", f"{snapshot_id} {reason}", FROM_ARCHIVE.format(snapshot_id))
+    if _local_zone(found):
+        source = f"--source-region {account.region} --source-snapshot-id {snapshot_id}"
+        return problem("snapshot", f"{snapshot_id} {reason}", f"aws ec2 copy-snapshot {source}")
     todo = "wait for it" if found["State"] == "pending" else "take another snapshot"
     return problem("snapshot", f"{snapshot_id} {reason}", todo)
 
 
 def _refusal(found: Json) -> str | None:
-    """Why no volume can be made of it now (EBS user guide, "Snapshot states")."""
+    """Why no volume can be made of it now (EBS user guide, "Snapshot states", "Local snapshots …")."""
+    if found.get("OutpostArn"):
+        return "is stored on an Outpost, and makes volumes on that Outpost only"
+    if zone := _local_zone(found):
+        return f"is stored in {zone}, and makes volumes in that Local Zone only"
     if found["State"] != "completed":
         said = found.get("StateMessage") or (found.get("Progress") if found["State"] == "pending" else "")
         return f"is {found['State']}" + (f" ({said})" if said else "")
     return "is archived" if found.get("StorageTier") == "archive" else None
+
+
+def _local_zone(found: Json) -> str | None:
+    """The Local Zone in which it is stored; None in the Region."""
+    zone: str = found.get("AvailabilityZone") or ""
+    return zone if zone and not found.get("OutpostArn") and not OF_REGION.fullmatch(zone) else None
 
 
 def _newer(account: Account, found: Json) -> Iterator[Finding]:

@@ -260,6 +260,8 @@ def _snapshot(found: SnapshotTypeDef) -> Snapshot:
         description=found.get("Description", ""),
         is_copy=found.get("VolumeId", _VOLUME_OF_COPIES) == _VOLUME_OF_COPIES
         or found.get("TransferType") == "time-based",
+        outpost_arn=found.get("OutpostArn") or None,
+        zone=found.get("AvailabilityZone") or None,
     )
 
 

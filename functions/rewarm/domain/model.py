@@ -114,6 +114,10 @@ class Snapshot(Value):
     """Given to every snapshot of one CreateSnapshots call alike (botocore: ec2 CreateSnapshots)."""
     is_copy: bool = False
     """Its volume id is "an arbitrary volume ID that you should not use" (botocore: ec2 Snapshot)."""
+    outpost_arn: str | None = None
+    """The Outpost on which it is stored; None in the Region."""
+    zone: str | None = None
+    """AvailabilityZone: the Local Zone in which it is stored; None in the Region."""
 
 
 class BinnedSnapshot(Value):

@@ -8,6 +8,7 @@ snapshots").
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -20,6 +21,11 @@ from rewarm.domain.volume.leftovers import EVIDENCE_TAG
 
 Refusal = Callable[[Snapshot], str | None]
 """Why no volume can be made of a snapshot now; None where one can."""
+
+_OF_REGION = re.compile(r"[a-z]+(?:-[a-z]+)+-[0-9]+[a-z]")
+"""A name such as us-west-2a; that of a Local Zone is longer: us-west-2-lax-1a (AWS, "Regions and Zones")."""
+_PARENT = re.compile(r"[a-z]+(?:-[a-z]+)+-[0-9]+(?=-)")
+"""The Region in the name of a Local Zone."""
 
 _Call = tuple[datetime, str]
 """What the snapshots of one CreateSnapshots call have in common."""
@@ -41,6 +47,12 @@ class Selection(Value):
 
 def unusable(snapshot: Snapshot) -> str | None:
     """Why no volume can be created from it now; None where one can (EBS user guide, "Snapshot states")."""
+    return _stored_elsewhere(snapshot) or _not_completed(snapshot) or _in_another_tier(snapshot)
+
+
+def _not_completed(snapshot: Snapshot) -> str | None:
+    if snapshot.state == "completed":
+        return None
     if snapshot.state == "pending":
         return f"it is pending ({snapshot.progress_percent} % done)"
     if snapshot.state == "error":
@@ -49,11 +61,32 @@ def unusable(snapshot: Snapshot) -> str | None:
         return f"it is in the Recycle Bin; recover it first: {_recover_command(snapshot.snapshot_id)}"
     if snapshot.state == "recovering":
         return "it is being recovered from the Recycle Bin"
-    if snapshot.state != "completed":
-        return f"its state is {snapshot.state}"
+    return f"its state is {snapshot.state}"
+
+
+def _in_another_tier(snapshot: Snapshot) -> str | None:
     if snapshot.storage_tier == "archive":
         return archived(snapshot.snapshot_id)
-    return None
+    return None if snapshot.storage_tier == "standard" else f"its storage tier is {snapshot.storage_tier}"
+
+
+def _stored_elsewhere(snapshot: Snapshot) -> str | None:
+    """EBS user guide, "Amazon EBS local snapshots on Outposts" and "Local snapshots in Local Zones".
+
+    Volumes are made of them in the same place only, and the EBS direct APIs, by which Rewarm learns what is
+    written, cannot read them. One on an Outpost cannot be copied; one in a Local Zone can, to its Region.
+    """
+    if snapshot.outpost_arn is not None:
+        outpost = snapshot.outpost_arn.rpartition("/")[2]
+        return f"it is stored on the Outpost {outpost}, and makes volumes on that Outpost only"
+    if snapshot.zone is None or _OF_REGION.fullmatch(snapshot.zone):
+        return None
+    region = _PARENT.match(snapshot.zone)
+    return (
+        f"it is stored in {snapshot.zone}, makes volumes in that Local Zone only, and its blocks cannot be "
+        f"listed; copy it to the Region: aws ec2 copy-snapshot --source-snapshot-id {snapshot.snapshot_id} "
+        f"--source-region {region[0] if region else '…'}"
+    )
 
 
 def archived(snapshot_id: str, restoring: ArchiveRestore | None = None) -> str:
@@ -89,7 +122,7 @@ def refused(snapshot_id: str, reason: str, *, field: str) -> SnapshotNotUsableEr
     """The error that says so."""
     return SnapshotNotUsableError(
         f"{snapshot_id} cannot be restored: {reason}; allowed is a completed snapshot "
-        "in the standard tier that this account may use",
+        "in the Region's standard tier that this account may use",
         field=field,
     )
 

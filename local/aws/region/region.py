@@ -26,7 +26,7 @@ from local.aws.region.commands.launches import Launches
 from local.aws.region.commands.parameters import Parameters
 from local.aws.region.commands.root_replacements import RootReplacements
 from local.aws.region.core import Core, EventSink, tidy
-from local.aws.region.errors import ApiError, snapshot_not_found
+from local.aws.region.errors import ApiError, invalid, snapshot_not_found
 from local.aws.region.faults import Faults
 from local.aws.region.operations import UNLOCKED, collect
 from local.aws.region.resources import Snapshot
@@ -115,6 +115,8 @@ class Region(Seeding):
             raise snapshot_not_found(snapshot_id)
         if one.state != "completed" or one.storage_tier == "archive":
             raise ApiError("IncorrectState", f"The snapshot '{snapshot_id}' is not completed")
+        if one.is_local:
+            raise invalid(f"The snapshot '{snapshot_id}' is in {one.outpost_arn or one.availability_zone}")
         return one
 
     def _other_parts(self) -> list[object]:

@@ -37,6 +37,9 @@ class Snapshot:
     encrypted: bool = False
     kms_key_id: str | None = None
     storage_tier: str = "standard"
+    outpost_arn: str | None = None
+    availability_zone: str | None = None
+    """The Local Zone in which it is stored; None in the Region."""
     restore_expiry: float | None = None
     owner_alias: str | None = None
     shared_with_me: bool = False
@@ -61,6 +64,11 @@ class Snapshot:
 
     def __post_init__(self) -> None:
         self.lineage = self.lineage or (self.snapshot_id if self.volume_id == NO_VOLUME else self.volume_id)
+
+    @property
+    def is_local(self) -> bool:
+        """Stored on an Outpost or in a Local Zone, and not in the Region."""
+        return bool(self.outpost_arn or self.availability_zone)
 
     @property
     def written_bytes(self) -> int:

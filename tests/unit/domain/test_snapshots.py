@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from botocore.session import Session
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,26 @@ from tests.support.builders import NOW, snapshot
 
 STATES = ["completed", "pending", "error", "recoverable", "recovering", "brand-new-state"]
 
+OUTPOST = "arn:aws:outposts:us-east-1:123456789012:outpost/op-0123456789abcdef0"
 VOLUMES = ("vol-a", "vol-b", "vol-c")
+
+
+PARTITIONS = ("aws", "aws-cn", "aws-us-gov", "aws-iso", "aws-iso-b", "aws-eusc")
+REGIONS = [name for partition in PARTITIONS for name in Session().get_available_regions("ec2", partition)]
+
+
+@pytest.mark.parametrize("zone", [None, *(f"{name}{letter}" for name in REGIONS for letter in "af")])
+def test_a_snapshot_in_a_region_s_own_zone_makes_volumes(zone):
+    assert unusable(snapshot(zone=zone)) is None
+
+
+@pytest.mark.parametrize(
+    "zone",
+    ["us-west-2-lax-1a", "us-east-1-atl-2a", "cn-north-1-pkx-1a", "us-east-1-wl1-bos-wlz-1", "use1-atl2-az1"],
+)
+def test_a_snapshot_in_another_kind_of_zone_makes_none(zone):
+    """As anything else that is not known to be a zone of the Region."""
+    assert "in that Local Zone only" in unusable(snapshot(zone=zone))
 
 
 @st.composite
@@ -25,7 +45,9 @@ def candidates(draw):
         snapshot(
             f"snap-{number:017x}",
             state=draw(st.sampled_from(STATES)),
-            storage_tier=draw(st.sampled_from(["standard", "archive"])),
+            storage_tier=draw(st.sampled_from(["standard", "archive", "brand-new-tier"])),
+            outpost_arn=draw(st.sampled_from([None, None, OUTPOST])),
+            zone=draw(st.sampled_from([None, "us-east-1a", "us-east-1-atl-2a"])),
             started_at=NOW - timedelta(hours=draw(st.integers(0, 3))),
         )
         for number in range(count)

@@ -44,6 +44,8 @@ class DirectAccess:
             raise refused(
                 f"The snapshot '{snapshot_id}' is not completed in the standard tier.", "INVALID_SNAPSHOT_ID"
             )
+        if snapshot.is_local:
+            raise refused(f"The snapshot '{snapshot_id}' is not in the Region.", "INVALID_SNAPSHOT_ID")
         return snapshot
 
     def page_start(self, params: Json, listed: str) -> tuple[int, int]:

@@ -97,7 +97,8 @@ class FastRestores:
         snapshot = self._tables.snapshots.get(snapshot_id)
         if snapshot is None:
             return ApiError("InvalidSnapshot.NotFound", f"The snapshot '{snapshot_id}' does not exist.")
-        if snapshot.storage_tier == "archive" or snapshot.state not in ("completed", "pending"):
+        is_standard = snapshot.storage_tier == "standard" and not snapshot.is_local
+        if not is_standard or snapshot.state not in ("completed", "pending"):
             return ApiError(settings.state_error_code, f"The snapshot '{snapshot_id}' is in an invalid state")
         if snapshot.size_gib > settings.max_snapshot_gib:
             return ApiError(

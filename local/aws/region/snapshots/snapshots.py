@@ -149,6 +149,8 @@ class Snapshots:
             "KmsKeyId": one.kms_key_id,
             "StorageTier": one.storage_tier,
             "RestoreExpiryTime": optional_stamp(one.restore_expiry),
+            "OutpostArn": one.outpost_arn,
+            "AvailabilityZone": one.availability_zone,
             "TransferType": _transfer_type(one),
             "CompletionDurationMinutes": one.copy_minutes,
             "FullSnapshotSizeInBytes": one.written_bytes if one.full_size_known else None,

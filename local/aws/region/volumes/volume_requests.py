@@ -125,6 +125,9 @@ def _snapshot(params: Json, tables: Tables) -> Snapshot | None:
         )
     if snapshot.state != "completed":
         raise ApiError("IncorrectState", f"Snapshot is in invalid state - {snapshot.state}")
+    if snapshot.is_local:
+        place = snapshot.outpost_arn or snapshot.availability_zone
+        raise invalid(f"The snapshot '{snapshot_id}' makes volumes in {place} only")
     return snapshot
 
 
