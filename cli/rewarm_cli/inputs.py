@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 import click
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -173,7 +174,7 @@ class Known(Formed):
                 enter_embedded_aws([])  # which completes the same words
             api = replace(settings.api(), timeout_seconds=COMPLETION_SECONDS)
             for listed in self._lists:
-                answer = api.expect(200, "GET", f"/{listed}?limit=100")
+                answer = api.expect(200, "GET", address(listed, limit=100))
                 found += [
                     CompletionItem(entry[self.NAMES[listed]], help=entry.get("status"))
                     for entry in answer[listed]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rewarm_cli import asking
+from rewarm_cli.addresses import address
 from rewarm_cli.api import ALREADY_STORED, ApiRefusedError
 from rewarm_cli.problems import REFUSED, CommandFailedError
 from rewarm_cli.settings import Settings
@@ -17,7 +18,7 @@ NOTHING = "nothing"
 UNSET = "(not set)"
 
 
-def put_stored(settings: Settings, path: str, content: Json, what: str, *, yes: bool) -> Json:
+def put_stored(settings: Settings, path: Sequence[str], content: Json, what: str, *, yes: bool) -> Json:
     """The answer of PUT. The API itself compares, so what somebody else stores meanwhile stays as well.
 
     Raises Exit after no, and CommandFailedError where nobody can be asked.
@@ -25,7 +26,7 @@ def put_stored(settings: Settings, path: str, content: Json, what: str, *, yes: 
     api, seen = settings.api(), NOTHING
     while True:
         try:
-            return api.insist(200, "PUT", path if yes else f"{path}?replaces={seen}", content)
+            return api.insist(200, "PUT", address(*path, replaces=None if yes else seen), content)
         except ApiRefusedError as refusal:
             if refusal.answer.body.get("error") != ALREADY_STORED:
                 raise

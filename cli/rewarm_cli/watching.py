@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
 
 import click
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 from rewarm_cli.output import say, tell
 from rewarm_cli.problems import NOT_BACK, NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
 from rewarm_cli.views import (
@@ -47,24 +47,24 @@ MOST_BARS, BAR_CELLS, WIDE_CELLS = 10, 30, 100
 PLAIN_STEP_PERCENT = 10.0
 
 
-def path_of(restore_id: str) -> str:
+def path_of(restore_id: str, **query: Any) -> str:
     """The restore's address."""
-    return f"/restores/{quote(restore_id, safe='')}"
+    return address("restores", restore_id, **query)
 
 
 def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> Iterator[Json]:
     """Yields GET's answer whenever there may be news, until the restore has ended or the time is over."""
-    version, reading, reach = None, False, Reach(api, patience_seconds=OUTAGE_SECONDS)
+    version, reading, reach = "", False, Reach(api, patience_seconds=OUTAGE_SECONDS)
     while True:
         seconds = LIVE_POLL_SECONDS if live and reading else LONG_POLL_SECONDS
-        query = "" if version is None else "?" + urlencode({"wait": seconds, "version": version})
+        query: Json = {"wait": seconds, "version": version} if version else {}
         asked_at = time.monotonic()
-        record = reach.ask(path_of(restore_id) + query, waits=seconds if query else 0)
+        record = reach.ask(path_of(restore_id, **query), waits=seconds if query else 0)
         if record is not None:
             yield record
             if is_over(record):
                 return
-            version, reading = record.get("version"), status_of(record) == "initializing"
+            version, reading = str(record.get("version") or ""), status_of(record) == "initializing"
         if until is not None and time.monotonic() >= until:
             return
         time.sleep(max(0.0, LEAST_PAUSE_SECONDS - (time.monotonic() - asked_at)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rewarm_cli.addresses import address
 from rewarm_cli.bench.tables import COLUMNS, PATTERNS, by_pattern, row, title
 from rewarm_cli.inputs import NewFile, OneOf, Whole
 from rewarm_cli.output import say
@@ -113,7 +114,7 @@ def _benchmark(api: Api, request: Json) -> Json:
     say(f"{benchmark_id} runs on {request['instanceId']}", err=True)
     try:
         while True:
-            found = api.insist(200, "GET", f"/benchmarks/{benchmark_id}")
+            found = api.insist(200, "GET", address("benchmarks", benchmark_id))
             if found["status"] != "running":
                 return found
             time.sleep(PAUSE_SECONDS)

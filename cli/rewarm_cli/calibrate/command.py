@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, agrees, asks, takes_yes
 from rewarm_cli.inputs import OneOf, Usd, Whole
 from rewarm_cli.output import say
@@ -205,7 +206,7 @@ def _measure(api: Api, clients: Clients, where: Where, size_gib: int, ways: Sequ
 
     def keep(volumes: list[str], snapshots: list[str]) -> Json:
         body = {"volumeIds": volumes, "snapshotIds": snapshots}
-        kept: Json = api.insist(200, "PUT", f"/calibrations/{name}", body)
+        kept: Json = api.insist(200, "PUT", address("calibrations", name), body)
         return kept
 
     cloud = Cloud(clients, clock, where, name, keep)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import click
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.restores import open_page, show_plan_of, start
 from rewarm_cli.commands.showing import takes_end
@@ -108,7 +108,7 @@ def report_drill(settings: Settings, alarm_name: str, *, url: bool, save: Path |
 
 def _drills(settings: Settings, alarm_name: str) -> list[Json]:
     """The runbook's drills, oldest first."""
-    answer = settings.api().insist(200, "GET", f"/runbooks/{quote(alarm_name, safe='')}")
+    answer = settings.api().insist(200, "GET", address("runbooks", alarm_name))
     found: list[Json] = answer["drills"]
     return found
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 import uuid
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import click
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.restores import opened
 from rewarm_cli.commands.showing import asked_to_cancel, pages, takes_end, takes_limit, takes_wait
@@ -38,8 +38,8 @@ def fleet() -> None:
     """Restore many volumes by one request, and follow them as one."""
 
 
-def _path(fleet_id: str, more: str = "") -> str:
-    return f"/fleets/{quote(fleet_id, safe='')}{more}"
+def _path(*segments: str) -> str:
+    return address("fleets", *segments)
 
 
 @fleet.command(
@@ -94,7 +94,7 @@ def _planned(api: Api, request: Json) -> Json:
     answer = api.insist(ANSWERED, "POST", "/fleets/plans", request)
     while "planId" in answer:
         time.sleep(PLAN_LOOK_SECONDS)
-        answer = api.insist(ANSWERED, "GET", _path("plans", f"/{answer['planId']}"))
+        answer = api.insist(ANSWERED, "GET", _path("plans", answer["planId"]))
     return answer
 
 
@@ -118,7 +118,7 @@ def redrive_fleet(settings: Settings, fleet_id: str, *, yes: bool, **options: An
     if asked:
         _show(api.insist(200, "GET", _path(fleet_id)), err=True)
         agree("Restore again what is not ready?", "Nothing was started.")
-    begun = api.expect(202, "POST", _path(fleet_id, "/redrive"))
+    begun = api.expect(202, "POST", _path(fleet_id, "redrive"))
     _begun(settings, api, begun, **options)
 
 
@@ -235,7 +235,7 @@ def _show(record: Json, *, err: bool = False) -> None:
 @takes_settings
 def list_fleets(settings: Settings, *, limit: int, status: str | None) -> None:
     """List fleets, the newest first."""
-    found = pages(settings.api(), "/fleets", "fleets", {"status": status}, limit)
+    found = pages(settings.api(), "fleets", {"status": status}, limit)
     if not settings.for_people:
         settings.emit({"fleets": found})
         return

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
 import click
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.restores import show_plan_of, start
 from rewarm_cli.commands.showing import takes_end
@@ -88,7 +88,7 @@ def list_hot_sets(settings: Settings) -> None:
 @takes_settings
 def show_hot_set(settings: Settings, lineage: str) -> None:
     """Show what is read first of a volume's snapshots, and by which recordings."""
-    found = settings.api().insist(200, "GET", f"/hot-sets/{quote(lineage, safe='')}")
+    found = settings.api().insist(200, "GET", address("hot-sets", lineage))
     if not settings.for_people:
         settings.emit(found)
         return
@@ -120,7 +120,7 @@ def delete_hot_set(settings: Settings, lineage: str, *, yes: bool) -> None:
     """Ask, and delete what is recorded of a volume's reads."""
     if asks(yes=yes):
         agree(f"Delete what is recorded of {lineage}?", "Nothing was deleted.")
-    answer = settings.api().insist(200, "DELETE", f"/hot-sets/{quote(lineage, safe='')}")
+    answer = settings.api().insist(200, "DELETE", address("hot-sets", lineage))
     if settings.for_people:
         say(f"What was recorded of {lineage} is deleted: {answer['deletedObjects']:,} objects")
     else:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 import click
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import asked_to_cancel, cancel_lines, takes_end, takes_wait
 from rewarm_cli.inputs import Known, NewFile, OneOf
@@ -80,7 +80,7 @@ def show_plan_of(settings: Settings, api: Api, request: Json) -> None:
 
 
 def _draw(api: Api, request: Json, file: Path, name: str) -> None:
-    path = f"/plans?{urlencode({'picture': name})}"
+    path = address("plans", picture=name)
     answer = api.insist(200, "POST", path, request, {"accept": "image/svg+xml"})
     file.write_text(str(answer["text"]), encoding="utf-8")
 
@@ -208,20 +208,17 @@ def approve(settings: Settings, restore_id: str, *, yes: bool) -> None:
     """
     from rewarm_cli.commands.fleets import is_fleet
     from rewarm_cli.views import approval_lines, is_awaiting
-    from rewarm_cli.watching import path_of
 
     asked = asks(yes=yes)
-    api, path = settings.api(), path_of(restore_id)
-    of_fleet = is_fleet(restore_id)
-    record = api.insist(200, "GET", path.replace("/restores/", "/fleets/") if of_fleet else path)
+    api = settings.api()
+    record = api.insist(200, "GET", address("fleets" if is_fleet(restore_id) else "restores", restore_id))
     asked_at = (record.get("approval") or {}).get("askedAt")
     if is_awaiting(record):
         for line in approval_lines(record):
             say(line, err=not settings.for_people)
         if asked:
             agree("Approve this plan?", "Nothing was approved.")
-    query = f"?{urlencode({'askedAt': asked_at})}" if asked_at else ""
-    answer = api.insist(202, "POST", f"{path}/approve{query}")
+    answer = api.insist(202, "POST", address("restores", restore_id, "approve", askedAt=asked_at))
     if settings.for_people:
         say(f"{restore_id} is approved, by {answer['approval']['by']}")
         say(f"Watch it: {words.command('status', restore_id, '--watch')}")

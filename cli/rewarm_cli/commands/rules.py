@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import pages, takes_limit
 from rewarm_cli.inputs import Known
@@ -41,7 +42,7 @@ def put_rule(settings: Settings, name: str, *, file: str, yes: bool) -> None:
     """
     from rewarm_cli.replacing import put_stored
 
-    answer = put_stored(settings, f"/rules/{name}", read(file), f"the rule {name}", yes=yes)
+    answer = put_stored(settings, ("rules", name), read(file), f"the rule {name}", yes=yes)
     if not settings.for_people:
         settings.emit(answer)
         return
@@ -56,7 +57,7 @@ def put_rule(settings: Settings, name: str, *, file: str, yes: bool) -> None:
 @takes_settings
 def get_rule(settings: Settings, name: str) -> None:
     """Show a rule, as a file that `rewarm rule put -f` takes."""
-    answer = settings.api().insist(200, "GET", f"/rules/{name}")
+    answer = settings.api().insist(200, "GET", address("rules", name))
     if settings.for_people:
         click.echo(as_file(answer["rule"]))
     else:
@@ -68,7 +69,7 @@ def get_rule(settings: Settings, name: str) -> None:
 @takes_settings
 def list_rules(settings: Settings, *, limit: int) -> None:
     """List the rules."""
-    found = pages(settings.api(), "/rules", "rules", {}, limit)
+    found = pages(settings.api(), "rules", {}, limit)
     if not settings.for_people:
         settings.emit({"rules": found})
         return
@@ -100,10 +101,10 @@ def _fits(match: Json) -> str:
 def delete_rule(settings: Settings, name: str, *, yes: bool) -> None:
     """Show a rule, ask, and delete it; what it has begun continues."""
     if asks(yes=yes):
-        before = settings.api().insist(200, "GET", f"/rules/{name}")
+        before = settings.api().insist(200, "GET", address("rules", name))
         click.echo(as_file(before["rule"]), err=True)
         agree(f"Delete the rule {name}, so that it adopts nothing more?", "Nothing was deleted.")
-    answer = settings.api().insist(200, "DELETE", f"/rules/{name}")
+    answer = settings.api().insist(200, "DELETE", address("rules", name))
     if settings.for_people:
         say(f"The rule {name} is deleted")
     else:
@@ -116,7 +117,7 @@ def delete_rule(settings: Settings, name: str, *, yes: bool) -> None:
 def check_rule(settings: Settings, name: str) -> None:
     """List what a rule fits in the Region now, whatever its age, with time and price. Nothing is started."""
     api = settings.api()
-    answer = api.insist(200, "GET", f"/rules/{name}/check")
+    answer = api.insist(200, "GET", address("rules", name, "check"))
     for adoption in answer["adoptions"]:
         adoption.update(_planned(api, adoption["request"]))
     if settings.for_people:

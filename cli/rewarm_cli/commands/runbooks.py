@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
 import click
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import pages, takes_limit
 from rewarm_cli.inputs import Known, Minutes
@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 def _path(alarm_name: str) -> str:
-    return f"/runbooks/{quote(alarm_name, safe='')}"
+    return address("runbooks", alarm_name)
 
 
 @click.group(cls=Commands)
@@ -49,7 +49,7 @@ def put_runbook(settings: Settings, alarm_name: str, request: Json, *, yes: bool
     if not request:
         raise click.UsageError("say what to restore and where to, with --volume and --instance, or -f")
     what = f"the runbook of {alarm_name}"
-    answer = put_stored(settings, _path(alarm_name), request, what, yes=yes)
+    answer = put_stored(settings, ("runbooks", alarm_name), request, what, yes=yes)
     if settings.for_people:
         check = words.command("runbook", "check", alarm_name)
         say(f"The runbook of {alarm_name} is stored. `{check}` plans it.")
@@ -88,7 +88,7 @@ def get_runbook(settings: Settings, alarm_name: str) -> None:
 @takes_settings
 def list_runbooks(settings: Settings, *, limit: int) -> None:
     """List the runbooks."""
-    found = pages(settings.api(), "/runbooks", "runbooks", {}, limit)
+    found = pages(settings.api(), "runbooks", {}, limit)
     if not settings.for_people:
         settings.emit({"runbooks": found})
         return

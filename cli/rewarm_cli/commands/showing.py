@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 import click
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 from rewarm_cli.inputs import Instant, Known, Minutes, OneOf, Whole
 from rewarm_cli.output import say
 from rewarm_cli.settings import Settings, examples, takes_settings
@@ -115,8 +115,8 @@ def _show_running(settings: Settings, api: Api) -> None:
     """The restores and fleets that have not ended, the newest first."""
     from rewarm_cli.commands.fleets import RUNNING as FLEETS_RUNNING
 
-    restores = [found for name in RUNNING for found in pages(api, "/restores", "restores", {"status": name})]
-    fleets = [found for name in FLEETS_RUNNING for found in pages(api, "/fleets", "fleets", {"status": name})]
+    restores = [found for name in RUNNING for found in pages(api, "restores", {"status": name})]
+    fleets = [found for name in FLEETS_RUNNING for found in pages(api, "fleets", {"status": name})]
     restores.sort(key=lambda restore: str(restore.get("startedAt")), reverse=True)
     if not settings.for_people:
         settings.emit({"restores": restores, "fleets": fleets})
@@ -155,7 +155,7 @@ def list_restores(
         "since": since,
         "until": until,
     }
-    found = pages(settings.api(), "/restores", "restores", query, limit)
+    found = pages(settings.api(), "restores", query, limit)
     if not settings.for_people:
         settings.emit({"restores": found})
         return
@@ -169,14 +169,13 @@ def list_restores(
     show_restores(console(), found)
 
 
-def pages(api: Api, path: str, name: str, query: Json, limit: int = MOST_LISTED) -> list[Json]:
-    """The first entries of a list, page by page."""
+def pages(api: Api, name: str, query: Json, limit: int = MOST_LISTED) -> list[Json]:
+    """The first entries of a list of the API, page by page."""
     found: list[Json] = []
     token = None
     while len(found) < limit:
         asked = {**query, "limit": min(limit - len(found), MOST_ON_A_PAGE), "nextToken": token}
-        given = urlencode({key: value for key, value in asked.items() if value is not None})
-        answer = api.insist(200, "GET", f"{path}?{given}")
+        answer = api.insist(200, "GET", address(name, **asked))
         found += answer[name]
         token = answer.get("nextToken")
         if not token:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote
 
 import click
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.inputs import Known
 from rewarm_cli.output import say
@@ -67,7 +67,7 @@ def delete_undo_log(settings: Settings, restore_id: str, *, yes: bool) -> None:
     """Ask, and delete the undo log of a restore; the rewind cannot be undone by it any more."""
     if asks(yes=yes):
         agree(f"Delete what undoes the rewind of {restore_id}?", "Nothing was deleted.")
-    answer = settings.api().insist(200, "DELETE", f"/undo-logs/{quote(restore_id, safe='')}")
+    answer = settings.api().insist(200, "DELETE", address("undo-logs", restore_id))
     if settings.for_people:
         say(f"The undo log of {restore_id} is deleted: {answer['deletedObjects']:,} objects")
     else:

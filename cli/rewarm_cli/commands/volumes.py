@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import click
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.inputs import Known, OneOf, Whole
 from rewarm_cli.output import say
@@ -27,7 +27,7 @@ ENDED = frozenset({"changed", "failed"})
 
 
 def _path(volume_id: str) -> str:
-    return f"/volumes/{quote(volume_id, safe='')}/performance"
+    return address("volumes", volume_id, "performance")
 
 
 @click.group(cls=Commands)

@@ -6,9 +6,9 @@ import difflib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 from rewarm_cli import words
+from rewarm_cli.addresses import address
 from rewarm_cli.api import ApiRefusedError
 from rewarm_cli.commands.showing import pages
 from rewarm_cli.doctor.account import Account
@@ -137,7 +137,7 @@ def _names_without_runbook(account: Account) -> set[str]:
     """The names of metric alarms that have no runbook yet; empty where nobody knows which have one."""
     listed = account.pages("cloudwatch", "DescribeAlarms", "MetricAlarms")
     try:
-        runbooks = pages(account.api(), "/runbooks", "runbooks", {})
+        runbooks = pages(account.api(), "runbooks", {})
     except (ApiRefusedError, CommandFailedError, OSError):
         return set()
     return {str(found["AlarmName"]) for found in listed} - {str(found["alarmName"]) for found in runbooks}
@@ -145,8 +145,8 @@ def _names_without_runbook(account: Account) -> set[str]:
 
 def _last_restore(account: Account, name: str) -> Json | None:
     """The latest restore that the alarm itself started; one by hand keeps no alarm from restoring."""
-    query = urlencode({"alarmName": name, "limit": MOST_LOOKED_AT})
-    answer = account.api().expect(200, "GET", f"/restores?{query}")
+    path = address("restores", alarmName=name, limit=MOST_LOOKED_AT)
+    answer = account.api().expect(200, "GET", path)
     found: list[Json] = [
         restore
         for restore in answer["restores"]

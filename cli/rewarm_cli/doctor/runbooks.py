@@ -17,7 +17,7 @@ def runbooks(account: Account) -> Iterator[Finding]:
     if account.settings.api_url is None and "ApiUrl" not in account.stack.outputs:
         yield unknown("runbooks", "not planned, for want of the stack", DEPLOY)
         return
-    names = [runbook["alarmName"] for runbook in pages(account.api(), "/runbooks", "runbooks", {})]
+    names = [runbook["alarmName"] for runbook in pages(account.api(), "runbooks", {})]
     sound = 0
     for name in names:
         findings = list(_of_one(account, name))

@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 import click
 
 from rewarm_cli import watching, words
+from rewarm_cli.addresses import address
 from rewarm_cli.output import say, tell
 from rewarm_cli.problems import NOT_PROVEN, STILL_RUNNING, STOPPED
 from rewarm_cli.views import READY, is_over, progress_of, progress_text, status_of
@@ -175,7 +175,7 @@ class Looker:
         return has_waited
 
     def _find(self, volume_id: str) -> None:
-        answer = self._reach.ask(f"/restores?{urlencode({'volumeId': volume_id})}")
+        answer = self._reach.ask(address("restores", volumeId=volume_id))
         if answer is not None:
             self._restores[volume_id] = [entry["restoreId"] for entry in answer["restores"]]
         for name in self._restores[volume_id]:
@@ -183,8 +183,8 @@ class Looker:
                 self._read(name)
 
     def _read(self, restore_id: str, version: str | None = None, seconds: int = 0) -> bool:
-        query = f"?{urlencode({'wait': seconds, 'version': version})}" if version and seconds else ""
-        answer = self._reach.ask(path_of(restore_id) + query, waits=seconds if query else 0)
+        query = {"wait": seconds, "version": version} if version and seconds else {}
+        answer = self._reach.ask(path_of(restore_id, **query), waits=seconds if query else 0)
         if answer is not None:
             self._records[restore_id] = answer
         return answer is not None

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from local.aws.front import signatures
+from local.aws.front.addresses import Place
+from local.aws.front.listener import HttpRequest
+from local.aws.front.signatures import AccessKey, SignatureError
 from tests.support.loopback import Loopback, QuietHandler
 
 Json = dict[str, Any]
@@ -218,6 +224,25 @@ class StackApi:
         return {name: chosen[begin:end], "nextToken": str(end) if end < len(chosen) else None}
 
 
+def check_signature(sent: BaseHTTPRequestHandler, body: bytes) -> None:
+    """Refuses what AWS would: it decodes path and query, and encodes them again in its way.
+
+    A page of a restore is for everybody who has its link.
+    """
+    path, _, query = sent.path.partition("?")
+    headers = tuple((name.lower(), value) for name, value in sent.headers.items())
+    request = HttpRequest(sent.command, path, query, headers, body)
+    if not request.header("authorization"):
+        return
+    scope = request.header("authorization").partition("Credential=")[2].split("/")
+    place = Place("execute-api", scope[2], api_id="api")
+    token, secret = request.header("x-amz-security-token"), os.environ["AWS_SECRET_ACCESS_KEY"]
+    try:
+        signatures.check(request, place, lambda name: AccessKey(name, secret, name, token), datetime.now(UTC))
+    except SignatureError as error:
+        raise RefusedError(403, "INVALID_SIGNATURE", f"{error.fault.name}: {error}") from error
+
+
 class Served(Loopback):
     """The API at an address on loopback."""
 
@@ -234,6 +259,7 @@ class Served(Loopback):
                     headers={name.lower(): value for name, value in self.headers.items()},
                 )
                 try:
+                    check_signature(self, body)
                     status, content = api.answer(call)
                     kind = "application/json"
                 except RefusedError as refusal:
