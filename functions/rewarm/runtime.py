@@ -61,7 +61,7 @@ def state_function(name: str, **given: Any) -> Handler:
     @tracer.capture_lambda_handler(capture_response=False)
     @logger.inject_lambda_context(clear_state=True)
     def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
-        parsed = model.model_validate(event)
+        parsed = model.model_validate(event).at_present(wiring.now())
         logger.append_keys(restore_id=parsed.restore_id, **_volume(event))
         tracer.put_annotation("restoreId", parsed.restore_id)
         result = own.step(parsed, **ports)

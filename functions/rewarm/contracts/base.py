@@ -5,11 +5,11 @@ From any JSON to one of them, or to an InvalidRequestError that says what is all
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -81,11 +81,27 @@ class Contract(BaseModel):
         return self.model_dump(by_alias=True, mode="json")
 
 
+RETRIED_AFTER = timedelta(minutes=1)
+"""More than what clocks of services differ by, and less than any patience."""
+
+
 class StepEvent(Contract):
-    """What every step gets: which restore, and what time it is by AWS's own clock."""
+    """What every step gets: which restore, and what time it is by AWS's own clock.
+
+    `now` is when the state was entered, which its retries do not change. Where that is more than a minute
+    ago, `at_present` gives the step the time of the function, so that nothing is counted from before it.
+    """
+
+    KEEPS_NOW: ClassVar[bool] = False
+    """Whether `now` is a time that the state machine has chosen."""
 
     restore_id: Annotated[str, Field(min_length=1, max_length=80)]
     now: Instant
+
+    def at_present(self, now: datetime) -> Self:
+        """The event with this time, if its own is of an earlier try."""
+        is_old = now - self.now > RETRIED_AFTER and not self.KEEPS_NOW
+        return self.model_copy(update={"now": now}) if is_old else self
 
 
 class Links(Contract):

@@ -3,7 +3,7 @@
 ReplaceResult stands here because the next ReplaceEvent brings it back.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -115,8 +115,10 @@ class ReportEvent(StepEvent):
 
     `results` are those of Keep Result, failed ones too; of one volume, that of restore-volume. Where the
     restore failed before there were volumes, `failure` says how, and what had not been found out by then is
-    missing.
+    missing. `now` is when the restore or the volume ended.
     """
+
+    KEEPS_NOW: ClassVar[bool] = True
 
     started_at: Instant
     deadline_at: Instant | None = None

@@ -137,6 +137,8 @@ class KnownInstance(Item):
     state: str | None = None
     reason: str | None = None
     started_at: datetime | None = None
+    asked_at: datetime | None = None
+    """When EC2 had accepted the start; `started_at` was noted before that."""
     up_at: datetime | None = None
     checked_at: datetime | None = None
 

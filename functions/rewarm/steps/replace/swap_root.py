@@ -89,7 +89,7 @@ def swap_root(
         _begin(event, old, place, ports)
     record = _record(event, place, ports)
     noted = record.read().replaced
-    asked_at = noted.asked_at or noted.started_at or event.now
+    asked_at = noted.asked_at or _refused_since(event)
     if noted.task_id is None:
         task = _ask_ec2(event, new, place, noted, ports)
         if task is not None:
@@ -199,11 +199,17 @@ def _ask_ec2(
         begun = [task for task in ports.roots.swaps(place.instance_id) if task not in noted.tasks_before]
         if begun:
             return begun[0]
-        started_at = noted.started_at or event.now
-        if isinstance(error, RequestRefusedError) and event.now - started_at <= REFUSAL_PATIENCE:
+        if isinstance(error, RequestRefusedError) and event.now - _refused_since(event) <= REFUSAL_PATIENCE:
             return None
         _not_begun(event, place, ports)
         raise
+
+
+def _refused_since(event: ReplaceEvent) -> datetime:
+    """When EC2 refused the swap for the first time; now if it has not refused one."""
+    pending = event.pending
+    is_asked = pending is not None and pending.state == "swapping"
+    return (pending.started_at if is_asked and pending else None) or event.now
 
 
 def _is_in_place(

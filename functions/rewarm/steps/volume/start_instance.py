@@ -148,15 +148,26 @@ def _until_up(
         raise TargetNotUsableError(f"{instance.instance_id} is {instance.state}", field="target.instanceId")
     if instance.state == "stopped":
         ports.states.start(instance.instance_id, {STARTED_TAG: ports.stack_name})
+        noted = _accepted(event, noted, ports)
     if instance.state == "running" and _is_up(instance, started_at, ports):
         up = {"state": "up", "upAt": iso(event.now)}
         if not RestoreNotes(ports.table, event.restore_id).replace_instance(up, noted):
             return _result(event, "starting", noted)  # another execution has written the state
         untag(instance, ports.states)
         return _result(event, "up", noted.model_copy(update={"up_at": event.now}))
-    if event.now - started_at > UP_PATIENCE:
+    if event.now - (noted.asked_at or started_at) > UP_PATIENCE:
         _give_up(event, instance, noted, ports)
     return _result(event, "starting", noted)
+
+
+def _accepted(event: StartInstanceEvent, noted: KnownInstance, ports: StartInstancePorts) -> KnownInstance:
+    """Notes once when EC2 has accepted the start: it may have been throttled for long before."""
+    if noted.asked_at is not None:
+        return noted
+    asked = {"askedAt": iso(event.now)}
+    if not RestoreNotes(ports.table, event.restore_id).replace_instance(asked, noted):
+        return noted  # another execution has written the state
+    return KnownInstance.model_validate({**noted.raw, **asked})
 
 
 def _is_up(instance: Instance, started_at: datetime, ports: StartInstancePorts) -> bool:
@@ -177,7 +188,7 @@ def _give_up(
     reason = (
         f"{instance.instance_id} is {instance.state}{shown}, and Systems Manager has not heard from it "
         f"{duration_text(UP_PATIENCE.total_seconds())} after its start at "
-        f"{clock_text(noted.started_at or event.now)}"
+        f"{clock_text(noted.asked_at or noted.started_at or event.now)}"
     )
     given_up = {"state": "given-up", "reason": reason}
     if RestoreNotes(ports.table, event.restore_id).replace_instance(given_up, noted):

@@ -32,6 +32,9 @@ def observe(
     noted = notes.read().recording
     known = noted if noted.volume_id == target.volume_id else KnownRecording()
     command_id, key = known.command_id, known.key or key
+    if not known.key:
+        # A retried state names the same object, to which the command uploads whose answer was lost.
+        notes.note_recording(target.volume_id, key=key)
     try:
         command_id = command_id or send(command, target, ports)
     except RestoreError as error:

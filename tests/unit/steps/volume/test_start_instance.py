@@ -13,6 +13,7 @@ from rewarm.domain.errors import (
     TargetNotUsableError,
 )
 from rewarm.domain.model import Attachment, StatusChecks, Volume
+from rewarm.domain.units import iso
 from rewarm.domain.volume.replacing import STARTED_TAG
 from rewarm.steps.volume.start_instance import StartInstanceEvent, StartInstancePorts, start_instance
 from tests.support.builders import (
@@ -111,10 +112,19 @@ class TestStart:
         if is_up:
             attached.instances.hear(INSTANCE_ID, at(1))
             seen = ask(attached, minute=1, pending=seen)
-        before = noted(attached)
+        before = {name: value for name, value in noted(attached).items() if name != "askedAt"}
         attached.table.records[RESTORE_ID] = {}
         ask(attached, phase="check" if is_up else "start", minute=2, pending=seen)
         assert noted(attached) == before
+
+    def test_its_time_begins_when_ec2_has_accepted_the_start(self, attached):
+        """EC2 may throttle StartInstances for long."""
+        attached.table.records[RESTORE_ID]["instance"] = {"state": "started", "startedAt": iso(at(0))}
+        assert ask(attached, minute=19).state == "starting"
+        assert noted(attached)["askedAt"] == iso(at(19))
+        assert ask(attached, minute=38).state == "starting"
+        with pytest.raises(InstanceNotUpError):
+            ask(attached, minute=40)
 
     def test_is_started_once_and_with_the_tag_that_allows_it(self, attached):
         ask(attached)
