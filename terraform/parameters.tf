@@ -37,6 +37,10 @@ locals {
     UndoLogDays            = tostring(var.undo_log_days)
     LogLevel               = var.log_level
     PriceOverrides         = var.price_overrides
+    DataKeyArn             = var.data_key_arn
+    AccessLogBucket        = var.access_log_bucket
+    KeepOverwrittenDays    = tostring(var.keep_overwritten_days)
+    PublicConcurrency      = tostring(var.public_concurrency)
     PermissionsBoundaryArn = var.permissions_boundary_arn
   }
 }

@@ -442,6 +442,54 @@ variable "price_overrides" {
   }
 }
 
+variable "data_key_arn" {
+  description = "KMS key that encrypts the artifacts bucket and both tables; empty for S3's own key and AWS's key for DynamoDB. Its policy must let the account use it through S3 and DynamoDB (docs/scanners.md)."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^(arn:aws(-cn|-us-gov)?:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]{1,64})?$", var.data_key_arn))
+    error_message = "It must be the ARN of a KMS key, not of an alias."
+  }
+}
+
+variable "access_log_bucket" {
+  description = "Bucket of this Region that gets S3's access logs of the artifacts bucket; empty for none."
+  type        = string
+  default     = ""
+  nullable    = false
+
+  validation {
+    condition     = can(regex("^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$", var.access_log_bucket))
+    error_message = "It must match ^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])?$."
+  }
+}
+
+variable "keep_overwritten_days" {
+  description = "Days that S3 keeps objects that were overwritten or deleted; 0 for not at all. With it, data of snapshots is deleted up to two days later (docs/scanners.md)."
+  type        = number
+  default     = 0
+  nullable    = false
+
+  validation {
+    condition     = var.keep_overwritten_days >= 0 && var.keep_overwritten_days <= 365
+    error_message = "It must be 0 to 365."
+  }
+}
+
+variable "public_concurrency" {
+  description = "How many calls of the API that everybody can call may run at once, taken from the account's concurrency; 0 for no limit of its own."
+  type        = number
+  default     = 0
+  nullable    = false
+
+  validation {
+    condition     = var.public_concurrency >= 0 && var.public_concurrency <= 100
+    error_message = "It must be 0 to 100."
+  }
+}
+
 variable "permissions_boundary_arn" {
   description = "The policy that limits what the stack's roles may do, as their permissions boundary; empty for none."
   type        = string

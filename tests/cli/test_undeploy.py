@@ -60,6 +60,9 @@ def test_the_stack_of_samconfig_is_deleted_and_what_stays_is_listed(capsys):
     assert main(["--yes"], run_sam=sam_that_deletes) == DELETED
     printed = capsys.readouterr().out
     assert "aws s3 rb s3://the-artifactsbucket --force" in printed
+    assert (
+        "aws dynamodb update-table --table-name the-restorestable --no-deletion-protection-enabled" in printed
+    )
     assert "aws dynamodb delete-table --table-name the-restorestable" in printed
     assert f"{ours}: a restored volume of 8 GiB" in printed
     assert other not in printed
@@ -78,6 +81,43 @@ def test_undo_logs_are_listed_by_restore_with_their_size(capsys):
     printed = capsys.readouterr().out
     assert "the undo log of restore-1, 2 KiB: s3://the-artifactsbucket/undo/restore-1/" in printed
     assert "restore-2" not in printed
+
+
+def test_what_is_said_of_the_table_removes_it(capsys):
+    """DynamoDB refuses to delete it while it is protected, and the stack's deletion leaves it there."""
+    stack("rewarm", "ArtifactsBucket", "RestoresTable")
+    dynamodb = client("dynamodb")
+    dynamodb.create_table(
+        TableName="the-restorestable",
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+        DeletionProtectionEnabled=True,
+    )
+    with pytest.raises(dynamodb.exceptions.ClientError, match="DeletionProtectionEnabled is set"):
+        dynamodb.delete_table(TableName="the-restorestable")
+    assert main(["--yes"], run_sam=sam_that_deletes) == DELETED
+    assert "--no-deletion-protection-enabled" in capsys.readouterr().out
+    dynamodb.update_table(TableName="the-restorestable", DeletionProtectionEnabled=False)
+    dynamodb.delete_table(TableName="the-restorestable")
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (None, "aws s3 rb s3://the-artifactsbucket --force"),
+        ("Enabled", "empty the-artifactsbucket in the console"),
+    ],
+)
+def test_a_bucket_with_versions_has_to_be_emptied_of_them(capsys, status, said):
+    stack("rewarm", "ArtifactsBucket", "RestoresTable")
+    client("s3").create_bucket(Bucket="the-artifactsbucket")
+    if status is not None:
+        client("s3").put_bucket_versioning(
+            Bucket="the-artifactsbucket", VersioningConfiguration={"Status": status}
+        )
+    main(["--yes"], run_sam=sam_that_deletes)
+    assert said in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("answer", "status"), [("y\n", STILL_THERE), ("n\n", DECLINED)])

@@ -114,13 +114,24 @@ def _failures(session: boto3.Session, stack: StackTypeDef) -> Iterator[str]:
 def _kept(session: boto3.Session, name: str, outputs: dict[str, str]) -> Iterator[str]:
     """A line for each thing of the stack that outlives it."""
     bucket = outputs["ArtifactsBucket"]
-    yield f"  the reports, and the undo logs with them: aws s3 rb s3://{bucket} --force"
+    yield f"  the reports, and the undo logs with them: {_removal(session, bucket)}"
     yield from _undo_logs(session, bucket)
-    yield f"  the runbooks: aws dynamodb delete-table --table-name {outputs['RestoresTable']}"
+    table = f"--table-name {outputs['RestoresTable']}"
+    yield f"  the runbooks: aws dynamodb update-table {table} --no-deletion-protection-enabled"
+    yield f"                aws dynamodb delete-table {table}"
     pages = session.client("ec2").get_paginator("describe_volumes")
     for page in pages.paginate(Filters=[{"Name": "tag:rewarm:stack", "Values": [name]}]):
         for volume in page["Volumes"]:
             yield f"  {volume['VolumeId']}: a restored volume of {volume['Size']} GiB, {volume['State']}"
+
+
+def _removal(session: boto3.Session, bucket: str) -> str:
+    """How to remove the bucket. `aws s3 rb --force` leaves versions, and so the bucket."""
+    s3 = session.client("s3")
+    with suppress(s3.exceptions.NoSuchBucket):
+        if s3.get_bucket_versioning(Bucket=bucket).get("Status"):
+            return f"empty {bucket} in the console of S3, which deletes its versions too; aws s3 rb s3://{bucket}"
+    return f"aws s3 rb s3://{bucket} --force"
 
 
 def _undo_logs(session: boto3.Session, bucket: str) -> Iterator[str]:

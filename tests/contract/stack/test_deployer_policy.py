@@ -13,7 +13,7 @@ from local.aws.permissions.authorizer import Authorizer
 from local.aws.permissions.conditions import Context
 from local.aws.permissions.policies import Need, Statement, problems, statements
 from tests.contract.repository import ROOT, Json
-from tests.contract.stack.handler_permissions import handled, unused_permissions
+from tests.contract.stack.handler_permissions import KMS, handled, unused_permissions
 
 NAMES = ("deployer", "deployer-services")
 REGION, ACCOUNT = "eu-west-1", "123456789012"
@@ -77,6 +77,9 @@ OTHERS = {
 }
 """What a handler does with another resource than its own."""
 
+BY_THE_KEY = {f"kms:{name}" for name in KMS}
+"""What the policy of a key of one's own allows everybody of the account through S3 and DynamoDB
+(docs/scanners.md), so that policies of the account need not."""
 REFUSED = {"iam:DeleteRolePermissionsBoundary"}
 """What a handler may need, and who deploys must not do: take the boundary from a role."""
 PASSED_TO = {
@@ -123,7 +126,7 @@ def needs(logical_id: str, resource: Json) -> Iterator[Need]:
     unused = unused_permissions(kind, resource.get("Properties", {}))
     if kind not in PASSED_TO:
         unused.add("iam:PassRole")
-    for name in sorted(handled(kind) - unused - REFUSED):
+    for name in sorted(handled(kind) - unused - REFUSED - BY_THE_KEY):
         known = reference.action(name)
         assert known is not None
         on = own if known.type_of(own) else OTHERS.get(name, reference.NO_RESOURCE)

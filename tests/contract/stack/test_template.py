@@ -13,7 +13,8 @@ from botocore.session import get_session
 from openapi_spec_validator import OpenAPIV30SpecValidator
 
 from local.aws.permissions import reference
-from local.aws.permissions.policies import problems
+from local.aws.permissions.policies import Need, problems
+from local.aws.permissions.policies import statements as statements_of
 from local.soak.lab.template import stack
 from local.tools.openapi import OPERATIONS, SIGNATURE, document
 from rewarm.contracts.answers import Problem
@@ -373,10 +374,53 @@ class TestBucket:
         keys = (ROOT / "functions/rewarm/steps/record/bucket.py").read_text(encoding="utf-8")
         assert forgotten == set(re.findall(r'(?:f|^[A-Z_]+ = )"(\w+/)(?:\{|"$)', keys, re.MULTILINE))
 
+    def test_what_is_promised_to_be_deleted_is_not_kept_as_a_version(self) -> None:
+        """Whatever KeepOverwrittenDays says. S3 takes the earliest of the rules that fit."""
+        rules = repository.resources("AWS::S3::Bucket")["ArtifactsBucket"]["LifecycleConfiguration"]["Rules"]
+        least = {
+            rule["Prefix"]: rule["NoncurrentVersionExpiration"]["NoncurrentDays"]
+            for rule in rules
+            if "Prefix" in rule and "NoncurrentVersionExpiration" in rule
+        }
+        assert least == {"deltas/": 1, "recordings/": 1}
+        (rest,) = [rule for rule in rules if rule.keys() >= {"ExpiredObjectDeleteMarker"}]
+        kept = {"Fn::If": ["KeepsOverwritten", {"Ref": "KeepOverwrittenDays"}, 1]}
+        assert rest["NoncurrentVersionExpiration"]["NoncurrentDays"] == kept
+
+    def test_requests_without_tls_are_refused(self) -> None:
+        (policy,) = repository.resources("AWS::S3::BucketPolicy").values()
+        (element,) = policy["PolicyDocument"]["Statement"]
+        arn = "arn:aws:s3:::bucket"
+        (refusal,) = statements_of("bucket", {"Statement": {**element, "Resource": [arn, f"{arn}/*"]}})
+        assert (refusal.effect, element["Principal"], policy["Bucket"]) == (
+            "Deny",
+            "*",
+            {"Ref": "ArtifactsBucket"},
+        )
+        for action, resource in (
+            ("s3:GetObject", f"{arn}/a"),
+            ("s3:PutObject", f"{arn}/a"),
+            ("s3:ListBucket", arn),
+        ):
+            for secure in (True, False):
+                context = {"aws:securetransport": str(secure).lower()}
+                assert refusal.applies(Need(action, resource, context)) is not secure
+
+
+class TestTables:
+    def test_nobody_deletes_what_outlives_the_stack_by_one_call(self) -> None:
+        template = repository.template()["Resources"]
+        kept = {
+            name: one["Properties"].get("DeletionProtectionEnabled", False)
+            for name, one in template.items()
+            if one["Type"] == "AWS::DynamoDB::Table" and one["DeletionPolicy"] != "Delete"
+        }
+        assert kept == {"RestoresTable": True}
+
 
 class TestEvents:
     def test_every_rule_names_account_and_region(self) -> None:
-        """A bus may get events of other accounts and Regions. Alarms of some accounts are asked for by name."""
+        """A bus may get events of other accounts and Regions. Alarms of others are asked for by account."""
         here = {"account": [{"Ref": "AWS::AccountId"}], "region": [{"Ref": "AWS::Region"}]}
         owners = {**repository.functions(), **repository.resources("AWS::Serverless::StateMachine")}
         patterns = {
