@@ -74,10 +74,11 @@
  *     writes.c             how often it was written to; writes_<system>.c: what the system counts
  *     nvme_<system>.c      asks for EBS's statistics; nvme_log.c: decodes them
  *   system/              what differs between operating systems, one file for each system
- *     clock console file file_extents interrupt process state_file stream thread transfer
+ *     clock console file file_extents folder interrupt process state_file stream thread transfer
  *     windows_error; curl_linux.c: what a child curl says
  *     upload_<system>.c    uploads as they are made: put_linux.c by a child curl, new_file_posix.c to a file
- *     folder.c memory_kills.c process.c   what they have in common
+ *     folder_linux.c       folders in which other users may change names; walk_linux.c: how a path is followed
+ *     memory_kills.c process.c   what they have in common
  *   base/                what needs no system: block_set bytes diag extents json latency number patience random texts
  *                        words
  *

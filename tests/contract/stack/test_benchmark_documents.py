@@ -90,7 +90,7 @@ out=''
 for flag; do
   case $flag in
     --output=*) out=${{flag#--output=}} ;;
-    --directory=*) ls -d "${{flag#--directory=}}" >>"{home}/folders"; : >"${{flag#--directory=}}/file" ;;
+    --directory=*) cd "${{flag#--directory=}}" && pwd -P >>"{home}/folders" && : >file ;;
   esac
 done
 {body}
@@ -201,13 +201,17 @@ class TestScript:
         name = machine.read_text().strip() if machine.exists() else subprocess.getoutput("hostname")
         mine = command.home / f"data/.rewarm-benchmark-{name}.abc"
         others = command.home / "efs/.rewarm-benchmark-other.abc"
-        for folder in (mine, others):
-            folder.mkdir()
+        unmarked = command.home / f"efs/.rewarm-benchmark-{name}.abc"
+        for folder in (mine, others, unmarked):
+            folder.mkdir(0o700)
             (folder / "file").write_text("x")
+        (mine / ".rewarm-own").touch(0o600)
         process = command.start()
         process.communicate()
         assert not mine.exists()
         assert others.exists()
+        assert unmarked.exists()
+        assert b"is left alone, because this program has not made it" in command.store.puts[0]
 
     def test_fios_own_words_are_kept(self, tmp_path: Path, store: Store) -> None:
         command = Command(tmp_path, store, body="echo 'fio: O_DIRECT is not supported' >&2; exit 1")

@@ -1,6 +1,8 @@
 #ifndef WARMER_BENCH_PLACE_H
 #define WARMER_BENCH_PLACE_H
 
+#include "system/folder_linux.h"
+
 #include <stdint.h>
 
 /** A folder to measure in, as Linux knows it. What is not known is empty. */
@@ -10,17 +12,17 @@ struct bench_place {
     char serial[64];      /**< Of the EBS volume under it: its id without the dash. */
 };
 
-/** Find out what is mounted at a folder. */
-void bench_place_find(const char *folder, struct bench_place *place);
+/** Find out which file system an open folder is on. `place` is empty before. */
+void bench_place_find(int folder, struct bench_place *place);
 
-/** The free space of the folder's file system in MiB. */
-uint64_t bench_place_free_mib(const char *folder);
+/** The free space of the open folder's file system in MiB. */
+uint64_t bench_place_free_mib(int folder);
 
 /**
- * Make a folder for scratch files in `folder`, after deleting those that earlier runs of this machine have
- * left. Another machine may be at work on the same share, so the name has this one's in it. Returns 0 or
- * -errno.
+ * Make a folder for scratch files in an open one, after deleting those that earlier runs of this machine have
+ * left. Another machine may be at work on the same share, so the name has this one's in it. `notice` learns
+ * of what looks like those and is left alone. Returns 0 or -errno.
  */
-int bench_place_make_scratch(const char *folder, char *path, uint32_t size);
+int bench_place_make_scratch(int folder, struct folder **made, folder_notice *notice, void *context);
 
 #endif

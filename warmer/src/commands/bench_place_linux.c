@@ -1,9 +1,10 @@
 #include "commands/bench_place.h"
 
-#include "system/folder.h"
+#include "base/number.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,24 +18,33 @@
 /** Devices under devices: a partition, a logical volume, encryption. */
 #define MOST_LAYERS 8u
 
-/** Whether a path lies at or below a mount point. */
-static bool is_below(const char *path, const char *point) {
-    size_t length = strcmp(point, "/") == 0 ? 0 : strlen(point);
-    return strncmp(path, point, length) == 0 && (path[length] == '/' || path[length] == '\0');
+/** The number of the mount that an open folder is in (proc(5), fdinfo); false: it is not known. */
+static bool find_mount(int folder, uint64_t *mount) {
+    char line[128];
+    bool is_known = false;
+    snprintf(line, sizeof line, "/proc/self/fdinfo/%d", folder);
+    FILE *stream = fopen(line, "re");
+    while (stream != NULL && !is_known && fgets(line, sizeof line, stream) != NULL) {
+        is_known = number_take_after(line, "mnt_id:\t", UINT64_MAX, mount) != NULL;
+    }
+    if (stream != NULL) {
+        fclose(stream);
+    }
+    return is_known;
 }
 
-/** A line of mountinfo (proc(5)); of those that fit, the last of the longest counts. */
-static void take_mount(const char *line, const char *path, size_t *longest, struct bench_place *place) {
-    char point[PATH_BYTES];
+/** A line of mountinfo (proc(5)). Returns whether it is the mount's. */
+static bool take_mount(const char *line, uint64_t mount, struct bench_place *place) {
+    uint64_t number = 0;
+    const char *behind = number_take(line, UINT64_MAX, &number);
     const char *tail = strstr(line, " - ");
-    if (tail == NULL || sscanf(line, "%*s %*s %*s %*s %4095s", point) != 1 || !is_below(path, point) ||
-        strlen(point) < *longest) {
-        return;
+    if (behind == NULL || *behind != ' ' || number != mount || tail == NULL) {
+        return false;
     }
-    *longest = strlen(point);
     if (sscanf(tail, " - %63s %255s", place->file_system, place->source) != 2) {
         place->source[0] = '\0';
     }
+    return true;
 }
 
 /** The first entry of a folder; false if it is empty. */
@@ -91,25 +101,23 @@ static void find_serial(struct bench_place *place) {
     }
 }
 
-void bench_place_find(const char *folder, struct bench_place *place) {
-    char line[2 * PATH_BYTES];
-    size_t longest = 0;
-    char *real = realpath(folder, NULL);
-    FILE *stream = fopen("/proc/self/mountinfo", "r");
-    *place = (struct bench_place){{0}, {0}, {0}};
-    while (stream != NULL && real != NULL && fgets(line, sizeof line, stream) != NULL) {
-        take_mount(line, real, &longest, place);
+void bench_place_find(int folder, struct bench_place *place) {
+    char *line = NULL;
+    size_t size = 0;
+    uint64_t mount = 0;
+    FILE *stream = find_mount(folder, &mount) ? fopen("/proc/self/mountinfo", "re") : NULL;
+    while (stream != NULL && getline(&line, &size, stream) > 0 && !take_mount(line, mount, place)) {
     }
     if (stream != NULL) {
         fclose(stream);
     }
-    free(real);
+    free(line);
     find_serial(place);
 }
 
-uint64_t bench_place_free_mib(const char *folder) {
+uint64_t bench_place_free_mib(int folder) {
     struct statvfs found;
-    return statvfs(folder, &found) == 0 ? (uint64_t)found.f_bavail * found.f_frsize >> 20 : 0;
+    return fstatvfs(folder, &found) == 0 ? (uint64_t)found.f_bavail * found.f_frsize >> 20 : 0;
 }
 
 static void machine_name(char *name, size_t size) {
@@ -125,27 +133,12 @@ static void machine_name(char *name, size_t size) {
     name[strcspn(name, "\n/")] = '\0';
 }
 
-static void delete_left(const char *folder, const char *prefix) {
-    DIR *stream = opendir(folder);
-    for (struct dirent *entry = stream == NULL ? NULL : readdir(stream); entry != NULL;
-         entry = readdir(stream)) {
-        char path[PATH_BYTES];
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0) {
-            snprintf(path, sizeof path, "%.2000s/%s", folder, entry->d_name);
-            folder_delete(path);
-        }
-    }
-    if (stream != NULL) {
-        closedir(stream);
-    }
-}
-
-int bench_place_make_scratch(const char *folder, char *path, uint32_t size) {
+int bench_place_make_scratch(int folder, struct folder **made, folder_notice *notice, void *context) {
     char machine[128];
     char prefix[160];
     machine_name(machine, sizeof machine);
     snprintf(prefix, sizeof prefix, ".rewarm-benchmark-%s.", machine);
-    delete_left(folder, prefix);
-    snprintf(path, size, "%s/%sXXXXXX", folder, prefix);
-    return mkdtemp(path) != NULL ? 0 : -errno;
+    /* One benchmark runs on a machine, so that none of its folders is another's, also where nothing locks. */
+    folder_delete_own(folder, prefix, false, notice, context);
+    return folder_make_own(folder, prefix, made);
 }

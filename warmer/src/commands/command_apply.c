@@ -7,6 +7,7 @@
 #include "device/writes.h"
 #include "system/clock.h"
 #include "system/file.h"
+#include "system/folder.h"
 #include "system/interrupt.h"
 
 #include <errno.h>
@@ -46,18 +47,22 @@ static bool is_interrupted(void *context) {
  */
 static int note_taken(struct job *job, struct diag *diag) {
     char path[4096];
-    snprintf(path, sizeof path, "%.4000s.taken", job->options->state_path);
-    FILE *stream = file_open(path);
+    int length = snprintf(path, sizeof path, "%s.taken", job->options->state_path);
+    if ((size_t)length >= sizeof path) {
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "the name of the state is too long");
+    }
+    FILE *stream = file_open_own(path);
     job->was_taken = stream != NULL;
     if (stream != NULL) {
         fclose(stream);
         return 0;
     }
+    /* What has its name and is not this program's says nothing, and loses the name. */
     stream = file_create(path);
     int failure = stream == NULL ? -errno : file_close_kept(stream, path);
     return failure == 0
                ? 0
-               : diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot make %s: %s", path, strerror(-failure));
+               : diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot make %s: %s", path, folder_explain(failure));
 }
 
 /** Whoever started this may go on: nobody can mount the device from here to the end of this process. */

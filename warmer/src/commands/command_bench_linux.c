@@ -3,13 +3,14 @@
  * then its JSON. A run that fails is one without figures, and the others go on.
  */
 #include "base/json.h"
+#include "base/number.h"
 #include "base/words.h"
 #include "commands/bench_place.h"
 #include "commands/commands.h"
 #include "device/find.h"
 #include "system/clock.h"
 #include "system/file.h"
-#include "system/folder.h"
+#include "system/file_linux.h"
 #include "system/interrupt.h"
 #include "system/process.h"
 #include "system/transfer.h"
@@ -20,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /** What a run is called that never came to fio, and that fio did not end in time. */
@@ -29,6 +29,8 @@
 #define STOP_SECONDS 30u
 #define INSTALL_SECONDS 600u
 #define PATH_BYTES 4096u
+/** Of folders that are left alone so many are named. */
+#define MOST_NAMED 3u
 
 /** One pattern: its name, the MiB of its scratch files, and fio's flags. */
 struct job {
@@ -40,7 +42,8 @@ struct job {
 
 struct bench {
     const struct options *options;
-    char work[1024];
+    struct folder *work;
+    int lock; /**< A file that is locked as long as this process lives. */
     char result_path[1100];
     char output_path[1100]; /**< What fio writes. */
     char fio[1100];         /**< A name of it by which observers know whose reads these are. */
@@ -54,7 +57,7 @@ static void note(const struct bench *bench, const char *text) {
     size_t length = strlen(text);
     fputs("#note ", bench->result);
     for (text += length > 400 ? length - 400 : 0; *text != '\0'; text++) {
-        fputc(*text == '\n' ? ' ' : *text, bench->result);
+        fputc((unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text, bench->result);
     }
     fputc('\n', bench->result);
 }
@@ -111,19 +114,36 @@ static void put_run(const struct bench *bench, const char *target, const struct 
             place->file_system, place->source, place->serial);
 }
 
-static bool make_scratch(const struct bench *bench, const char *folder, const struct job *job, char *scratch,
-                         uint32_t size) {
+/** What looks like a folder of an earlier run, and is left alone. */
+struct strangers {
+    const struct bench *bench;
+    const char *folder;
+    unsigned count;
+};
+
+static void note_stranger(void *context, const char *name, const char *reason) {
+    struct strangers *strangers = context;
     char text[PATH_BYTES];
-    struct stat status;
-    uint64_t free_mib = bench_place_free_mib(folder);
-    if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode)) {
-        snprintf(text, sizeof text, "there is no folder %.2000s", folder);
-    } else if (free_mib < job->mib) {
+    if (strangers->count++ < MOST_NAMED) {
+        snprintf(text, sizeof text, "%.2000s/%s is left alone, because %s", strangers->folder, name, reason);
+        note(strangers->bench, text);
+    }
+}
+
+static bool make_scratch(const struct bench *bench, const char *folder, int place, const struct job *job,
+                         struct folder **scratch) {
+    char text[PATH_BYTES] = "";
+    struct strangers strangers = {bench, folder, 0};
+    uint64_t free_mib = bench_place_free_mib(place);
+    if (free_mib < job->mib) {
         snprintf(text, sizeof text, "%.2000s has %llu MiB free, the scratch files need %llu MiB", folder,
                  (unsigned long long)free_mib, (unsigned long long)job->mib);
     } else {
-        int failure = bench_place_make_scratch(folder, scratch, size);
-        snprintf(text, sizeof text, "%s", failure == 0 ? "" : strerror(-failure));
+        int failure = bench_place_make_scratch(place, scratch, note_stranger, &strangers);
+        if (failure != 0) {
+            snprintf(text, sizeof text, "no folder can be made in %.2000s: %s", folder,
+                     folder_explain(failure));
+        }
     }
     if (text[0] != '\0') {
         note(bench, text);
@@ -131,16 +151,47 @@ static bool make_scratch(const struct bench *bench, const char *folder, const st
     return text[0] == '\0';
 }
 
-static int run_on_folder(const struct bench *bench, const char *folder, const struct job *job) {
-    char scratch[PATH_BYTES];
-    struct bench_place place;
-    bench_place_find(folder, &place);
-    put_run(bench, folder, job, &place);
-    if (!make_scratch(bench, folder, job, scratch, sizeof scratch)) {
+/** fio gets its folder by a descriptor, so that it is the one that was made, whatever has its name now. */
+static int run_in(const struct bench *bench, const char *folder, int place, const struct job *job) {
+    char path[64];
+    char text[PATH_BYTES];
+    struct folder *scratch = NULL;
+    if (!make_scratch(bench, folder, place, job, &scratch)) {
         return NOT_RUN;
     }
-    int status = run_fio(bench, job, scratch, "--directory=", false);
-    folder_delete(scratch);
+    /* fio looks at the name itself, and not at what it leads to: hence the dot. */
+    snprintf(path, sizeof path, "%s/.", folder_path(scratch));
+    int status = run_fio(bench, job, path, "--directory=", false);
+    if (!folder_delete(scratch)) {
+        snprintf(text, sizeof text, "scratch files in %.2000s could not all be deleted", folder);
+        note(bench, text);
+    }
+    return status;
+}
+
+static int run_on_folder(const struct bench *bench, const char *folder, const struct job *job) {
+    char text[PATH_BYTES];
+    struct bench_place found = {{0}, {0}, {0}};
+    int way = folder_walk(folder, false);
+    int place = way < 0 ? way : folder_open(way);
+    if (place >= 0) {
+        bench_place_find(place, &found);
+    }
+    put_run(bench, folder, job, &found);
+    int status = NOT_RUN;
+    if (place >= 0) {
+        status = run_in(bench, folder, place, job);
+        close(place);
+    } else if (place == -ENOENT || place == -ENOTDIR) {
+        snprintf(text, sizeof text, "there is no folder %.2000s", folder);
+        note(bench, text);
+    } else {
+        snprintf(text, sizeof text, "%.2000s cannot be opened: %s", folder, folder_explain(place));
+        note(bench, text);
+    }
+    if (way >= 0) {
+        close(way);
+    }
     return status;
 }
 
@@ -160,7 +211,7 @@ static int run_on_volume(const struct bench *bench, const char *volume_id, const
 /** What fio has written, at the end of the result. */
 static void append_output(const struct bench *bench) {
     char bytes[4096];
-    FILE *stream = file_open(bench->output_path);
+    FILE *stream = file_open_own(bench->output_path);
     for (size_t count = 1; stream != NULL && count > 0;) {
         count = fread(bytes, 1, sizeof bytes, stream);
         fwrite(bytes, 1, count, bench->result);
@@ -188,7 +239,8 @@ static void run_all(struct bench *bench) {
     words_split(&jobs, bench->options->jobs);
     words_split(&targets, bench->options->targets);
     for (size_t i = 0; i + 1 < jobs.count; i++) {
-        struct job job = {jobs.items[i], strtoull(jobs.items[i + 1], NULL, 10), &jobs.items[i + 2], 0};
+        struct job job = {jobs.items[i], UINT64_MAX, &jobs.items[i + 2], 0};
+        (void)number_take(jobs.items[i + 1], UINT64_MAX, &job.mib);
         for (i += 2; i < jobs.count && strcmp(jobs.items[i], "/") != 0; i++) {
             job.flag_count++;
         }
@@ -247,8 +299,8 @@ static int require_fio(struct bench *bench, struct diag *diag) {
                                ? "fio could not be installed"
                                : "fio is not installed; with installFio in the request it may be");
     }
-    snprintf(bench->fio, sizeof bench->fio, "%s/warmer-fio", bench->work);
-    if (path[0] != '/' || symlink(path, bench->fio) != 0) {
+    snprintf(bench->fio, sizeof bench->fio, "%s/warmer-fio", folder_path(bench->work));
+    if (path[0] != '/' || symlinkat(path, folder_descriptor(bench->work), "warmer-fio") != 0) {
         snprintf(bench->fio, sizeof bench->fio, "fio");
     }
     return 0;
@@ -264,21 +316,25 @@ static int prepare(struct bench *bench, struct diag *diag) {
     }
     snprintf(lock, sizeof lock, "%.1000s/benchmark.lock", home);
     int failure = folder_make(home);
-    int descriptor = failure == 0 ? open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
-    if (descriptor < 0) {
+    bench->lock = failure == 0 ? file_keep(lock, O_RDWR | O_CREAT) : failure;
+    if (bench->lock < 0) {
         return diag_refuse(diag, WARMER_NO_TRANSFER, "could not make %s: %s", lock,
-                           strerror(failure == 0 ? errno : -failure));
+                           folder_explain(bench->lock));
     }
-    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (flock(bench->lock, LOCK_EX | LOCK_NB) != 0) {
         return diag_refuse(diag, WARMER_BUSY, "another benchmark is running on this instance");
     }
-    failure = folder_make_temporary(home, bench->work, sizeof bench->work);
-    snprintf(bench->result_path, sizeof bench->result_path, "%s/result", bench->work);
-    snprintf(bench->output_path, sizeof bench->output_path, "%s/fio.json", bench->work);
-    bench->result = failure == 0 ? file_create(bench->result_path) : NULL;
-    return bench->result != NULL ? 0
-                                 : diag_refuse(diag, WARMER_NO_TRANSFER,
-                                               "could not make a temporary folder in %s", bench->work);
+    failure = folder_make_temporary(home, &bench->work);
+    if (failure != 0) {
+        return diag_refuse(diag, WARMER_NO_TRANSFER, "could not make a folder in %s: %s",
+                           file_temporary_folder(home), folder_explain(failure));
+    }
+    snprintf(bench->result_path, sizeof bench->result_path, "%s/result", folder_path(bench->work));
+    snprintf(bench->output_path, sizeof bench->output_path, "%s/fio.json", folder_path(bench->work));
+    bench->result = file_create(bench->result_path);
+    return bench->result != NULL
+               ? 0
+               : diag_refuse(diag, WARMER_NO_TRANSFER, "could not make the result: %s", strerror(errno));
 }
 
 static int upload(struct bench *bench, struct diag *diag) {
@@ -308,9 +364,7 @@ static void close_bench(struct bench *bench) {
     if (bench->result != NULL) {
         fclose(bench->result);
     }
-    if (bench->work[0] != '\0') {
-        folder_delete(bench->work);
-    }
+    (void)folder_delete(bench->work);
 }
 
 int command_bench(const struct options *options, struct diag *diag) {

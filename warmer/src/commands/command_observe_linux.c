@@ -11,10 +11,11 @@
 #include "observe/trace.h"
 #include "plan/map.h"
 #include "system/clock.h"
-#include "system/file.h"
+#include "system/folder_linux.h"
 #include "system/interrupt.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -33,7 +34,9 @@ struct observation {
     struct disk disk;
     char volume_id[32];
     uint64_t bytes;
-    char temporary[1100]; /**< A file that becomes the output; empty: it is standard output. */
+    int place;                         /**< The output's folder, open; -1: it is standard output. */
+    char name[FOLDER_NAME_BYTES];      /**< The output's name in it. */
+    char temporary[FOLDER_NAME_BYTES]; /**< Of a file that becomes the output. */
     struct trace *trace;
     struct recording *recording;
     struct source *source;
@@ -74,10 +77,15 @@ static int find_volume(struct observation *observation, struct diag *diag) {
 
 /** Write all that is known, so that a reader sees one recording or the next one, and never half of one. */
 static int write_output(struct observation *observation) {
-    bool is_file = observation->temporary[0] != '\0';
-    FILE *stream = is_file ? file_create(observation->temporary) : stdout;
+    bool is_file = observation->place >= 0;
+    int file = is_file ? folder_create(observation->place, observation->temporary) : -1;
+    if (is_file && file < 0) {
+        return file;
+    }
+    FILE *stream = is_file ? fdopen(file, "w") : stdout;
     if (stream == NULL) {
-        return -errno;
+        close(file);
+        return -ENOMEM;
     }
     observation->facts.dropped = source_dropped(observation->source);
     observation->facts.has_warm_up =
@@ -86,30 +94,51 @@ static int write_output(struct observation *observation) {
     if (is_file && fclose(stream) != 0 && failure == 0) {
         failure = -errno;
     }
-    if (is_file && failure == 0 && rename(observation->temporary, observation->options->output) != 0) {
+    if (is_file && failure == 0 &&
+        renameat(observation->place, observation->temporary, observation->place, observation->name) != 0) {
         failure = -errno;
     }
     if (is_file && failure != 0) {
-        (void)file_delete(observation->temporary);
+        (void)unlinkat(observation->place, observation->temporary, 0);
     }
     return failure;
 }
 
 static int refuse_output(const struct observation *observation, int failure, struct diag *diag) {
     return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot write %s: %s", observation->options->output,
-                       strerror(-failure));
+                       folder_explain(failure));
+}
+
+/** Open the output's folder once: who can change names above it must not lead the next recording away. */
+static int find_place(struct observation *observation, char litter[PATH_MAX]) {
+    const char *output = observation->options->output;
+    char *temporary = observation->temporary;
+    litter[0] = '\0';
+    observation->place = -1;
+    if (strcmp(output, "-") == 0) {
+        return 0;
+    }
+    int place = folder_walk_to(output, observation->name);
+    if (place < 0) {
+        return place;
+    }
+    observation->place = place;
+    int length = snprintf(temporary, FOLDER_NAME_BYTES, "%s.%ld.new", observation->name, (long)getpid());
+    int folder = (int)(strlen(output) - strlen(observation->name));
+    snprintf(litter, PATH_MAX, "%.*s%s", folder, output, temporary);
+    return (size_t)length < FOLDER_NAME_BYTES ? 0 : -ENAMETOOLONG;
 }
 
 /** The disk, its volume, and a trace instance. */
 static int find(struct observation *observation, struct diag *diag) {
-    const struct options *options = observation->options;
-    if (strcmp(options->output, "-") != 0) {
-        snprintf(observation->temporary, sizeof observation->temporary, "%.1000s.%ld.new", options->output,
-                 (long)getpid());
+    char litter[PATH_MAX];
+    int failure = find_place(observation, litter);
+    if (failure != 0) {
+        return refuse_output(observation, failure, diag);
     }
-    int failure = disk_find(options->device, &observation->disk, diag);
+    failure = disk_find(observation->options->device, &observation->disk, diag);
     if (failure == 0) {
-        failure = trace_open(NULL, observation->disk.major, observation->disk.minor, observation->temporary,
+        failure = trace_open(NULL, observation->disk.major, observation->disk.minor, litter,
                              &observation->trace, diag);
     }
     return failure == 0 ? find_volume(observation, diag) : failure;
@@ -156,7 +185,7 @@ static int begin(struct observation *observation, struct diag *diag) {
     observation->facts.source = source_name(observation->source);
     observation->facts.volume_id = observation->volume_id;
     /* A file that cannot be written is refused now, and not after half an hour. */
-    failure = observation->temporary[0] == '\0' ? 0 : write_output(observation);
+    failure = observation->place < 0 ? 0 : write_output(observation);
     return failure == 0 ? 0 : refuse_output(observation, failure, diag);
 }
 
@@ -251,7 +280,7 @@ static void record(struct observation *observation) {
         if (facts->end_ns >= write_ns) {
             double before = cpu_seconds();
             /* What cannot be written now can be at the end, or is refused then. */
-            (void)(observation->temporary[0] == '\0' ? 0 : write_output(observation));
+            (void)(observation->place < 0 ? 0 : write_output(observation));
             write_ns = facts->end_ns + rest_ns(before, WRITE_PART, WRITE_NS);
         }
     }
@@ -284,7 +313,7 @@ static int report(const struct observation *observation) {
 }
 
 int command_observe(const struct options *options, struct diag *diag) {
-    struct observation observation = {.options = options};
+    struct observation observation = {.options = options, .place = -1};
     interrupt_catch();
     int status = begin(&observation, diag);
     if (status == 0) {
@@ -300,5 +329,8 @@ int command_observe(const struct options *options, struct diag *diag) {
     recording_destroy(observation.recording);
     state_watch_destroy(observation.warm_up);
     block_set_destroy(observation.written);
+    if (observation.place >= 0) {
+        close(observation.place);
+    }
     return status;
 }

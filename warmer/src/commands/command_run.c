@@ -54,16 +54,11 @@ static bool pause_seconds(unsigned seconds) {
 }
 
 static bool has_device(struct run *run) {
-    FILE *stream = NULL;
     if (run->options->device == NULL) {
         return find_device(run->options->volume, run->device, sizeof run->device);
     }
     snprintf(run->device, sizeof run->device, "%s", run->options->device);
-    stream = file_open(run->device);
-    if (stream != NULL) {
-        fclose(stream);
-    }
-    return stream != NULL;
+    return file_is_there(run->device);
 }
 
 static int wait_for_device(struct run *run, struct diag *diag) {
@@ -170,7 +165,7 @@ static void keep_measurement(const struct run *run) {
 }
 
 static bool exists(const char *path) {
-    FILE *stream = path[0] == '\0' ? NULL : file_open(path);
+    FILE *stream = path[0] == '\0' ? NULL : file_open_own(path);
     if (stream != NULL) {
         fclose(stream);
     }

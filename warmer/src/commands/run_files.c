@@ -51,7 +51,7 @@ static int download(struct run_files *files, const char *variable, char *path, c
     if (url == NULL) {
         return 0;
     }
-    snprintf(path, sizeof files->map, "%s/%s", files->work, name);
+    snprintf(path, sizeof files->map, "%s/%s", folder_path(files->work), name);
     struct patience patience = patience_begin(files->patience_seconds);
     for (uint64_t wait_ms = 1; wait_ms > 0 && !interrupt_requested();) {
         enum fault fault = transfer_get(url, path, download_patience, why, sizeof why);
@@ -66,14 +66,12 @@ static int download(struct run_files *files, const char *variable, char *path, c
 }
 
 int run_files_prepare(struct run_files *files, const char *home, struct diag *diag) {
-    int failure = folder_make_temporary(home, files->work, sizeof files->work);
+    int failure = folder_make_temporary(home, &files->work);
     if (failure != 0) {
-        int status = diag_refuse(diag, WARMER_NO_TRANSFER, "could not make the folder %s: %s", files->work,
-                                 strerror(-failure));
-        files->work[0] = '\0';
-        return status;
+        return diag_refuse(diag, WARMER_NO_TRANSFER, "could not make a folder in %s: %s",
+                           file_temporary_folder(home), folder_explain(failure));
     }
-    snprintf(files->progress, sizeof files->progress, "%s/progress", files->work);
+    snprintf(files->progress, sizeof files->progress, "%s/progress", folder_path(files->work));
     files->progress_url = find_url("REWARM_PROGRESS_URL");
     failure = download(files, "REWARM_MAP_URL", files->map, "blocks.map", diag);
     return failure != 0 ? failure : download(files, "REWARM_FIRST_URL", files->first, "first.map", diag);
@@ -85,11 +83,11 @@ int run_files_keep_state(struct run_files *files, const char *home, const char *
     snprintf(folder, sizeof folder, "%.900s/state", home);
     int failure = folder_make(folder);
     if (failure != 0 && attempt != NULL) {
-        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot make %s: %s", folder, strerror(-failure));
+        return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot make %s: %s", folder, folder_explain(failure));
     }
     if (failure != 0) {
-        run_note("the warm-up goes on without a state: cannot make %s: %s", folder, strerror(-failure));
-        snprintf(files->cold, sizeof files->cold, "%s/before", files->work);
+        run_note("the warm-up goes on without a state: cannot make %s: %s", folder, folder_explain(failure));
+        snprintf(files->cold, sizeof files->cold, "%s/before", folder_path(files->work));
         return 0;
     }
     folder_forget(folder, STATE_DAYS, volume_id);
@@ -111,20 +109,20 @@ void run_files_publish(const struct run_files *files, const char *line) {
 }
 
 static void delete_work(void *context) {
-    const struct run_files *files = context;
-    folder_delete(files->work);
+    struct run_files *files = context;
+    (void)folder_delete(files->work);
 }
 
 void run_files_guard(struct run_files *files) {
-    int failure = guard_start(delete_work, files, -1, &files->guard);
+    int failure = guard_start(delete_work, files, folder_descriptor(files->work), &files->guard);
     if (failure != 0) {
-        run_note("nothing deletes %s if this program is killed: %s", files->work, strerror(-failure));
+        run_note("nothing deletes the temporary files if this program is killed: %s", strerror(-failure));
     }
 }
 
 void run_files_publish_recording(const struct run_files *files, bool is_last) {
     char why[256] = "";
-    FILE *stream = files->progress_url == NULL ? NULL : file_open(files->progress);
+    FILE *stream = files->progress_url == NULL ? NULL : file_open_own(files->progress);
     if (stream == NULL) {
         return;
     }
@@ -136,10 +134,8 @@ void run_files_publish_recording(const struct run_files *files, bool is_last) {
     }
 }
 
-void run_files_close(const struct run_files *files) {
-    if (files->work[0] != '\0') {
-        folder_delete(files->work);
-    }
+void run_files_close(struct run_files *files) {
+    (void)folder_delete(files->work);
     guard_end(files->guard, false);
 }
 
@@ -153,7 +149,7 @@ bool run_files_put_line(const char *path, const char *line) {
 }
 
 bool run_files_get_line(const char *path, char *line, size_t size) {
-    FILE *stream = file_open(path);
+    FILE *stream = file_open_own(path);
     if (stream == NULL) {
         return false;
     }

@@ -2,6 +2,7 @@
 #define WARMER_RUN_FILES_H
 
 #include "base/diag.h"
+#include "system/folder.h"
 #include "system/process.h"
 
 #include <stdbool.h>
@@ -9,7 +10,7 @@
 
 /** The files of a `warmer run`. Empty: there is none. */
 struct run_files {
-    char work[1024];     /**< A folder that goes at the end. */
+    struct folder *work; /**< It goes at the end; NULL: there is none. */
     char map[1100];      /**< Which blocks are read. */
     char first[1100];    /**< Which of them first. */
     char progress[1100]; /**< What is uploaded: a line of progress, or a recording. */
@@ -41,7 +42,7 @@ void run_files_publish_recording(const struct run_files *files, bool is_last);
 void run_files_publish(const struct run_files *files, const char *line);
 
 /** Delete the folder. */
-void run_files_close(const struct run_files *files);
+void run_files_close(struct run_files *files);
 
 /** Write a file of one line, or read it; false if there is none. */
 bool run_files_put_line(const char *path, const char *line);

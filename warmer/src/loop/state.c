@@ -271,7 +271,7 @@ static bool read_parts(struct state_watch *watch, FILE *file) {
 }
 
 void state_watch_look(struct state_watch *watch) {
-    FILE *file = file_open(watch->path);
+    FILE *file = file_open_own(watch->path);
     if (file != NULL) {
         /* What was read before must not be given again. */
         setvbuf(file, NULL, _IONBF, 0);

@@ -2,10 +2,12 @@
 
 #include "device/kernel_files_linux.h"
 #include "system/clock.h"
+#include "system/file.h"
 #include "system/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,7 @@
 struct trace {
     char root[512];
     char name[64];
-    char litter[1200];
+    char litter[PATH_MAX];
     int mount; /**< A mount that only this process has; -1: none. */
     int lock;  /**< The instance's folder, locked while this process lives; -1: none. */
     struct guard *guard;
@@ -148,7 +150,7 @@ static void clean_up(void *context) {
     char path[1024];
     int failure = -EBUSY;
     if (trace->litter[0] != '\0') {
-        unlink(trace->litter);
+        (void)file_delete(trace->litter);
     }
     snprintf(path, sizeof path, "%.500s/instances/%s", trace->root, trace->name);
     for (unsigned waited = 0; waited < REMOVE_MS && failure != 0 && failure != -ENOENT; waited += STEP_MS) {

@@ -1,38 +1,75 @@
 #include "system/file.h"
 
+#include "system/file_linux.h"
+#include "system/folder_linux.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PATH_BYTES 4096u
+bool file_is_there(const char *path) {
+    return access(path, R_OK) == 0;
+}
 
 FILE *file_open(const char *path) {
     return fopen(path, "rb");
 }
 
-FILE *file_create(const char *path) {
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
+int file_keep(const char *path, int flags) {
+    char name[FOLDER_NAME_BYTES];
+    struct stat status;
+    int place = folder_walk_to(path, name);
+    if (place < 0) {
+        return place;
+    }
+    int file = openat(place, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+    int failure = file < 0 || fstat(file, &status) != 0 ? -errno : 0;
+    if (failure == 0 && (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_nlink > 1)) {
+        failure = -EMLINK;
+    }
+    if (failure != 0 && file >= 0) {
+        close(file);
+    }
+    close(place);
+    return failure == 0 ? file : failure;
+}
+
+/** A stream of a descriptor, which may be -errno. */
+static FILE *stream_of(int descriptor, const char *mode) {
+    FILE *stream = descriptor < 0 ? NULL : fdopen(descriptor, mode);
     if (descriptor >= 0 && stream == NULL) {
         close(descriptor);
+    }
+    if (descriptor < 0) {
+        errno = -descriptor;
     }
     return stream;
 }
 
-int file_keep_name(const char *path) {
-    char folder[PATH_BYTES];
-    snprintf(folder, sizeof folder, "%s", path);
-    char *end = strrchr(folder, '/');
-    snprintf(end == NULL ? folder : end + 1, 2, "%s", end == NULL ? "." : "");
-    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int failure = descriptor < 0 || fsync(descriptor) != 0 ? -errno : 0;
-    if (descriptor >= 0) {
-        close(descriptor);
+FILE *file_open_own(const char *path) {
+    return stream_of(file_keep(path, O_RDONLY), "rb");
+}
+
+FILE *file_create(const char *path) {
+    char name[FOLDER_NAME_BYTES];
+    int place = folder_walk_to(path, name);
+    int descriptor = place < 0 ? place : folder_create(place, name);
+    if (place >= 0) {
+        close(place);
+    }
+    return stream_of(descriptor, "wb");
+}
+
+/** Let the disk keep the name of a new file, which a crash could take back. */
+static int keep_name(const char *path) {
+    char name[FOLDER_NAME_BYTES];
+    int place = folder_walk_to(path, name);
+    int failure = place < 0 ? place : folder_keep_names(place);
+    if (place >= 0) {
+        close(place);
     }
     return failure;
 }
@@ -40,33 +77,21 @@ int file_keep_name(const char *path) {
 int file_close_kept(FILE *stream, const char *path) {
     int failure = fflush(stream) != 0 || fsync(fileno(stream)) != 0 ? -errno : 0;
     failure = fclose(stream) != 0 && failure == 0 ? -errno : failure;
-    return failure == 0 ? file_keep_name(path) : failure;
-}
-
-int file_make_folder(const char *path) {
-    return mkdir(path, 0700) == 0 ? 0 : -errno;
-}
-
-int file_take_folder(const char *path) {
-    struct stat taken;
-    struct stat named;
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0) {
-        return errno == ENOENT ? -EBUSY : 0;
-    }
-    int failure = flock(folder, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
-    /* Whoever had it may have deleted it. */
-    bool is_it = failure == 0 && fstat(folder, &taken) == 0 && taken.st_uid == geteuid() &&
-                 lstat(path, &named) == 0 && named.st_ino == taken.st_ino && named.st_dev == taken.st_dev;
-    if (is_it) {
-        return folder;
-    }
-    close(folder);
-    return failure == 0 || failure == -EWOULDBLOCK ? -EBUSY : 0;
+    return failure == 0 ? keep_name(path) : failure;
 }
 
 int file_delete(const char *path) {
-    return remove(path) == 0 ? 0 : -errno;
+    char name[FOLDER_NAME_BYTES];
+    int place = folder_walk_to(path, name);
+    if (place < 0) {
+        return place;
+    }
+    int failure =
+        unlinkat(place, name, 0) == 0 || (errno == EISDIR && unlinkat(place, name, AT_REMOVEDIR) == 0)
+            ? 0
+            : -errno;
+    close(place);
+    return failure;
 }
 
 const char *file_temporary_folder(const char *home) {

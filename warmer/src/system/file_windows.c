@@ -21,37 +21,32 @@ static FILE *open_as(const char *path, const wchar_t *mode) {
     return stream;
 }
 
+/** Of a device only opening it says so. */
+bool file_is_there(const char *path) {
+    FILE *stream = file_open(path);
+    if (stream != NULL) {
+        fclose(stream);
+    }
+    return stream != NULL;
+}
+
 FILE *file_open(const char *path) {
     return open_as(path, L"rb");
+}
+
+FILE *file_open_own(const char *path) {
+    return file_open(path);
 }
 
 FILE *file_create(const char *path) {
     return open_as(path, L"wb");
 }
 
-/** NTFS keeps names in its log. */
-int file_keep_name(const char *path) {
-    (void)path;
-    return 0;
-}
-
 int file_close_kept(FILE *stream, const char *path) {
     int failure = fflush(stream) != 0 || _commit(_fileno(stream)) != 0 ? -errno : 0;
     failure = fclose(stream) != 0 && failure == 0 ? -errno : failure;
-    return failure == 0 ? file_keep_name(path) : failure;
-}
-
-int file_make_folder(const char *path) {
-    wchar_t *wide = windows_path(path);
-    bool is_made = wide != NULL && CreateDirectoryW(wide, NULL);
-    DWORD error = GetLastError();
-    free(wide);
-    return is_made ? 0 : error == ERROR_ALREADY_EXISTS ? -EEXIST : -windows_errno(error);
-}
-
-int file_take_folder(const char *path) {
-    (void)path;
-    return 0;
+    (void)path; /* NTFS keeps names in its log. */
+    return failure;
 }
 
 int file_delete(const char *path) {

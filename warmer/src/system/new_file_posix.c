@@ -1,5 +1,5 @@
 /** A file that gets its name once all of it is on the disk, and takes no other file's place. */
-#include "system/file.h"
+#include "system/folder_linux.h"
 #include "system/upload_kinds.h"
 
 #include <errno.h>
@@ -9,25 +9,30 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PATH_BYTES 4096u
-
 struct new_file {
-    char path[PATH_BYTES];
-    char temporary[PATH_BYTES + 8];
+    int place; /**< The folder, open. */
+    char name[FOLDER_NAME_BYTES];
+    char temporary[FOLDER_NAME_BYTES + 8];
     int descriptor;
 };
 
+static void close_place(const struct new_file *file) {
+    if (file->place >= 0) {
+        close(file->place);
+    }
+}
+
 int new_file_begin(const char *path, struct new_file **begun) {
     struct new_file *file = calloc(1, sizeof *file);
-    if (file == NULL || strlen(path) >= sizeof file->path) {
-        free(file);
-        return file == NULL ? -ENOMEM : -ENAMETOOLONG;
+    if (file == NULL) {
+        return -ENOMEM;
     }
-    snprintf(file->path, sizeof file->path, "%s", path);
-    snprintf(file->temporary, sizeof file->temporary, "%s.new", path);
-    file->descriptor = open(file->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    file->place = folder_walk_to(path, file->name);
+    snprintf(file->temporary, sizeof file->temporary, "%s.new", file->name);
+    file->descriptor = file->place < 0 ? file->place : folder_create(file->place, file->temporary);
     if (file->descriptor < 0) {
-        int failure = -errno;
+        int failure = file->descriptor;
+        close_place(file);
         free(file);
         return failure;
     }
@@ -49,14 +54,16 @@ bool new_file_write(struct new_file *file, const void *bytes, size_t length) {
 }
 
 int new_file_keep(struct new_file *file) {
-    if (fsync(file->descriptor) != 0 || link(file->temporary, file->path) != 0) {
+    if (fsync(file->descriptor) != 0 ||
+        linkat(file->place, file->temporary, file->place, file->name, 0) != 0) {
         return -errno;
     }
-    return file_keep_name(file->path);
+    return folder_keep_names(file->place);
 }
 
 void new_file_close(struct new_file *file) {
     close(file->descriptor);
-    unlink(file->temporary);
+    (void)unlinkat(file->place, file->temporary, 0);
+    close_place(file);
     free(file);
 }

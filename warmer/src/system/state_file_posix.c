@@ -1,8 +1,10 @@
 #include "system/state_file.h"
 
+#include "system/file_linux.h"
+#include "system/folder.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -18,16 +20,14 @@ struct state_file {
 
 /** Open and lock; NULL, or the reason why that failed. */
 static const char *prepare(struct state_file *file, const char *path) {
-    struct stat status;
-    file->descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    file->descriptor = file_keep(path, O_RDWR | O_CREAT);
     if (file->descriptor < 0) {
-        return strerror(errno);
+        return folder_explain(file->descriptor);
     }
     if (flock(file->descriptor, LOCK_EX | LOCK_NB) != 0) {
         return errno == EWOULDBLOCK ? "another warmer is using it" : strerror(errno);
     }
-    bool is_regular = fstat(file->descriptor, &status) == 0 && S_ISREG(status.st_mode);
-    return is_regular ? NULL : "it is not a regular file";
+    return NULL;
 }
 
 const char *state_file_open(const char *path, struct state_file **opened) {

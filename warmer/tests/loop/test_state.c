@@ -232,8 +232,38 @@ static void a_second_user_is_refused(void) {
 
 static void links_are_not_followed(void) {
     CHECK_EQ(symlink("/tmp/somewhere-else", path), 0);
-    expect_refusal(&volume, "Too many levels of symbolic links");
+    expect_refusal(&volume,
+                   "it is a symbolic link, or others can change one on the way: name the place that it "
+                   "leads to");
     unlink(path);
+}
+
+/** Whoever can make names in the folder could have any file of root's written to, or let it wait. */
+static void what_others_may_have_put_there_is_refused(void) {
+    static const char reason[] = "it is not a regular file of this user's own with no other name";
+    char other[200];
+    struct stat status;
+    snprintf(other, sizeof other, "%s/other", folder);
+    write_file("", 0);
+    CHECK_EQ(link(path, other), 0);
+    expect_refusal(&volume, reason);
+    CHECK_EQ(stat(other, &status), 0);
+    CHECK_EQ(status.st_size, 0);
+    unlink(path);
+    unlink(other);
+    CHECK_EQ(mkfifo(path, 0600), 0);
+    expect_refusal(&volume, reason);
+    struct state_watch *watch = state_watch_create(path, &volume);
+    state_watch_look(watch);
+    CHECK(!state_watch_is_there(watch));
+    state_watch_destroy(watch);
+    unlink(path);
+    if (geteuid() == 0) {
+        write_file("", 0);
+        CHECK_EQ(chown(path, 65534, 65534), 0);
+        expect_refusal(&volume, reason);
+        unlink(path);
+    }
 }
 
 static struct state_watch *watch_file(const struct state_identity *identity) {
@@ -344,6 +374,7 @@ int main(void) {
     RUN(a_file_whose_making_was_cut_off_is_made_again);
     RUN(a_second_user_is_refused);
     RUN(links_are_not_followed);
+    RUN(what_others_may_have_put_there_is_refused);
     RUN(a_watch_answers_by_its_last_look_but_one_until_it_turns);
     RUN(a_watch_locks_nothing_and_reads_what_is_deleted_to_its_end);
     RUN(a_watch_of_what_is_no_state_of_the_device_knows_nothing);

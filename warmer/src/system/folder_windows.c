@@ -2,21 +2,33 @@
 
 #include "system/clock.h"
 #include "system/file.h"
+#include "system/windows_error.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
+#include <windows.h>
 
 #define PATH_BYTES 1024u
 #define DAY_SECONDS 86400.0
-/** Names of folders for temporary files begin so, and go on with hexadecimal digits. */
 #define TEMPORARY "rewarm-work-"
+
+struct folder {
+    char path[PATH_BYTES];
+};
+
+static int make_one(const char *path) {
+    wchar_t *wide = windows_path(path);
+    bool is_made = wide != NULL && CreateDirectoryW(wide, NULL);
+    DWORD error = GetLastError();
+    free(wide);
+    return is_made ? 0 : error == ERROR_ALREADY_EXISTS ? -EEXIST : -windows_errno(error);
+}
 
 int folder_make(const char *path) {
     char part[PATH_BYTES];
@@ -29,11 +41,11 @@ int folder_make(const char *path) {
         if (part[i] == '/' || part[i] == '\\') {
             part[i] = '\0';
             /* One that cannot be made is there already, or the last one says why. */
-            (void)file_make_folder(part);
+            (void)make_one(part);
             part[i] = path[i];
         }
     }
-    int failure = file_make_folder(path);
+    int failure = make_one(path);
     struct stat status;
     bool is_there = failure == -EEXIST && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
     return is_there ? 0 : failure;
@@ -82,45 +94,50 @@ static void delete_entry(const char *path, const char *name, void *context) {
     (void)file_delete(path);
 }
 
-void folder_delete(const char *path) {
-    for_each(path, delete_entry, NULL);
-    (void)file_delete(path);
-}
-
-static bool is_temporary(const char *name) {
-    size_t length = sizeof TEMPORARY - 1;
-    size_t digits = strncmp(name, TEMPORARY, length) == 0 ? strspn(name + length, "0123456789abcdef") : 0;
-    return digits > 0 && name[length + digits] == '\0';
-}
-
-/** What a process left that was killed. */
-static void delete_left(const char *path, const char *name, void *context) {
-    int folder = is_temporary(name) ? file_take_folder(path) : -EBUSY;
-    (void)context;
-    if (folder > 0) {
-        folder_delete(path);
-        close(folder);
+bool folder_delete(struct folder *folder) {
+    if (folder == NULL) {
+        return true;
     }
+    for_each(folder->path, delete_entry, NULL);
+    bool is_gone = file_delete(folder->path) == 0;
+    free(folder);
+    return is_gone;
 }
 
+/** Nobody can tell which of these a process has. */
 void folder_delete_left(const char *home) {
-    for_each(file_temporary_folder(home), delete_left, NULL);
+    (void)home;
 }
 
-int folder_make_temporary(const char *home, char *path, size_t size) {
-    const char *folder = file_temporary_folder(home);
-    int failure = -EEXIST;
+int folder_make_temporary(const char *home, struct folder **made) {
+    const char *place = file_temporary_folder(home);
+    struct folder *folder = calloc(1, sizeof *folder);
+    int failure = folder == NULL ? -ENOMEM : -EEXIST;
     /* Where it cannot be made, the next one cannot either, and says why. */
-    (void)folder_make(folder);
-    folder_delete_left(home);
+    (void)folder_make(place);
     for (unsigned i = 0; i < 100 && failure == -EEXIST; i++) {
-        int length =
-            snprintf(path, size, "%s/" TEMPORARY "%llx", folder, (unsigned long long)(clock_now_ns() + i));
-        failure = length < 0 || (size_t)length >= size ? -ENAMETOOLONG : file_make_folder(path);
-        /* Another process that begins just now may take it for one that was left. */
-        if (failure == 0 && file_take_folder(path) == -EBUSY) {
-            failure = -EEXIST;
-        }
+        int length = snprintf(folder->path, sizeof folder->path, "%s/" TEMPORARY "%llx", place,
+                              (unsigned long long)(clock_now_ns() + i));
+        failure =
+            length < 0 || (size_t)length >= sizeof folder->path ? -ENAMETOOLONG : make_one(folder->path);
     }
-    return failure;
+    if (failure != 0) {
+        free(folder);
+        return failure;
+    }
+    *made = folder;
+    return 0;
+}
+
+const char *folder_path(const struct folder *folder) {
+    return folder->path;
+}
+
+int folder_descriptor(const struct folder *folder) {
+    (void)folder;
+    return -1;
+}
+
+const char *folder_explain(int failure) {
+    return strerror(-failure);
 }
