@@ -172,7 +172,7 @@ if [ "$action" = unmount ]; then
   exit 0
 fi
 began=$(date +%s)
-output=$(mktemp)
+output=$(TMPDIR=/tmp mktemp) # there nobody else can change its name
 trap 'rm -f "$output"' EXIT
 until ask; do
   if [ $(($(date +%s) - began + 5)) -ge "$limit" ]; then
