@@ -16,6 +16,7 @@
 struct walk {
     int folder;   /**< Where it has come to; -1: nowhere yet. */
     bool is_safe; /**< Nobody else can change a name on the way so far. */
+    bool is_open; /**< Others can add names to the folder. */
     unsigned links;
     char left[2 * PATH_MAX]; /**< What is still to be followed. */
 };
@@ -24,12 +25,10 @@ static bool is_ours(const struct stat *status) {
     return status->st_uid == 0 || status->st_uid == geteuid();
 }
 
-/** Whether only root and this user can change the names in a folder. In one with the sticky bit others can
- * change their own. */
-static bool keeps_names(const struct stat *folder) {
+/** Whether others than root and this user can write to a folder. */
+static bool is_open(const struct stat *folder) {
     bool is_groups = (folder->st_mode & S_IWGRP) != 0 && folder->st_gid != 0 && folder->st_gid != getegid();
-    bool is_open = (folder->st_mode & S_IWOTH) != 0 || is_groups;
-    return is_ours(folder) && (!is_open || (folder->st_mode & S_ISVTX) != 0);
+    return (folder->st_mode & S_IWOTH) != 0 || is_groups;
 }
 
 /** Go to a folder, which is open. */
@@ -44,7 +43,10 @@ static int move(struct walk *walk, int folder) {
         close(walk->folder);
     }
     walk->folder = folder;
-    walk->is_safe = walk->is_safe && keeps_names(&status);
+    walk->is_open = is_open(&status);
+    /* With the sticky bit, others can only add names and change their own. */
+    bool keeps_names = is_ours(&status) && (!walk->is_open || (status.st_mode & S_ISVTX) != 0);
+    walk->is_safe = walk->is_safe && keeps_names;
     return 0;
 }
 
@@ -69,7 +71,8 @@ static int follow(struct walk *walk, int link, const char *name) {
     if (is_kernels(link)) {
         return move(walk, openat(walk->folder, name, O_PATH | O_DIRECTORY | O_CLOEXEC));
     }
-    if (!walk->is_safe || !is_ours(&status) || status.st_nlink != 1) {
+    /* Where others can add names, one may be a hard link to a link of root's. */
+    if (!walk->is_safe || !is_ours(&status) || (walk->is_open && status.st_nlink != 1)) {
         return -ELOOP;
     }
     ssize_t length = readlinkat(link, "", target, sizeof target - 1);

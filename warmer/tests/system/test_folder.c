@@ -72,6 +72,11 @@ static void a_link_is_followed_where_nobody_else_can_change_it(void) {
         CHECK_EQ(walk("place/link/../link"), cases[i].wanted);
         CHECK_EQ(walk("place/real"), 0);
     }
+    CHECK(chown("place", 0, 0) == 0 && lchown("place/link", 0, 0) == 0 && link("place/link", "twin") == 0);
+    CHECK(chmod("place", 01777) == 0);
+    CHECK_EQ(walk("place/link"), -ELOOP);
+    CHECK(chmod("place", 0755) == 0);
+    CHECK_EQ(walk("place/link"), 0);
     /* Below a folder of others no link counts, whoever seems to have made it. */
     CHECK(chown("place", NOBODY, 0) == 0 && symlink("/", "place/real/out") == 0);
     CHECK_EQ(walk("place/real/out"), -ELOOP);
