@@ -1,6 +1,6 @@
 /**
- * used_dump IMAGE: what used_scan says of an image, as text for the command-line tests: `known` or `unknown`,
- * `found …`, `note …`, `missing N` (blocks that hold something but are not called used), then
+ * used_dump [--map] IMAGE: what used_scan says of an image, as text for the command-line tests: `known` or
+ * `unknown`, `found …`, `note …`, `missing N` (blocks that hold something but are not called used), then
  * `used START COUNT` and `metadata START COUNT` lines in blocks of 512 KiB.
  *
  * `first START COUNT` lines are what metadata_find says: where the file systems keep their own structures.
@@ -8,6 +8,8 @@
  * used_dump order IMAGE SOURCES: what order_find says, with all blocks wanted: `set SOURCE BLOCKS AGE WHAT`
  * lines, then `order START COUNT` lines. SOURCES is the sum of the sources' numbers, or `N,BLOCKS` to list so
  * many at most.
+ *
+ * With --map, its blocks that are not holes of the file are the ones that were ever written.
  *
  * used_dump [order] IMAGE … INPUT also writes an input for fuzz_used or fuzz_order: the sectors that were
  * read, unless they are zero.
@@ -95,12 +97,24 @@ static int write_input(FILE *file, const struct source *source, const char *path
     return fclose(input) == 0 ? 0 : 2;
 }
 
-static int dump_used(FILE *file, const struct source *source, const char *input) {
+static struct block_set *find_written(FILE *file, const struct source *source) {
+    uint64_t blocks = blocks_of_bytes(source->bytes);
+    struct block_set *written = block_set_create(blocks);
+    for (uint64_t block = next_data(file, 0); written != NULL && block < blocks;
+         block = next_data(file, block + 1)) {
+        (void)block_set_add(written, block, 1);
+    }
+    return written;
+}
+
+static int dump_used(FILE *file, const struct source *source, bool has_map, const char *input) {
     struct used used;
+    struct block_set *written = has_map ? find_written(file, source) : NULL;
     if (used_init(&used, source->bytes) != 0) {
         return 2;
     }
-    puts(used_scan(source, &used) ? "known" : "unknown");
+    puts(used_scan(source, written, &used) ? "known" : "unknown");
+    block_set_destroy(written);
     struct metadata metadata;
     metadata_find(source, &metadata);
     int failure = input == NULL ? 0 : write_input(file, source, input);
@@ -147,6 +161,9 @@ static int dump_order(FILE *file, const struct source *source, const char *sourc
 }
 
 int main(int count, char **arguments) {
+    bool has_map = count >= 2 && strcmp(arguments[1], "--map") == 0;
+    count -= has_map;
+    arguments += has_map;
     bool is_order = count >= 4 && strcmp(arguments[1], "order") == 0;
     const char *path = count < 2 ? "" : arguments[is_order ? 2 : 1];
     FILE *file = fopen(path, "rb");
@@ -155,7 +172,7 @@ int main(int count, char **arguments) {
     }
     struct source source = {.read = read_file, .context = file, .bytes = (uint64_t)ftello(file)};
     int failure = is_order ? dump_order(file, &source, arguments[3], count == 5 ? arguments[4] : NULL)
-                           : dump_used(file, &source, count == 3 ? arguments[2] : NULL);
+                           : dump_used(file, &source, has_map, count == 3 ? arguments[2] : NULL);
     fclose(file);
     return failure;
 }

@@ -73,8 +73,8 @@ static int load_map(struct job *job, struct diag *diag) {
 static int narrow(struct job *job, struct diag *diag) {
     int failure = 0;
     if (job->options->scope == SCOPE_USED) {
-        failure =
-            scope_narrow(job->device, job->options->engine, job->wanted, &job->metadata, &job->scope, diag);
+        failure = scope_narrow(job->device, job->options->engine, job->options->map_path != NULL, job->wanted,
+                               &job->metadata, &job->scope, diag);
     }
     plan_shorten(&job->first, job->wanted, job->options->first_most);
     return failure;

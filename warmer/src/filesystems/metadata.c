@@ -1,5 +1,6 @@
 #include "filesystems/metadata.h"
 
+#include "filesystems/owners.h"
 #include "filesystems/partitions.h"
 #include "filesystems/used.h"
 
@@ -28,7 +29,7 @@ static void append_all(struct extents *list, const struct extents *more) {
 static void find_in_part(const struct source *part, struct used *all) {
     struct used used = {0};
     const char *name = NULL;
-    bool is_clear = !partition_has_manager(part);
+    bool is_clear = owner_find(part, 1).answer != OWNER_THERE;
     for (size_t i = 0; i < FINDERS && is_clear; i++) {
         struct diag diag = {{0}};
         enum used_answer answer = finders[i].find(part, &used, &diag);
@@ -45,7 +46,7 @@ static void find_in_part(const struct source *part, struct used *all) {
 static void find_in_parts(const struct source *device, const struct partitions *partitions,
                           struct used *all) {
     for (size_t i = 0; i < partitions->length; i++) {
-        const struct extent *item = &partitions->items[i];
+        const struct partition *item = &partitions->items[i];
         struct source part = source_slice(device, item->start, item->count);
         find_in_part(&part, all);
     }

@@ -15,6 +15,34 @@
 /** Types of GPT: C12A7328-F81F-11D2-BA4B-00A0C93EC93B (UEFI specification), and GRUB's. */
 #define EFI_SYSTEM "\x28\x73\x2a\xc1\x1f\xf8\xd2\x11\xba\x4b\x00\xa0\xc9\x3e\xc9\x3b"
 #define BIOS_BOOT "Hah!IdontNeedEFI"
+/** Types of partitions that hold several volumes. Of GPT, as they are on disk. */
+static const struct {
+    const char *manager;
+    const char *type;
+} gpt_managers[] = {
+    /* AF9B60A0-1431-4F62-BC68-3311714A69AD and 5808C8AA-7E8F-42E0-85D2-E1E90434CFB3. */
+    {"dynamic disks of Windows", "\xa0\x60\x9b\xaf\x31\x14\x62\x4f\xbc\x68\x33\x11\x71\x4a\x69\xad"},
+    {"dynamic disks of Windows", "\xaa\xc8\x08\x58\x8f\x7e\xe0\x42\x85\xd2\xe1\xe9\x04\x34\xcf\xb3"},
+    /* E75CAF8F-F680-4CEE-AFA3-B001E56EFC2D. */
+    {"Storage Spaces", "\x8f\xaf\x5c\xe7\x80\xf6\xee\x4c\xaf\xa3\xb0\x01\xe5\x6e\xfc\x2d"},
+    /* AA31E02A-400F-11DB-9590-000C2911D1B8. */
+    {"VMFS", "\x2a\xe0\x31\xaa\x0f\x40\xdb\x11\x95\x90\x00\x0c\x29\x11\xd1\xb8"},
+    /* 516E7CB4-6ECF-11D6-8FF8-00022D71209B. */
+    {"a BSD disk label", "\xb4\x7c\x6e\x51\xcf\x6e\xd6\x11\x8f\xf8\x00\x02\x2d\x71\x20\x9b"},
+};
+/** Of MBR. */
+static const struct {
+    const char *manager;
+    uint8_t type;
+} mbr_managers[] = {
+    {"dynamic disks of Windows", 0x42},  {"volume sets of Windows NT", 0x86},
+    {"volume sets of Windows NT", 0x87}, {"VMFS", 0xfb},
+    {"a BSD disk label", 0xa5},          {"a BSD disk label", 0xa6},
+    {"a BSD disk label", 0xa9},          {"slices of Solaris", 0xbf},
+    {"slices of UNIX System V", 0x63},   {"subpartitions of MINIX", 0x81},
+};
+
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
 #define GPT_HEADER_BYTES 92u
 #define GPT_ENTRY_BYTES 128u
 #define GPT_MAX_ENTRIES 1024u
@@ -23,13 +51,15 @@ static int refuse(struct diag *diag, const char *reason) {
     return diag_refuse(diag, -1, "partition table: %s", reason);
 }
 
-static int add_partition(struct partitions *partitions, const struct source *device, uint64_t start,
-                         uint64_t bytes, struct diag *diag) {
+static int add_partition(struct partitions *partitions, const struct source *device, struct partition item,
+                         struct diag *diag) {
+    uint64_t start = item.start;
+    uint64_t bytes = item.count;
     if (bytes == 0 || start == 0 || start >= device->bytes || bytes > device->bytes - start ||
         partitions->length == PARTITIONS_LIMIT) {
         return refuse(diag, "a partition reaches beyond the device");
     }
-    partitions->items[partitions->length++] = (struct extent){start, bytes};
+    partitions->items[partitions->length++] = item;
     return 0;
 }
 
@@ -39,6 +69,16 @@ static int add_table(struct partitions *partitions, uint64_t start, uint64_t byt
     }
     partitions->tables[partitions->table_count++] = (struct extent){start, bytes};
     return 0;
+}
+
+/** The partition that an entry of an MBR at byte `base` names. */
+static struct partition decode_entry(const uint8_t *entry, uint64_t base) {
+    struct partition item = {.start = base + (uint64_t)little32(entry + 8) * SECTOR_BYTES,
+                             .count = (uint64_t)little32(entry + 12) * SECTOR_BYTES};
+    for (size_t i = 0; i < COUNT(mbr_managers); i++) {
+        item.manager = entry[4] == mbr_managers[i].type ? mbr_managers[i].manager : item.manager;
+    }
+    return item;
 }
 
 static bool is_extended(uint8_t type) {
@@ -70,8 +110,7 @@ static int read_logical(const struct source *device, uint64_t base, struct parti
         const uint8_t *next = entry + MBR_ENTRY_BYTES;
         int failure = add_table(partitions, at, SECTOR_BYTES, diag);
         if (failure == 0 && entry[4] != 0) {
-            failure = add_partition(partitions, device, at + (uint64_t)little32(entry + 8) * SECTOR_BYTES,
-                                    (uint64_t)little32(entry + 12) * SECTOR_BYTES, diag);
+            failure = add_partition(partitions, device, decode_entry(entry, at), diag);
         }
         if (failure != 0 || next[4] == 0) {
             return failure;
@@ -87,13 +126,12 @@ static int read_mbr(const struct source *device, const uint8_t *sector, struct p
     partitions->table = "mbr";
     for (unsigned i = 0; i < 4 && failure == 0; i++) {
         const uint8_t *entry = sector + MBR_ENTRIES + (size_t)i * MBR_ENTRY_BYTES;
-        uint64_t start = (uint64_t)little32(entry + 8) * SECTOR_BYTES;
+        struct partition item = decode_entry(entry, 0);
         partitions->boots |= entry[0] != 0 || entry[4] == TYPE_EFI;
         if (entry[4] != 0 && is_extended(entry[4])) {
-            failure = read_logical(device, start, partitions, diag);
+            failure = read_logical(device, item.start, partitions, diag);
         } else if (entry[4] != 0) {
-            failure =
-                add_partition(partitions, device, start, (uint64_t)little32(entry + 12) * SECTOR_BYTES, diag);
+            failure = add_partition(partitions, device, item, diag);
         }
     }
     return failure;
@@ -114,7 +152,12 @@ static int take_gpt_entry(const struct source *device, const uint8_t *entry, str
     if (first > last || last >= sectors) {
         return refuse(diag, "a partition reaches beyond the device");
     }
-    return add_partition(partitions, device, first * SECTOR_BYTES, (last - first + 1) * SECTOR_BYTES, diag);
+    struct partition item = {.start = first * SECTOR_BYTES, .count = (last - first + 1) * SECTOR_BYTES};
+    for (size_t i = 0; i < COUNT(gpt_managers); i++) {
+        bool is_this = memcmp(entry, gpt_managers[i].type, sizeof unused) == 0;
+        item.manager = is_this ? gpt_managers[i].manager : item.manager;
+    }
+    return add_partition(partitions, device, item, diag);
 }
 
 /** Read the entries that a checked header announces. */
@@ -172,15 +215,15 @@ static int read_gpt(const struct source *device, struct partitions *partitions, 
 }
 
 static int by_start(const void *left, const void *right) {
-    const struct extent *a = left;
-    const struct extent *b = right;
+    const struct partition *a = left;
+    const struct partition *b = right;
     return (a->start > b->start) - (a->start < b->start);
 }
 
 static int check_order(struct partitions *partitions, struct diag *diag) {
     qsort(partitions->items, partitions->length, sizeof partitions->items[0], by_start);
     for (size_t i = 1; i < partitions->length; i++) {
-        const struct extent *before = &partitions->items[i - 1];
+        const struct partition *before = &partitions->items[i - 1];
         if (before->start + before->count > partitions->items[i].start) {
             return refuse(diag, "partitions overlap");
         }
@@ -236,18 +279,4 @@ enum boot partitions_boot(const struct source *device) {
         has_code |= sector[i] != 0;
     }
     return found.boots ? BOOT_THERE : has_code ? BOOT_UNKNOWN : BOOT_MISSING;
-}
-
-bool partition_has_manager(const struct source *part) {
-    uint8_t start[4096 + 8];
-    if (source_read(part, 0, start, sizeof start) != 0) {
-        return false;
-    }
-    bool is_managed = memcmp(start, "LUKS\xba\xbe", 6) == 0 ||
-                      memcmp(start + 4096, "\xfc\x4e\x2b\xa9", 4) == 0 ||
-                      memcmp(start, "\xfc\x4e\x2b\xa9", 4) == 0;
-    for (unsigned sector = 0; sector < 4; sector++) {
-        is_managed |= memcmp(start + (size_t)sector * 512, "LABELONE", 8) == 0;
-    }
-    return is_managed;
 }

@@ -9,10 +9,18 @@
 /** More partitions than any table that is read here holds. */
 #define PARTITIONS_LIMIT 256u
 
+/** A partition, in bytes. */
+struct partition {
+    uint64_t start;
+    uint64_t count;
+    const char
+        *manager; /**< Its type is of something that keeps several volumes in one partition; or NULL. */
+};
+
 /** The partitions of a device. */
 struct partitions {
-    const char *table;                     /**< "gpt", "mbr", or NULL if the device has no table. */
-    struct extent items[PARTITIONS_LIMIT]; /**< In bytes, ascending and disjoint. */
+    const char *table;                        /**< "gpt", "mbr", or NULL if the device has no table. */
+    struct partition items[PARTITIONS_LIMIT]; /**< Ascending and disjoint. */
     size_t length;
     struct extent tables[PARTITIONS_LIMIT]; /**< The tables themselves, beyond the device's first MiB. */
     size_t table_count;
@@ -30,8 +38,5 @@ enum boot { BOOT_UNKNOWN, BOOT_MISSING, BOOT_THERE };
  * because tools put it on data disks, too.
  */
 enum boot partitions_boot(const struct source *device);
-
-/** Whether LVM, LUKS or RAID owns this partition, even if an old file system's superblock is left. */
-bool partition_has_manager(const struct source *part);
 
 #endif

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MIB UINT64_C(1048576)
-
 int used_init(struct used *used, uint64_t device_bytes) {
     *used = (struct used){.blocks = block_set_create(blocks_of_bytes(device_bytes))};
     return used->blocks == NULL ? -ENOMEM : 0;
@@ -76,12 +74,6 @@ void used_add_bits(struct used *used, const struct source *source, const uint8_t
         used_add(used, source, offset + bit * unit_bytes, (end - bit) * unit_bytes);
         bit = find_bit(bitmap, end, bits, true);
     }
-}
-
-void used_add_tail(struct used *used, const struct source *source, uint64_t offset) {
-    used_add(used, source, offset, MIB);
-    uint64_t last = source->bytes > MIB ? source->bytes - MIB : 0;
-    used_add(used, source, last > offset ? last : offset, MIB);
 }
 
 void used_found(struct used *used, const char *name) {

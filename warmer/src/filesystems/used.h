@@ -19,6 +19,7 @@
 struct used {
     struct block_set *blocks; /**< The blocks in use; NULL if only `metadata` is wanted. */
     struct extents metadata;  /**< Blocks that hold the file systems' own structures. */
+    uint64_t end;             /**< Where the file system that was read last ends, in bytes of its source. */
     bool is_short;            /**< Memory was short, so blocks in use may be missing. */
     char found[192];          /**< The file systems that were understood: "ext4, ntfs". */
     char note[384];           /**< What was not understood, and why. */
@@ -43,12 +44,6 @@ void used_add_metadata(struct used *used, const struct source *source, uint64_t 
 void used_add_bits(struct used *used, const struct source *source, const uint8_t *bitmap, uint64_t bits,
                    uint64_t offset, uint64_t unit_bytes);
 
-/**
- * Add the first and last MiB of the space between the end of a file system and the end of its partition.
- * Volume managers and copies of boot sectors are there; the rest of the space is unused.
- */
-void used_add_tail(struct used *used, const struct source *source, uint64_t offset);
-
 /** Append to `found` or `note`, with a separator. */
 void used_found(struct used *used, const char *name);
 void used_note(struct used *used, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -56,7 +51,7 @@ void used_note(struct used *used, const char *format, ...) __attribute__((format
 /** The answer of a reader of one file system. */
 enum used_answer {
     USED_UNKNOWN, /**< This is not the file system. */
-    USED_KNOWN,   /**< It is, and everything that it uses is in the set. */
+    USED_KNOWN,   /**< It is, everything that it uses is in the set, and `end` says where it ends. */
     USED_REFUSED, /**< It is, but it cannot be trusted; the reason is in the diag. */
 };
 
@@ -71,7 +66,10 @@ used_reader ext4_find_metadata, xfs_find_metadata, ntfs_find_metadata;
 /**
  * Read the partition tables and file systems of a whole device. Returns true if at least one file system was
  * understood. Otherwise every block of the device is in the set, and the note says why.
+ *
+ * `written` has the blocks of the device that were ever written; NULL if that is not known. Blocks that are
+ * written where nothing of the file system or the table can be are a sign that something else is there.
  */
-bool used_scan(const struct source *device, struct used *used);
+bool used_scan(const struct source *device, const struct block_set *written, struct used *used);
 
 #endif

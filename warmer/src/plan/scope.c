@@ -27,14 +27,14 @@ static void take_metadata(const struct source *source, const struct used *used, 
     extents_sort(&metadata->blocks);
 }
 
-int scope_narrow(const struct device *device, const char *engine, struct block_set *wanted,
+int scope_narrow(const struct device *device, const char *engine, bool is_map, struct block_set *wanted,
                  struct metadata *metadata, struct scope_result *result, struct diag *diag) {
     struct used used = {0};
     struct cold_source *cold = cold_source_open(device, engine, NULL, NULL);
     int failure = cold == NULL ? -ENOMEM : used_init(&used, device_bytes(device));
     if (failure == 0) {
         struct source source = cold_source_of(cold);
-        bool is_known = used_scan(&source, &used);
+        bool is_known = used_scan(&source, is_map ? wanted : NULL, &used);
         take_metadata(&source, &used, is_known, metadata);
         result->counts = cold_source_counts(cold);
         take_result(&used, is_known, result);

@@ -25,9 +25,10 @@ struct scope_result {
 
 /**
  * Remove from `wanted` what no file system uses, and fill in `metadata`. If no file system can be trusted,
- * `wanted` stays as it is and the note says why. Returns 0, or WARMER_CANNOT_OPEN when memory is short.
+ * `wanted` stays as it is and the note says why. `is_map`: its blocks are the ones that were ever written.
+ * Returns 0, or WARMER_CANNOT_OPEN when memory is short.
  */
-int scope_narrow(const struct device *device, const char *engine, struct block_set *wanted,
+int scope_narrow(const struct device *device, const char *engine, bool is_map, struct block_set *wanted,
                  struct metadata *metadata, struct scope_result *result, struct diag *diag);
 
 /** Write the members of the report. */

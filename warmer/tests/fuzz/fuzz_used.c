@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
     if (source.bytes == 0 || used_init(&used, source.bytes) != 0) {
         return 0;
     }
-    bool is_known = used_scan(&source, &used);
+    bool is_known = used_scan(&source, NULL, &used);
     uint64_t count = block_set_count(used.blocks);
     /* What is not understood is used as a whole. */
     if ((!is_known && count != blocks_of_bytes(source.bytes)) || count > blocks_of_bytes(source.bytes)) {

@@ -98,7 +98,7 @@ enum used_answer ext4_read_used(const struct source *source, struct used *used, 
         known = -1;
     }
     if (known > 0) {
-        used_add_tail(used, source, scan.fs.blocks * scan.fs.block_bytes);
+        used->end = scan.fs.blocks * scan.fs.block_bytes;
     }
     ext4_end(&scan);
     return known == 0 ? USED_UNKNOWN : known > 0 ? USED_KNOWN : USED_REFUSED;

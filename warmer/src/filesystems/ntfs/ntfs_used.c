@@ -160,7 +160,7 @@ enum used_answer ntfs_read_used(const struct source *source, struct used *used, 
         known = -1;
     }
     if (known > 0) {
-        used_add_tail(used, source, scan.fs.clusters * scan.fs.cluster_bytes);
+        used->end = scan.fs.clusters * scan.fs.cluster_bytes;
     }
     ntfs_close(&scan.fs);
     free(scan.window);

@@ -2,6 +2,7 @@
 #include "filesystems/order/order.h"
 
 #include "filesystems/order/search.h"
+#include "filesystems/owners.h"
 #include "filesystems/partitions.h"
 
 #include <stdlib.h>
@@ -20,14 +21,15 @@ const char *order_source_name(enum order_source source) {
     return names[source];
 }
 
-static void open_part(struct search *search, const struct source *device, const struct extent *bytes) {
+static void open_part(struct search *search, const struct source *device, const struct partition *bytes) {
     struct part *part = &search->parts[search->part_count];
     if (search->part_count == SEARCH_PARTS) {
         return;
     }
     *part = (struct part){.source = source_slice(device, bytes->start, bytes->count)};
     uint64_t journal_bytes = search->limits->most_bytes / JOURNAL_SHARE;
-    if (!partition_has_manager(&part->source) && tree_open(&part->tree, &part->source, journal_bytes)) {
+    if (owner_find(&part->source, 1).answer != OWNER_THERE &&
+        tree_open(&part->tree, &part->source, journal_bytes)) {
         part->newest = part->tree.written;
         search->part_count++;
     } else {
@@ -39,7 +41,7 @@ static void open_parts(struct search *search, const struct source *device) {
     struct diag diag = {{0}};
     struct partitions *partitions = malloc(sizeof *partitions);
     if (partitions != NULL && partitions_read(device, partitions, &diag) == 0) {
-        struct extent whole = {0, device->bytes};
+        struct partition whole = {.count = device->bytes};
         if (partitions->table == NULL) {
             open_part(search, device, &whole);
         } else {

@@ -227,7 +227,7 @@ enum used_answer xfs_read_used(const struct source *source, struct used *used, s
         known = -1;
     }
     if (known > 0) {
-        used_add_tail(used, source, scan.fs.blocks * scan.fs.block_bytes);
+        used->end = scan.fs.blocks * scan.fs.block_bytes;
     }
     free(scan.block);
     free(scan.groups);
