@@ -10,6 +10,9 @@
 #include <stdint.h>
 
 #define EXT4_MAX_BLOCK_BYTES 65536u
+#define EXT4_MAGIC 0xef53u
+#define EXT4_SUPER_OFFSET 1024u
+#define EXT4_SUPER_BYTES 1024u
 
 /** A copy in the journal of a metadata block that is not written to its place yet. */
 struct ext4_journal_copy {
@@ -67,6 +70,15 @@ struct ext4_group {
 /** Read and check the superblock. Returns 1 if it is ext4, 0 if it is not, -1 with the reason if it is
  * damaged. */
 int ext4_open(struct ext4 *fs, const struct source *source, struct diag *diag);
+
+/** The same for a superblock that was read, of `fs->source`; all other members of `fs` are zero. */
+int ext4_decode_super(struct ext4 *fs, const uint8_t *super, struct diag *diag);
+
+/**
+ * Check the other superblocks: those that wait in the journal, and some of the copies that lie far apart.
+ * They must describe the same file system. Returns 0, or -1 with the reason.
+ */
+int ext4_check_supers(const struct ext4 *fs, struct diag *diag);
 
 /** Free the list of the journal's copies. */
 void ext4_close(struct ext4 *fs);

@@ -10,10 +10,6 @@
 
 #include <errno.h>
 
-#define SUPERBLOCK_OFFSET 1024u
-#define SUPERBLOCK_BYTES 1024u
-#define MAGIC 0xef53u
-
 /** sparse_super2; all other compatible features leave the layout alone. */
 #define COMPAT_SPARSE_SUPER2 0x200u
 #define INCOMPAT_RECOVER 0x4u
@@ -162,10 +158,8 @@ static int check_sizes(struct ext4 *fs, const uint8_t *super, struct diag *diag)
     return fs->groups <= MAX_GROUPS ? 0 : refuse(diag, "it has too many groups");
 }
 
-int ext4_open(struct ext4 *fs, const struct source *source, struct diag *diag) {
-    uint8_t super[SUPERBLOCK_BYTES];
-    *fs = (struct ext4){.source = source};
-    if (source_read(source, SUPERBLOCK_OFFSET, super, sizeof super) != 0 || little16(super + 0x38) != MAGIC) {
+int ext4_decode_super(struct ext4 *fs, const uint8_t *super, struct diag *diag) {
+    if (little16(super + 0x38) != EXT4_MAGIC) {
         return 0;
     }
     uint32_t shift = little32(super + 0x18);
@@ -179,6 +173,14 @@ int ext4_open(struct ext4 *fs, const struct source *source, struct diag *diag) {
         failure = check_sizes(fs, super, diag);
     }
     return failure == 0 ? 1 : failure;
+}
+
+int ext4_open(struct ext4 *fs, const struct source *source, struct diag *diag) {
+    uint8_t super[EXT4_SUPER_BYTES];
+    *fs = (struct ext4){.source = source};
+    return source_read(source, EXT4_SUPER_OFFSET, super, sizeof super) == 0
+               ? ext4_decode_super(fs, super, diag)
+               : 0;
 }
 
 struct ext4_group ext4_decode_group(const struct ext4 *fs, const uint8_t *descriptor) {

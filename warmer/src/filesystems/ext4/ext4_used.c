@@ -81,6 +81,7 @@ static int read_all(struct ext4_scan *scan) {
     const struct ext4 *fs = &scan->fs;
     uint64_t batch = ext4_batch(scan);
     int failure = fs->needs_recovery ? ext4_read_journal(&scan->fs, scan->diag) : 0;
+    failure = failure == 0 ? ext4_check_supers(fs, scan->diag) : failure;
     for (uint64_t first = 0; first < fs->groups && failure == 0; first += batch) {
         uint64_t count = fs->groups - first < batch ? fs->groups - first : batch;
         failure = ext4_read_groups(scan, first, count);

@@ -38,6 +38,7 @@ struct ntfs {
     struct diag *diag;
     uint64_t clusters;
     uint64_t mft_cluster;
+    uint64_t mirror_cluster; /**< Where the copy of the table's first records lies. */
     uint32_t cluster_bytes;
     uint32_t record_bytes;
     struct ntfs_runs mft;

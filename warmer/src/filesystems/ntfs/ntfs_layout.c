@@ -44,6 +44,7 @@ static int open_boot(struct ntfs *fs) {
     fs->record_bytes = (uint32_t)record;
     fs->clusters = sectors * sector / cluster;
     fs->mft_cluster = little64(boot + 0x30);
+    fs->mirror_cluster = little64(boot + 0x38);
     return fs->mft_cluster < fs->clusters ? 1 : refuse(fs, "its file table lies outside");
 }
 

@@ -66,6 +66,29 @@ static int check_volume(struct scan *scan) {
     return is_dirty ? refuse(scan, "it is marked as dirty") : 0;
 }
 
+/**
+ * The copy of the file table's first record must be the record: it lies elsewhere, in the middle of the
+ * volume or near its beginning, so something that wrote over one of them shows.
+ */
+static int check_mirror(struct scan *scan) {
+    struct ntfs *fs = &scan->fs;
+    uint64_t offset = fs->mirror_cluster < fs->clusters ? fs->mirror_cluster * fs->cluster_bytes : UINT64_MAX;
+    uint8_t *mirror = malloc(fs->record_bytes);
+    if (mirror == NULL) {
+        return refuse(scan, "out of memory");
+    }
+    int failure = ntfs_read_record(fs, NTFS_RECORD_MFT);
+    uint32_t length = little32(fs->record + 0x18);
+    length = length < fs->record_bytes ? length : fs->record_bytes;
+    if (failure == 0 &&
+        (source_read(fs->source, offset, mirror, fs->record_bytes) != 0 ||
+         ntfs_check_record(mirror, fs->record_bytes) != 0 || memcmp(mirror, fs->record, length) != 0)) {
+        failure = refuse(scan, "its file table and the copy of that disagree");
+    }
+    free(mirror);
+    return failure;
+}
+
 /** One of the two restart pages: clean, or not written yet (all ones). */
 static bool is_clean_page(const uint8_t *page, uint32_t bytes) {
     if (little32(page) == UINT32_MAX) {
@@ -147,6 +170,7 @@ static int read_all(struct scan *scan) {
     used_add_metadata(scan->used, scan->fs.source, 0, NTFS_BOOT_FILE_BYTES);
     add_runs(scan, &scan->fs.mft);
     int failure = check_volume(scan);
+    failure = failure == 0 ? check_mirror(scan) : failure;
     if (failure == 0) {
         failure = check_log(scan);
     }
