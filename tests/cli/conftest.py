@@ -22,7 +22,7 @@ from rewarm_cli.waiting import named, watch
 from tests.support.commands import launching
 from tests.support.commands.aws_account import AwsAccount
 from tests.support.commands.shown import VOLUME
-from tests.support.commands.stack_api import Served, StackApi
+from tests.support.commands.stack_api import KEY_ID, SECRET, Served, StackApi
 from tests.support.commands.sysfs import sysfs
 from tests.support.stack import calibrating
 from tests.support.tree import ROOT
@@ -49,8 +49,8 @@ def rewarm(stack, monkeypatch, tmp_path, capsys):
         *(f"REWARM_{setting}" for setting in settings),
     ):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "123456789012")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setattr(calls, "PAUSES_SECONDS", (0.0, 0.0))

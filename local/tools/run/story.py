@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from local import ROOT, Json
 from local.aws.host import Host
@@ -25,6 +24,7 @@ from local.tools.run.watch import Watch
 from local.tools.run.wording import kept_text
 from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.units import size_text
+from rewarm_cli.addresses import address
 
 REPORTS = ROOT / ".local" / "reports"
 START_SECONDS = 60.0
@@ -95,7 +95,7 @@ class Story:
                 step.detail = f"{volume_id} lives: a lost volume cannot be cloned"
         with view.setup_step("Runbook for an alarm", run) as step:
             request = labs.request_of_runbook(self.options, scene.instance_id)
-            answer = lab.api.call("PUT", f"/runbooks/{quote(ALARM)}", request)
+            answer = lab.api.call("PUT", address("runbooks", ALARM), request)
             if answer.status not in (200, 201):
                 raise StoryError(f"PUT /runbooks/{ALARM} answered {answer.status}: {answer.body}")
             step.detail = f"PUT /runbooks/{ALARM}: {answer.status}"

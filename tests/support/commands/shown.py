@@ -57,7 +57,7 @@ PLACES = {
     "<fleetId>": "fleet-1",
     "restore-…": "restore-1",
     "<version>": "known",
-    "<askedAt>": "2026-11-22T10:00:00Z",
+    "<askedAt>": "2026-11-22T10%3A00%3A00Z",
     "TOKEN=…": "TOKEN=x.y.z",
 }
 """What a reader fills in, the longer ones first."""

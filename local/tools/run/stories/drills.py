@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from local import Json
 from local.aws.host import Host
@@ -17,6 +16,7 @@ from local.tools.run.story import REPORTS, Scene, Story
 from local.tools.run.watch import Watch
 from rewarm.domain.model import MIB
 from rewarm.domain.units import elapsed_text
+from rewarm_cli.addresses import address
 
 RECOVERY_TIME_MINUTES = 2
 RECOVERY_POINT_MINUTES = 1_440
@@ -65,7 +65,7 @@ class DrillStory(Story):
             "recoveryTimeMinutes": RECOVERY_TIME_MINUTES,
             "recoveryPointMinutes": RECOVERY_POINT_MINUTES,
         }
-        scene.lab.api.expect(200, "PUT", f"/runbooks/{quote(ALARM)}", {**request, "drill": drill})
+        scene.lab.api.expect(200, "PUT", address("runbooks", ALARM), {**request, "drill": drill})
         self.view.say(f"The alarm restores to {scene.instance_id}, drills go to {isolated}.")
 
     def _drill(self, scene: Scene, drill: Drill) -> None:
@@ -99,7 +99,7 @@ class DrillStory(Story):
     def _show_trend(self, scene: Scene) -> None:
         self.view.heading("All drills of the runbook")
         self.view.say(f"{'drill of':<26}{'outcome':<10}{'recovery time':<16}recovery point")
-        runbook = scene.lab.api.expect(200, "GET", f"/runbooks/{quote(ALARM)}")
+        runbook = scene.lab.api.expect(200, "GET", address("runbooks", ALARM))
         for one in runbook["drills"]:
             took, age = elapsed_text(one["recoverySeconds"] or 0), elapsed_text(one["pointSeconds"] or 0)
             self.view.say(f"{one['at']:<26}{one['outcome']:<10}{took:<16}{age}")
