@@ -13,6 +13,7 @@ import click
 
 from rewarm_cli.output import folded, say, width_of
 from rewarm_cli.problems import DECLINED
+from rewarm_cli.words import visible
 
 CHOICE = " [y/N]: "
 """What click adds to a question."""
@@ -40,7 +41,7 @@ def is_terminal() -> bool:
 
 def agrees(question: str) -> bool:
     """Whether the user answers yes."""
-    return click.confirm(folded(question, width_of(sys.stderr) - len(CHOICE)), err=True)
+    return click.confirm(folded(visible(question), width_of(sys.stderr) - len(CHOICE)), err=True)
 
 
 def agree(question: str, otherwise: str) -> None:

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import IO, TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -42,17 +42,35 @@ def document(value: Any, output: str) -> str:
     """The value as JSON or YAML."""
     if output != "yaml":
         return visible(json.dumps(value, indent=2, ensure_ascii=False))
+    return visible(_yaml(value)).rstrip("\n")
+
+
+def _yaml(value: Any) -> str:
+    """YAML in which text with hidden characters has double quotes: only there are escapes escapes."""
     import yaml
 
-    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=110)
-    return text.rstrip("\n")
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text(dumper: Dumper, said: str) -> yaml.ScalarNode:
+        style = None if visible(said) == said else '"'
+        return dumper.represent_scalar("tag:yaml.org,2002:str", said, style=style)
+
+    Dumper.add_representer(str, text)
+    found: str = yaml.dump(value, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return found
 
 
 def emit(value: Any, output: str, query: str | None) -> None:
     """Print a value, or the part of it that a JMESPath expression names; a text is printed without quotes."""
     if query is not None:
         value = _searched(value, query)
-    click.echo(value if isinstance(value, str) else document(value, output))
+    echo(value if isinstance(value, str) else document(value, output))
+
+
+def echo(text: str, *, err: bool = False, file: IO[Any] | None = None) -> None:
+    """Print the text as it is, but for hidden characters."""
+    click.echo(visible(text), err=err, file=file)
 
 
 def _searched(value: Any, query: str) -> Any:
@@ -154,7 +172,7 @@ def _print_lines(
 
 def say(text: str, *, err: bool = False) -> None:
     """Print sentences, on standard error with `err`."""
-    click.echo(folded(text, width_of(sys.stderr if err else sys.stdout)), err=err)
+    click.echo(folded(visible(text), width_of(sys.stderr if err else sys.stdout)), err=err)
 
 
 def width_of(stream: TextIO) -> int:

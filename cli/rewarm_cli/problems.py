@@ -77,9 +77,9 @@ class ApiProblemError(CommandFailedError):
         if self.output == "table":
             super().show(file)
             return
-        from rewarm_cli.output import document
+        from rewarm_cli.output import document, echo
 
-        click.echo(document(self.body, self.output), file=file, err=True)
+        echo(document(self.body, self.output), file=file, err=True)
 
 
 def _exit_status(status: int) -> int:

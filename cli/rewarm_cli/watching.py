@@ -230,6 +230,12 @@ def bars(console: Console) -> Progress:
 
     bar = BarColumn(BAR_CELLS if console.width >= WIDE_CELLS else BAR_CELLS // 3)
 
+    class Words(TextColumn):
+        """Text, which may have come from outside."""
+
+        def render(self, task: Task) -> Text:
+            return Text(words.visible(self.text_format.format(task=task)))
+
     class KnownShare(ProgressColumn):
         """The bar, only for what has a known share."""
 
@@ -238,9 +244,9 @@ def bars(console: Console) -> Progress:
 
     return Progress(
         SpinnerColumn(finished_text=" "),
-        TextColumn("{task.description}", markup=False, table_column=Column()),
+        Words("{task.description}", markup=False, table_column=Column()),
         KnownShare(),
-        TextColumn("{task.fields[words]}", markup=False, table_column=Column()),
+        Words("{task.fields[words]}", markup=False, table_column=Column()),
         console=console,
         transient=True,
     )

@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shlex
+import unicodedata
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -23,13 +24,26 @@ WHERE = {"profile": "--profile", "region": "--region", "stack": "--stack", "api_
 """The options that say which stack."""
 
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that control a terminal or the direction of text; a tab and a new line are harmless."""
+HIDDEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+"""Unicode's categories of what controls a terminal or the direction of text, breaks lines, or is not seen."""
+HARMLESS = frozenset("\t\n")
 
 
 def visible(text: str) -> str:
-    """The text with control characters escaped as in JSON, because names from outside may have any."""
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    """The text with hidden characters escaped as in JSON, because names from outside may have any."""
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(sign: str) -> str:
+    if sign in HARMLESS or unicodedata.category(sign) not in HIDDEN:
+        return sign
+    units = sign.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def aws(*words: str) -> str:
+    """`aws <words>` for pasting."""
+    return shlex.join(["aws", *words])
 
 
 def command(*words: str) -> str:

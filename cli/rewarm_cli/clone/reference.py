@@ -52,7 +52,8 @@ OPTIONS```
 ## Output
 
 `--output json` and `--output yaml` print the API's answer. `--query` prints a part of it, by a
-[JMESPath](https://jmespath.org) expression as in the AWS CLI; a text is printed without quotes:
+[JMESPath](https://jmespath.org) expression as in the AWS CLI; a text is printed without quotes. Control characters and
+others that nobody sees are shown as escapes, such as `\\u202e`, so that no name moves or colours the terminal:
 
 ```
 id=$(rewarm restore -f request.yaml --yes --query restoreId)
@@ -65,7 +66,7 @@ answer was lost starts nothing twice.
 
 ## Questions
 
-A command that makes, stops, deletes or swaps something shows its plan or its effect and asks. It asks on a
+A command that makes, stops, deletes, swaps or replaces something shows its plan or its effect and asks. It asks on a
 terminal, on standard error. Without a terminal it does nothing unless it has `--yes`, which asks nothing.
 
 ## Exit statuses

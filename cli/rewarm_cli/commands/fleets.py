@@ -14,7 +14,7 @@ from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.restores import opened
 from rewarm_cli.commands.showing import asked_to_cancel, pages, takes_end, takes_limit, takes_wait
 from rewarm_cli.inputs import Known, OneOf
-from rewarm_cli.output import say
+from rewarm_cli.output import echo, say
 from rewarm_cli.problems import NOT_FOUND, NOT_READY, STILL_RUNNING, STOPPED, CommandFailedError
 from rewarm_cli.requests import read, takes_key
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
@@ -300,4 +300,4 @@ def open_fleet_page(settings: Settings, fleet_id: str, *, url: bool) -> None:
     if not settings.for_people:
         settings.emit({"fleetId": fleet_id, "status": record["status"], "reportUrl": link})
     elif url or not opened(link):
-        click.echo(link)
+        echo(link)

@@ -15,7 +15,7 @@ from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import asked_to_cancel, cancel_lines, takes_end, takes_wait
 from rewarm_cli.inputs import Known, NewFile, OneOf
-from rewarm_cli.output import say
+from rewarm_cli.output import echo, say
 from rewarm_cli.problems import DONE, NOT_FOUND, STOPPED, CommandFailedError
 from rewarm_cli.requests import put, takes_key, takes_request
 from rewarm_cli.settings import Settings, examples, explained, takes_settings
@@ -295,7 +295,7 @@ def open_page(settings: Settings, restore_id: str, *, url: bool, save: Path | No
     elif save is not None:
         say(f"{save} has the page of {restore_id}")
     elif url or not opened(link):
-        click.echo(link)
+        echo(link)
 
 
 def opened(link: str) -> bool:

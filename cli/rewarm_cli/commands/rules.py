@@ -12,7 +12,7 @@ from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import pages, takes_limit
 from rewarm_cli.inputs import Known
-from rewarm_cli.output import say
+from rewarm_cli.output import echo, say
 from rewarm_cli.requests import as_file, read
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
 
@@ -59,7 +59,7 @@ def get_rule(settings: Settings, name: str) -> None:
     """Show a rule, as a file that `rewarm rule put -f` takes."""
     answer = settings.api().insist(200, "GET", address("rules", name))
     if settings.for_people:
-        click.echo(as_file(answer["rule"]))
+        echo(as_file(answer["rule"]))
     else:
         settings.emit(answer)
 
@@ -102,7 +102,7 @@ def delete_rule(settings: Settings, name: str, *, yes: bool) -> None:
     """Show a rule, ask, and delete it; what it has begun continues."""
     if asks(yes=yes):
         before = settings.api().insist(200, "GET", address("rules", name))
-        click.echo(as_file(before["rule"]), err=True)
+        echo(as_file(before["rule"]), err=True)
         agree(f"Delete the rule {name}, so that it adopts nothing more?", "Nothing was deleted.")
     answer = settings.api().insist(200, "DELETE", address("rules", name))
     if settings.for_people:

@@ -11,7 +11,7 @@ from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.commands.showing import pages, takes_limit
 from rewarm_cli.inputs import Known, Minutes
-from rewarm_cli.output import say
+from rewarm_cli.output import echo, say
 from rewarm_cli.problems import NOT_READY
 from rewarm_cli.requests import as_file, takes_request, undrilled
 from rewarm_cli.settings import Commands, Settings, examples, takes_settings
@@ -78,7 +78,7 @@ def get_runbook(settings: Settings, alarm_name: str) -> None:
     """Show a runbook, as a file that `rewarm runbook put -f` takes."""
     answer = settings.api().insist(200, "GET", _path(alarm_name))
     if settings.for_people:
-        click.echo(as_file(answer["request"]))
+        echo(as_file(answer["request"]))
     else:
         settings.emit(answer)
 
@@ -109,7 +109,7 @@ def delete_runbook(settings: Settings, alarm_name: str, *, yes: bool) -> None:
     """Show the runbook of an alarm, ask, and delete it; the alarm then restores nothing."""
     if asks(yes=yes):
         before = settings.api().insist(200, "GET", _path(alarm_name))
-        click.echo(as_file(before["request"]), err=True)
+        echo(as_file(before["request"]), err=True)
         agree(
             f"Delete the runbook of {alarm_name}, so that the alarm restores nothing?", "Nothing was deleted."
         )
