@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rewarm_cli import words
 from rewarm_cli.addresses import address
 from rewarm_cli.asking import agree, agrees, asks, takes_yes
 from rewarm_cli.inputs import OneOf, Usd, Whole
@@ -164,7 +165,7 @@ def _state(one: Leftover, over: Sequence[Leftover], leases: list[Json]) -> str:
     made = f"{one.made_at:%Y-%m-%dT%H:%M:%SZ}"
     return (
         f"has such tags, and no lease names it: it may be somebody else's (made at {made}); if nobody needs "
-        f"it: aws ec2 delete-{kind} --{kind}-id {one.name}"
+        f"it: {words.aws('ec2', f'delete-{kind}', f'--{kind}-id', one.name)}"
     )
 
 

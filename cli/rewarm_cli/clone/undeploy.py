@@ -116,9 +116,10 @@ def _kept(session: boto3.Session, name: str, outputs: dict[str, str]) -> Iterato
     bucket = outputs["ArtifactsBucket"]
     yield f"  the reports, and the undo logs with them: {_removal(session, bucket)}"
     yield from _undo_logs(session, bucket)
-    table = f"--table-name {outputs['RestoresTable']}"
-    yield f"  the runbooks: aws dynamodb update-table {table} --no-deletion-protection-enabled"
-    yield f"                aws dynamodb delete-table {table}"
+    table = ("--table-name", outputs["RestoresTable"])
+    unprotected = words.aws("dynamodb", "update-table", *table, "--no-deletion-protection-enabled")
+    yield f"  the runbooks: {unprotected}"
+    yield f"                {words.aws('dynamodb', 'delete-table', *table)}"
     pages = session.client("ec2").get_paginator("describe_volumes")
     for page in pages.paginate(Filters=[{"Name": "tag:rewarm:stack", "Values": [name]}]):
         for volume in page["Volumes"]:
@@ -130,8 +131,9 @@ def _removal(session: boto3.Session, bucket: str) -> str:
     s3 = session.client("s3")
     with suppress(s3.exceptions.NoSuchBucket):
         if s3.get_bucket_versioning(Bucket=bucket).get("Status"):
-            return f"empty {bucket} in the console of S3, which deletes its versions too; aws s3 rb s3://{bucket}"
-    return f"aws s3 rb s3://{bucket} --force"
+            removal = words.aws("s3", "rb", f"s3://{bucket}")
+            return f"empty {bucket} in the console of S3, which deletes its versions too; {removal}"
+    return words.aws("s3", "rb", f"s3://{bucket}", "--force")
 
 
 def _undo_logs(session: boto3.Session, bucket: str) -> Iterator[str]:

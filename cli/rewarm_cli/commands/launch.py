@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rewarm_cli import words
 from rewarm_cli.asking import agree, asks, takes_yes
 from rewarm_cli.output import say
 from rewarm_cli.problems import CommandFailedError
@@ -76,7 +77,7 @@ def _show(settings: Settings, made: dict[str, Any], like: str | None, left_out: 
     if not settings.for_people:
         settings.emit(answer)
         return
-    source = f"--source-instance {like}" if like else "--source-instance i-…"
+    to = ("--source-instance", like or "INSTANCE", "--instance", made["InstanceId"])
     say(f"{made['InstanceId']} is stopped. It did not get: {', '.join(left_out) or 'nothing is missing'}.")
-    say(f"  rewarm restore {source} --instance {made['InstanceId']} --start --watch")
+    say(f"  {words.command('restore', *to, '--start', '--watch')}")
     say(f"Once that is ready, delete {', '.join(volumes)}: it is of the image, and has none of your data.")

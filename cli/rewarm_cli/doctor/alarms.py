@@ -30,13 +30,14 @@ def alarm(account: Account) -> Iterator[Finding]:
     if found is None:
         near = difflib.get_close_matches(name, _names_without_runbook(account), n=1, cutoff=0.6)
         meant = f"; did you mean {near[0]}?" if near else ""
-        todo = f"store the runbook under that name: rewarm runbook put {near[0]}" if near else OWN_NAMES
+        put = words.command("runbook", "put", *near)
+        todo = f"store the runbook under that name: {put}" if near else OWN_NAMES
         yield problem("alarm", f"there is no alarm {name} in {account.region}{meant}", todo)
         return
     since = found.get("StateUpdatedTimestamp")
     state = f"{name} is {found['StateValue']}" + (f" since {_when(since)}" if since else "")
     if found["StateValue"] == "ALARM":
-        todo = f"start the restore now: rewarm restore --alarm {name}"
+        todo = f"start the restore now: {words.command('restore', '--alarm', name)}"
         yield warning("alarm", f"{state}: it restores only when it has left ALARM and goes off again", todo)
     elif found["StateValue"] == "INSUFFICIENT_DATA":
         yield warning("alarm", f"{state}: its metric has no data", "see that something writes the metric")
@@ -46,7 +47,7 @@ def alarm(account: Account) -> Iterator[Finding]:
         yield warning(
             "alarm actions",
             f"those of {name} are disabled; AWS does not document whether Rewarm hears of it then",
-            f"aws cloudwatch enable-alarm-actions --alarm-names {name}",
+            words.aws("cloudwatch", "enable-alarm-actions", "--alarm-names", name),
         )
     if suppressor := found.get("ActionsSuppressor"):
         yield warning(
@@ -75,7 +76,7 @@ def rule(account: Account) -> Iterator[Finding]:
     if account.ask("events", "DescribeRule", Name=rule_name)["State"] == "DISABLED":
         yield problem(
             "rule", f"{rule_name} is disabled: no alarm starts a restore",
-            f"aws events enable-rule --name {rule_name}",
+            words.aws("events", "enable-rule", "--name", rule_name),
         )  # fmt: skip
     else:
         yield ok("rule", f"{rule_name} is enabled")
@@ -92,7 +93,7 @@ def cooldown(account: Account) -> Iterator[Finding]:
     restore_id, began = last["restoreId"], words.moment(last["startedAt"])
     if last.get("finishedAt") is None:
         found = f"{restore_id} runs, and the alarm starts no other one meanwhile"
-        yield warning("cooldown", found, f"see it: rewarm status {restore_id}")
+        yield warning("cooldown", found, f"see it: {words.command('status', restore_id)}")
     elif minutes is None or began is None:
         yield unknown("cooldown", "how long it is is not known, for want of the stack", "see the stack")
     elif (ends := began + timedelta(minutes=int(minutes))) > datetime.now(UTC):

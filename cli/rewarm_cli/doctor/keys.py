@@ -75,10 +75,11 @@ def _state(key: Json, encrypted: str) -> Finding:
     if state in USABLE:
         return ok("key", found)
     if state == "Disabled":
-        return problem("key", found, f"aws kms enable-key --key-id {key_id}")
+        return problem("key", found, words.aws("kms", "enable-key", "--key-id", key_id))
     if state == "PendingDeletion":
         when = words.clock(key["DeletionDate"].isoformat()) if key.get("DeletionDate") else "an unknown time"
-        todo = f"aws kms cancel-key-deletion --key-id {key_id}, then enable it; afterwards the data is lost"
+        keep = words.aws("kms", "cancel-key-deletion", "--key-id", key_id)
+        todo = f"{keep}, then enable it; afterwards the data is lost"
         return problem("key", f"{found}, and is deleted at {when}", todo)
     return problem("key", found, "see the key in KMS: a volume made with it would never come")
 

@@ -26,7 +26,7 @@ def schedule(account: Account) -> Iterator[Finding]:
     for volume_id in _volumes(account)[:MOST_VOLUMES]:
         usable = snapshots.newest_usable(account, volume_id)
         if usable is None:
-            todo = snapshots.TAKE_ONE.format(volume_id)
+            todo = snapshots.take_one(volume_id)
             yield problem("snapshots", f"{volume_id} has no usable snapshot", todo)
             continue
         taken = sorted(found["StartTime"] for found in snapshots.of_volume(account, volume_id))

@@ -17,15 +17,27 @@ ANY_VOLUME = "vol-ffffffff"
 """The volume id of copies (botocore, ec2 Snapshot.VolumeId: arbitrary, not to be used for any purpose)."""
 OLD_DAYS = 7
 RESTORING = {"temporary-restore-in-progress", "permanent-restore-in-progress"}
-FROM_ARCHIVE = (
-    "aws ec2 restore-snapshot-tier --snapshot-id {} --temporary-restore-days 7; it takes up to 72 hours"
-)
 OF_REGION = re.compile(r"[a-z]+(?:-[a-z]+)+-[0-9]+[a-z]")
 """The name of an Availability Zone; that of a Local Zone is longer, such as us-west-2-lax-1a."""
-FROM_BIN = "aws ec2 restore-snapshot-from-recycle-bin --snapshot-id {}"
-TAKE_ONE = (
-    "aws ec2 create-snapshot --volume-id {}, and a schedule for it (Data Lifecycle Manager, AWS Backup)"
-)
+
+
+def from_archive(snapshot_id: str) -> str:
+    """What makes an archived snapshot usable."""
+    tier = words.aws(
+        "ec2", "restore-snapshot-tier", "--snapshot-id", snapshot_id, "--temporary-restore-days", "7"
+    )
+    return f"{tier}; it takes up to 72 hours"
+
+
+def from_bin(snapshot_id: str) -> str:
+    """What takes a snapshot out of the Recycle Bin."""
+    return words.aws("ec2", "restore-snapshot-from-recycle-bin", "--snapshot-id", snapshot_id)
+
+
+def take_one(volume_id: str) -> str:
+    """What makes the first snapshot of a volume, and the next ones."""
+    first = words.aws("ec2", "create-snapshot", "--volume-id", volume_id)
+    return f"{first}, and a schedule for it (Data Lifecycle Manager, AWS Backup)"
 
 
 def snapshot(account: Account) -> Iterator[Finding]:
@@ -74,7 +86,7 @@ def lineage(account: Account) -> Iterator[Finding]:
             "snapshots",
             f"none of {words.count(len(listed), 'snapshot')} of {volume_id} can be restored"
             + (f": {reasons}" if reasons else ""),
-            TAKE_ONE.format(volume_id),
+            take_one(volume_id),
         )
     binned = [
         found
@@ -87,7 +99,7 @@ def lineage(account: Account) -> Iterator[Finding]:
         yield warning(
             "Recycle Bin",
             f"{words.count(len(binned), 'snapshot')} of {volume_id}, until {until}",
-            FROM_BIN.format(first["SnapshotId"]),
+            from_bin(first["SnapshotId"]),
         )
     else:
         yield ok("Recycle Bin", f"no snapshot of {volume_id}")
@@ -151,9 +163,7 @@ def _gone(account: Account, snapshot_id: str) -> Finding:
             "snapshot", f"there is no {snapshot_id} in {account.region}", "check the id and the Region"
         )
     leaves = _when(listed[0]["RecycleBinExitTime"])
-    return problem(
-        "snapshot", f"{snapshot_id} is in the Recycle Bin until {leaves}", FROM_BIN.format(snapshot_id)
-    )
+    return problem("snapshot", f"{snapshot_id} is in the Recycle Bin until {leaves}", from_bin(snapshot_id))
 
 
 def _usable(account: Account, found: Json) -> Finding:
@@ -169,10 +179,10 @@ def _usable(account: Account, found: Json) -> Finding:
             return problem(
                 "snapshot", f"{snapshot_id} comes back from the archive, {percent} % done", "wait for it"
             )
-        return problem("snapshot", f"{snapshot_id} {reason}", FROM_ARCHIVE.format(snapshot_id))
+        return problem("snapshot", f"{snapshot_id} {reason}", from_archive(snapshot_id))
     if _local_zone(found):
-        source = f"--source-region {account.region} --source-snapshot-id {snapshot_id}"
-        return problem("snapshot", f"{snapshot_id} {reason}", f"aws ec2 copy-snapshot {source}")
+        source = ("--source-region", account.region, "--source-snapshot-id", snapshot_id)
+        return problem("snapshot", f"{snapshot_id} {reason}", words.aws("ec2", "copy-snapshot", *source))
     todo = "wait for it" if found["State"] == "pending" else "take another snapshot"
     return problem("snapshot", f"{snapshot_id} {reason}", todo)
 
@@ -221,7 +231,7 @@ def _newest(usable: list[Json], listed: list[Json]) -> Finding:
             "snapshots", f"{found}; {listed[0]['SnapshotId']} is newer, and {_refusal(listed[0])}", "see why"
         )
     if age.days >= OLD_DAYS:
-        return warning("snapshots", found, TAKE_ONE.format(newest["VolumeId"]))
+        return warning("snapshots", found, take_one(newest["VolumeId"]))
     return ok("snapshots", found)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -113,6 +114,34 @@ def test_an_alarm_that_may_have_a_runbook_is_never_meant(looking, account, stack
     assert f"there is no alarm {ALARM}s in" in said
     assert "did you mean" not in said
     assert "rewarm runbook put" not in said
+
+
+HOSTILE = "rewarm-orders database'; touch /tmp/made #"
+
+
+@pytest.mark.parametrize(
+    ("found", "command"),
+    [
+        (aws.alarm(AlarmName=HOSTILE, StateValue="ALARM"), ["rewarm", "restore", "--alarm", HOSTILE]),
+        (
+            aws.alarm(AlarmName=HOSTILE, ActionsEnabled=False),
+            ["aws", "cloudwatch", "enable-alarm-actions", "--alarm-names", HOSTILE],
+        ),
+        (None, ["rewarm", "runbook", "put", HOSTILE]),
+    ],
+    ids=["restore", "actions", "meant"],
+)
+def test_a_command_quotes_the_name_that_somebody_gave_an_alarm(looking, account, found, command):
+    def answer(asked):
+        listed = [] if asked.get("AlarmNames") else [{"AlarmName": HOSTILE}]
+        return found or {"MetricAlarms": listed, "CompositeAlarms": []}
+
+    account.answers["DescribeAlarms"] = answer
+    said = looking("runbook", "check", HOSTILE if found else f"{HOSTILE}s").err.splitlines()
+    shown = [
+        line[line.index(command[0] + " " + command[1]) :] for line in said if shlex.join(command) in line
+    ]
+    assert [shlex.split(line) for line in shown] == [command]
 
 
 def test_a_name_without_the_stack_s_prefix_starts_nothing(looking):

@@ -72,7 +72,9 @@ def state(account: Account) -> Iterator[Finding]:
     if instance["State"]["Name"] == "running":
         yield ok("instance", found)
     else:
-        yield problem("instance", found, f"aws ec2 start-instances --instance-ids {instance_id}")
+        yield problem(
+            "instance", found, words.aws("ec2", "start-instances", "--instance-ids", str(instance_id))
+        )
     architecture = instance.get("Architecture", "x86_64")
     if architecture not in ({"x86_64"} if is_windows(instance) else {"x86_64", "arm64"}):
         found = f"Rewarm has none for {architecture}"

@@ -7,6 +7,7 @@ in the place of the old one, which is kept. Until EC2 is asked, the instance not
 from __future__ import annotations
 
 import hashlib
+import shlex
 from datetime import datetime, timedelta
 
 from rewarm.contracts.events import ReplaceEvent, ReplaceResult
@@ -231,7 +232,8 @@ def _is_in_place(
         _record(event, place, ports).note_place("left", reason=why)
         _tag(event, old, ports)
         attach = (
-            f"aws ec2 attach-volume --instance-id {place.instance_id} --device {place.device} --volume-id"
+            f"aws ec2 attach-volume --instance-id {place.instance_id} --device {shlex.quote(place.device)} "
+            "--volume-id"
         )
         raise VolumeFailedError(
             f"{why} ({task} has failed). Both volumes are kept. Stop the instance, attach {new} or {old} "
