@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from fnmatch import fnmatchcase
 from typing import Any
 
 from rewarm.adapters.clients import READ_SECONDS
@@ -48,9 +47,11 @@ from rewarm.domain.model import (
     StatusChecks,
     Volume,
     VolumeSettings,
+    WantedTags,
 )
 from rewarm.domain.plan.facts import UnusedQuotas
 from rewarm.domain.ready.agent_output import SentCommand
+from rewarm.domain.tags import has_tags
 from rewarm.domain.time.measured import Measured
 from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import ExecutionEnd, FastRestoreClaim
@@ -132,8 +133,8 @@ class FakeSnapshots:
     def restorable(self, snapshot_ids: Sequence[str]) -> Iterator[Snapshot]:
         return (self.snapshots[one] for one in snapshot_ids if one in self.snapshots)
 
-    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
-        return (one for one in self.snapshots.values() if tags.items() <= one.tags.items())
+    def with_tags(self, tags: WantedTags) -> Iterator[Snapshot]:
+        return (one for one in self.snapshots.values() if has_tags(tags, one.tags))
 
     def of_image(self, image_id: str) -> dict[str, ImageVolume]:
         if image_id not in self.images:
@@ -346,11 +347,8 @@ class FakeVolumes:
     def existing(self, volume_ids: Sequence[str]) -> Iterator[Volume]:
         return (self.volumes[one] for one in volume_ids if one in self.volumes)
 
-    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
-        """As EC2's filters, which take * and ? for any text."""
-        for one in self.volumes.values():
-            if all(fnmatchcase(one.settings.tags.get(key, "\0"), value) for key, value in tags.items()):
-                yield one
+    def with_tags(self, tags: WantedTags) -> Iterator[Volume]:
+        return (one for one in self.volumes.values() if has_tags(tags, one.settings.tags))
 
     def of_snapshots(self, snapshot_ids: Sequence[str]) -> Iterator[Volume]:
         return (one for one in self.volumes.values() if one.snapshot_id in set(snapshot_ids))
@@ -541,8 +539,8 @@ class FakeInstances:
     def reached(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
         return self.existing(instance_ids)
 
-    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Instance]:
-        return (one for one in self.instances.values() if tags.items() <= dict(one.tags).items())
+    def with_tags(self, tags: WantedTags) -> Iterator[Instance]:
+        return (one for one in self.instances.values() if has_tags(tags, one.tags))
 
     def is_online(self, instance_id: str) -> bool:
         return self.get(instance_id).ssm_online

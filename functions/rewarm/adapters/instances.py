@@ -11,10 +11,19 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, naming_errors
-from rewarm.adapters.volumes import in_batches, tag_filters, tag_list, tags_of
+from rewarm.adapters.tags import tag_filters, tag_list, tags_of
+from rewarm.adapters.volumes import in_batches
 from rewarm.domain.errors import AgentUnreachableError, TargetNotFoundError
-from rewarm.domain.model import MIB, CommandStatus, Instance, InstanceEbsLimits, StatusChecks
+from rewarm.domain.model import (
+    MIB,
+    CommandStatus,
+    Instance,
+    InstanceEbsLimits,
+    StatusChecks,
+    WantedTags,
+)
 from rewarm.domain.ready.agent_output import SentCommand
+from rewarm.domain.tags import has_tags
 from rewarm.domain.units import iso
 from rewarm.ports.instances import Parameters
 
@@ -69,9 +78,10 @@ class Ec2Instances:
             for found in self._pages({"Name": "instance-id", "Values": batch}):
                 yield _instance(found, known.get(found["InstanceId"], {}))
 
-    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Instance]:
+    def with_tags(self, tags: WantedTags) -> Iterator[Instance]:
         running: FilterTypeDef = {"Name": "instance-state-name", "Values": ["running"]}
-        yield from (_instance(found, {}) for found in self._pages(*tag_filters(tags), running))
+        found = (_instance(shown, {}) for shown in self._pages(*tag_filters(tags), running))
+        yield from (instance for instance in found if has_tags(tags, instance.tags))
 
     def _pages(self, *filters: FilterTypeDef) -> Iterator[InstanceTypeDef]:
         pages = self._ec2.get_paginator("describe_instances")

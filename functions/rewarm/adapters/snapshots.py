@@ -16,14 +16,16 @@ from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, in_our_words, naming_errors
 from rewarm.adapters.blocks.snapshot_blocks import BlockLister
-from rewarm.adapters.volumes import in_batches, tag_filters, tags_of
+from rewarm.adapters.tags import tag_filters, tags_of
+from rewarm.adapters.volumes import in_batches
 from rewarm.domain.errors import (
     AccessDeniedError,
     RequestRefusedError,
     SnapshotNotFoundError,
     SnapshotNotUsableError,
 )
-from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, CopyOrder, ImageVolume, Snapshot
+from rewarm.domain.model import ArchiveRestore, BinnedSnapshot, CopyOrder, ImageVolume, Snapshot, WantedTags
+from rewarm.domain.tags import has_tags
 from rewarm.domain.units import clock_text
 from rewarm.domain.volume.extents import Runs
 from rewarm.domain.volume.leftovers import (
@@ -205,8 +207,9 @@ class Ec2SnapshotCatalog:
                 self._ec2, {"Name": "snapshot-id", "Values": batch}, RestorableByUserIds=["self"]
             )
 
-    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
-        return _pages(self._ec2, *tag_filters(tags), OwnerIds=["self"])
+    def with_tags(self, tags: WantedTags) -> Iterator[Snapshot]:
+        found = _pages(self._ec2, *tag_filters(tags), OwnerIds=["self"])
+        return (snapshot for snapshot in found if has_tags(tags, snapshot.tags))
 
     def of_image(self, image_id: str) -> dict[str, ImageVolume]:
         with naming_errors():
@@ -226,8 +229,7 @@ class Ec2SnapshotCatalog:
 def _of_restore(ec2: EC2Client, restore_id: str, index: int, kind: str) -> Iterator[Snapshot]:
     return _pages(
         ec2,
-        {"Name": f"tag:{RESTORE_TAG}", "Values": [restore_id]},
-        {"Name": f"tag:{INDEX_TAG}", "Values": [str(index)]},
+        *tag_filters({RESTORE_TAG: restore_id, INDEX_TAG: str(index)}),
         {"Name": "tag-key", "Values": [kind]},
         OwnerIds=["self"],
     )

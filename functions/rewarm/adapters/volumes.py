@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from rewarm.adapters.aws_errors import code_of, in_our_words, message_of, naming_errors
+from rewarm.adapters.tags import tag_filters, tag_list, tags_of
 from rewarm.domain.errors import (
     AccessDeniedError,
     InitializationRateUnavailableError,
@@ -19,7 +20,8 @@ from rewarm.domain.errors import (
     ThrottledError,
     VolumeNotFoundError,
 )
-from rewarm.domain.model import Attachment, InitializationStatus, Volume, VolumeSettings
+from rewarm.domain.model import Attachment, InitializationStatus, Volume, VolumeSettings, WantedTags
+from rewarm.domain.tags import has_tags
 from rewarm.domain.volume.performance import BOOST_TAG, STACK_TAG
 from rewarm.domain.volume.replacing import REPLACED_STACK_TAG
 
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_ec2.type_defs import (
         FilterTypeDef,
-        TagTypeDef,
         VolumeAttachmentTypeDef,
         VolumeStatusDetailsTypeDef,
         VolumeTypeDef,
@@ -89,8 +90,9 @@ class Ec2VolumeStore:
         for batch in in_batches(instance_ids):
             yield from self._pages({"Name": "attachment.instance-id", "Values": batch})
 
-    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
-        return self._pages(*tag_filters(tags), _EXISTING)
+    def with_tags(self, tags: WantedTags) -> Iterator[Volume]:
+        found = self._pages(*tag_filters(tags), _EXISTING)
+        return (volume for volume in found if has_tags(tags, volume.settings.tags))
 
     def of_snapshots(self, snapshot_ids: Sequence[str]) -> Iterator[Volume]:
         for batch in in_batches(snapshot_ids):
@@ -190,7 +192,7 @@ class Ec2VolumeStore:
 
 
 def _with_tag(key: str, value: str) -> FilterTypeDef:
-    return {"Name": f"tag:{key}", "Values": [value]}
+    return tag_filters({key: value})[0]
 
 
 def _creation(snapshot_id: str | None, zone: str, settings: VolumeSettings) -> dict[str, Any]:
@@ -293,18 +295,3 @@ def in_batches(ids: Sequence[str]) -> Iterator[list[str]]:
     """The ids, as many at a time as a filter takes."""
     for start in range(0, len(ids), _MOST_FILTER_VALUES):
         yield list(ids[start : start + _MOST_FILTER_VALUES])
-
-
-def tag_filters(tags: Mapping[str, str]) -> list[FilterTypeDef]:
-    """Filters that keep what carries every one of the tags."""
-    return [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()]
-
-
-def tags_of(tags: Iterable[TagTypeDef] | None) -> dict[str, str]:
-    """EC2's list as a mapping."""
-    return {tag["Key"]: tag.get("Value", "") for tag in tags or ()}
-
-
-def tag_list(tags: Mapping[str, str]) -> list[TagTypeDef]:
-    """A mapping as EC2's list."""
-    return [{"Key": key, "Value": value} for key, value in sorted(tags.items())]

@@ -28,7 +28,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.ready.waits import LONGEST_STATUS_WAIT_SECONDS
-from rewarm.domain.units import cut, iso, shown
+from rewarm.domain.units import cut, iso, printable, shown
 
 JsonObject = dict[str, Any]
 
@@ -159,6 +159,7 @@ LIMITS = {
     "greater_than": "more than {gt}",
     "less_than_equal": "at most {le}",
     "less_than": "less than {lt}",
+    "control_characters": "text without control characters",
     "gives_rights": "what gives no rights, such as noatime or ro; the rest belongs into the instance's fstab",
     "out_of_order": "low, value and high in this order",
     "too_short": "a number of entries from {min_length}",
@@ -226,7 +227,7 @@ def _path(location: tuple[int | str, ...], root: type[BaseModel]) -> str:
     for part in location:
         if model is None and parts and not isinstance(part, int) and parts[-1] != "tags":
             break
-        parts.append(cut(str(part)))
+        parts.append(cut(printable(str(part))))
         model = _field_model(model, part)
     return ".".join(parts)
 

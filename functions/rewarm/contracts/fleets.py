@@ -82,7 +82,7 @@ class RecoveryPointSource(Contract):
 
 
 class TagsSource(Contract):
-    """The volumes that tags lead to. EC2's wildcards * and ? work in the values."""
+    """The volumes that tags lead to. A value of just * stands for any value."""
 
     model_config = _exactly_one(QUERIES)
 

@@ -1,9 +1,21 @@
 """RestoreRequest: the one truth for the API, the events, the schedules and the runbooks."""
 
+import re
 from datetime import timedelta
 from typing import Annotated, Literal, get_args
 
-from pydantic import ConfigDict, Field, JsonValue, StrictBool, StrictInt, StrictStr, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    StringConstraints,
+    WithJsonSchema,
+)
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from rewarm.contracts.after import After
 from rewarm.contracts.base import Contract, Instant, JsonObject, Usd
@@ -48,11 +60,34 @@ AccountId = Annotated[StrictStr, Field(pattern=r"^[0-9]{12}$")]
 NOT_BLANK: JsonObject = {"pattern": r"\S"}
 """For schemas: a text is stripped before its length is checked."""
 AlarmName = Annotated[StrictStr, Field(min_length=1, max_length=255, json_schema_extra=NOT_BLANK)]
-TagKey = Annotated[StrictStr, Field(min_length=1, max_length=128)]
-TagValue = Annotated[StrictStr, Field(max_length=256)]
+CONTROL = r"[\u0000-\u001f\u007f-\u009f]"
+NO_CONTROL: JsonObject = {"not": {"pattern": CONTROL}}
+
+
+def _printable(text: str) -> str:
+    """EC2 takes any character in tags, and answers in XML, which has no NUL and few control characters."""
+    if re.search(CONTROL, text):
+        raise PydanticCustomError("control_characters", "control characters")
+    return text
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise PydanticKnownError("string_too_short", {"min_length": 1})
+    return text
+
+
+AS_IT_IS = StringConstraints(strict=True, strip_whitespace=False)
+"""A tag with a blank at its end is another one."""
+TagKey = Annotated[
+    str, AS_IT_IS, Field(max_length=128), AfterValidator(_not_blank), AfterValidator(_printable)
+]
+TagValue = Annotated[
+    str, AS_IT_IS, Field(max_length=256, json_schema_extra=NO_CONTROL), AfterValidator(_printable)
+]
 Tags = Annotated[
     dict[TagKey, TagValue],
-    Field(json_schema_extra={"propertyNames": {"minLength": 1, "maxLength": 128, **NOT_BLANK}}),
+    Field(json_schema_extra={"propertyNames": {"minLength": 1, "maxLength": 128, **NOT_BLANK, **NO_CONTROL}}),
 ]
 
 MAX_BLOCKS = 134_217_728

@@ -92,6 +92,10 @@ class Extent(Value):
     block_count: int
 
 
+WantedTags = Mapping[str, str | None]
+"""What something must carry: key -> value; None stands for any value."""
+
+
 class Snapshot(Value):
     """A snapshot as DescribeSnapshots shows it."""
 

@@ -98,7 +98,14 @@ def clock_text(instant: datetime) -> str:
 
 def shown(value: object) -> str:
     """Returns a value from outside as JSON, cut where it is too long for a sentence."""
-    return cut(json.dumps(value, default=str, ensure_ascii=False))
+    return cut(printable(json.dumps(value, default=str, ensure_ascii=False)))
+
+
+def printable(text: str) -> str:
+    """Returns the text with control characters, and what is no character at all, as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def cut(text: str) -> str:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from rewarm.domain.model import CommandDocument, CommandStatus, Instance, InstanceEbsLimits, StatusChecks
+from rewarm.domain.model import (
+    CommandDocument,
+    CommandStatus,
+    Instance,
+    InstanceEbsLimits,
+    StatusChecks,
+    WantedTags,
+)
 from rewarm.domain.ready.agent_output import SentCommand
 
 
@@ -23,7 +30,7 @@ class Instances(Protocol):
     def reached(self, instance_ids: Sequence[str]) -> Iterator[Instance]:
         """Yields those of the instances that exist, with what Systems Manager knows of them."""
 
-    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Instance]:
+    def with_tags(self, tags: WantedTags) -> Iterator[Instance]:
         """Yields running instances that carry every one of the tags; Systems Manager is not asked."""
 
     def is_online(self, instance_id: str) -> bool:

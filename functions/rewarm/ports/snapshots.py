@@ -18,6 +18,7 @@ from rewarm.domain.model import (
     FastSnapshotRestore,
     ImageVolume,
     Snapshot,
+    WantedTags,
 )
 from rewarm.domain.volume.extents import Runs
 
@@ -52,7 +53,7 @@ class SnapshotCatalog(Protocol):
     def restorable(self, snapshot_ids: Sequence[str]) -> Iterator[Snapshot]:
         """Yields those of the snapshots that this account owns, or that are shared with it."""
 
-    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Snapshot]:
+    def with_tags(self, tags: WantedTags) -> Iterator[Snapshot]:
         """Yields all snapshots of this account that carry every one of the tags, in any state."""
 
     def of_image(self, image_id: str) -> dict[str, ImageVolume]:

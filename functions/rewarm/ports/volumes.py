@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Protocol
 
 from rewarm.domain.blocks.rewind_facts import WrittenSince
-from rewarm.domain.model import InitializationStatus, ReadActivity, Volume, VolumeSettings
+from rewarm.domain.model import InitializationStatus, ReadActivity, Volume, VolumeSettings, WantedTags
 from rewarm.domain.volume.performance import Activity, PerformanceSettings, VolumeModification
 
 
@@ -49,7 +49,7 @@ class VolumeStore(Protocol):
     def on_instances(self, instance_ids: Sequence[str]) -> Iterator[Volume]:
         """Yields the volumes that are attached to any of the instances."""
 
-    def with_tags(self, tags: Mapping[str, str]) -> Iterator[Volume]:
+    def with_tags(self, tags: WantedTags) -> Iterator[Volume]:
         """Yields the volumes that carry every one of the tags, without those that are being deleted."""
 
     def of_snapshots(self, snapshot_ids: Sequence[str]) -> Iterator[Volume]:

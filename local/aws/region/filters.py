@@ -15,6 +15,7 @@ Item = TypeVar("Item")
 Getter = Callable[[Item], Any]
 MOST_FILTER_VALUES = 200
 """Of all filters of a call together (EC2 API reference, error code FilterLimitExceeded)."""
+LONGEST_FILTER_VALUE = 255
 
 
 def keep_matching(
@@ -88,7 +89,11 @@ def _texts(value: Any) -> list[str]:
 
 
 def _pattern(value: str) -> re.Pattern[str]:
-    translated = "".join({"*": ".*", "?": "."}.get(char) or re.escape(char) for char in str(value))
+    """EC2 user guide, "List and filter using the CLI and API": `?` is no character or one."""
+    if len(str(value)) > LONGEST_FILTER_VALUE:
+        raise invalid(f"A filter's value has at most {LONGEST_FILTER_VALUE} characters")
+    parts = re.findall(r"\\.|.", str(value), re.DOTALL)
+    translated = "".join({"*": ".*", "?": ".?"}.get(part) or re.escape(part[-1]) for part in parts)
     return re.compile(translated, re.DOTALL)
 
 

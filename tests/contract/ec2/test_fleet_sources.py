@@ -68,7 +68,8 @@ def taken_together(lab: Lab, volumes: list[str], ago: float) -> list[str]:
         {"instance": {"instanceId": INSTANCE, "devices": list(DEVICES)}},
         {"tags": {"volumes": TAGS}},
         {"tags": {"snapshots": TAGS}},
-        {"tags": {"snapshots": {"app": "sh*"}}},
+        {"tags": {"snapshots": {"app": "*"}}},
+        {"tags": {"volumes": {"app": "*"}}},
     ],
 )
 def test_the_volumes_of_an_instance_come_from_the_newest_set_that_is_whole(
@@ -157,7 +158,7 @@ def test_listed_snapshots_are_looked_for_among_those_that_may_be_restored() -> N
 )
 def test_a_copy_is_told_from_what_a_volume_gave(fields: list[dict[str, Any]], are_copies: list[bool]) -> None:
     lab = Lab()
-    shown = lab.ec2("DescribeSnapshots", SnapshotIds=[lab.snapshot()])["Snapshots"][0]
+    shown = lab.ec2("DescribeSnapshots", SnapshotIds=[lab.snapshot(tags=TAGS)])["Snapshots"][0]
     ec2 = Aws("ec2").on("DescribeSnapshots", {"Snapshots": [{**shown, **each} for each in fields]})
     found = Ec2SnapshotCatalog(ec2.client, Aws("ebs").client, Aws("kms").client)
     assert [one.is_copy for one in found.with_tags(TAGS)] == are_copies

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from rewarm.domain.model import Instance, Volume
+from rewarm.domain.tags import any_value, has_tags
 from rewarm.domain.value import Value
 from rewarm.domain.volume.adopting import WARM_SINCE_TAG
 from rewarm.domain.volume.holds import ConcurrencyLimits
@@ -24,8 +25,6 @@ CLOCKS_AGREE = timedelta(minutes=1)
 """How far EC2's clock and that of the table may be apart."""
 SWEEPS_SECONDS = 900
 """How often rules look in any case (template.yaml, event `Sweep`)."""
-ANY = "*"
-"""In place of a tag's value: any value."""
 _IDS = re.compile(r"\b(vol|snap|i)-[0-9a-f]{8,17}\b")
 
 
@@ -52,11 +51,6 @@ class Limits(Protocol):
     max_at_once_per_instance: int
 
 
-def has_tags(wanted: Mapping[str, str], tags: Mapping[str, str]) -> bool:
-    """Whether all wanted tags are there."""
-    return all(key in tags and value in (ANY, tags[key]) for key, value in wanted.items())
-
-
 def is_for_rules(volume: Volume) -> bool:
     """Whether any rule may look at the volume: others made it of a snapshot, and it is not proven warm."""
     tags = volume.settings.tags
@@ -69,14 +63,14 @@ def fits(
     """Whether the rule is about the volume; None while that depends on the instance that will have it."""
     settings = volume.settings
     alone = (
-        has_tags(match.volume_tags, settings.tags)
-        and has_tags(match.snapshot_tags, snapshot_tags)
+        has_tags(any_value(match.volume_tags), settings.tags)
+        and has_tags(any_value(match.snapshot_tags), snapshot_tags)
         and (match.size_gib_from or 0) <= settings.size_gib <= (match.size_gib_to or settings.size_gib)
         and (not match.volume_types or settings.volume_type in match.volume_types)
     )
     if not alone or not match.instance_tags:
         return alone
-    return None if instance is None else has_tags(match.instance_tags, instance.tags)
+    return None if instance is None else has_tags(any_value(match.instance_tags), instance.tags)
 
 
 def next_look(newest: datetime, now: datetime) -> datetime | None:

@@ -10,6 +10,7 @@ from rewarm.contracts.base import parsed
 from rewarm.contracts.rules import MOST_RULES, AdoptionRule, RuleMatch
 from rewarm.domain.errors import RestoreError
 from rewarm.domain.model import Instance, InstanceEbsLimits, Volume
+from rewarm.domain.tags import any_value
 from rewarm.domain.value import Value
 from rewarm.domain.volume.adopting import agent_refusal, volume_in_use_refusal
 from rewarm.domain.volume.rules import fits, is_for_rules, is_new
@@ -56,17 +57,14 @@ def named_rules(table: RestoreTable) -> list[NamedRule]:
 
 
 def of_match(match: RuleMatch, ports: AdoptionPorts) -> Iterator[Volume]:
-    """Volumes that fit the rule's tags of one kind; the rest of the rule is looked at later.
-
-    A filter of EC2 takes * for any text.
-    """
+    """Volumes that fit the rule's tags of one kind; the rest of the rule is looked at later."""
     if match.volume_tags:
-        yield from ports.volumes.with_tags(match.volume_tags)
+        yield from ports.volumes.with_tags(any_value(match.volume_tags))
     elif match.snapshot_tags:
-        names = [snapshot.snapshot_id for snapshot in ports.snapshots.with_tags(match.snapshot_tags)]
-        yield from ports.volumes.of_snapshots(names)
+        found = ports.snapshots.with_tags(any_value(match.snapshot_tags))
+        yield from ports.volumes.of_snapshots([snapshot.snapshot_id for snapshot in found])
     else:
-        yield from on_instances(ports.instances.with_tags(match.instance_tags), ports.volumes)
+        yield from on_instances(ports.instances.with_tags(any_value(match.instance_tags)), ports.volumes)
 
 
 def on_instances(instances: Iterable[Instance], volumes: VolumeStore) -> Iterator[Volume]:

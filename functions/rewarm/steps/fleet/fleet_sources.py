@@ -37,6 +37,7 @@ from rewarm.domain.fleets import (
 )
 from rewarm.domain.model import ImageVolume, Snapshot, Volume
 from rewarm.domain.snapshots import Refusal, SetSelection, newest_set, newest_usable
+from rewarm.domain.tags import any_value
 from rewarm.domain.units import iso
 from rewarm.domain.value import Value
 from rewarm.domain.volume.replacing import living
@@ -175,7 +176,7 @@ class _Choice:
     def _of_tags(self, source: TagsSource) -> list[Chosen]:
         if source.volumes is not None:
             field = "source.tags.volumes"
-            volumes = list(islice(self._ports.volumes.with_tags(source.volumes), MOST_VOLUMES + 1))
+            volumes = list(islice(self._ports.volumes.with_tags(any_value(source.volumes)), MOST_VOLUMES + 1))
             check_count(len(volumes), field=field)
             names = sorted(volume.volume_id for volume in volumes)
             return self._newest().of_volumes(dict.fromkeys(names, field), _attachments(volumes))
@@ -189,7 +190,7 @@ class _Choice:
 
     def _tagged(self, source: TagsSource) -> Iterable[Snapshot]:
         """The snapshots with the tags. Raises InvalidRequestError if their volumes are not known."""
-        for snapshot in self._snapshots.with_tags(source.snapshots or {}):
+        for snapshot in self._snapshots.with_tags(any_value(source.snapshots or {})):
             if source.volume_tag is None and snapshot.is_copy:
                 raise InvalidRequestError(
                     f"is missing: {snapshot.snapshot_id} is a copy, and EC2 does not say of which volume; "

@@ -106,9 +106,7 @@ def _named(existing: ExistingVolumes, ports: AdoptionPorts) -> list[Volume]:
     if existing.instance_id is not None:
         return _of_instance(existing.instance_id, ports)
     tags = existing.tags or {}
-    # A filter of EC2 takes * and ? for any text.
-    listed = ports.volumes.with_tags(tags)
-    tagged = [volume for volume in listed if tags.items() <= volume.settings.tags.items()]
+    tagged = list(ports.volumes.with_tags(tags))
     if existing.wait_for_attachment_minutes is not None:
         return _counted(tagged, f"no volume carries {tags_text(tags)}", f"{FIELD}.tags")
     attached = [volume for volume in tagged if volume.attachments]
