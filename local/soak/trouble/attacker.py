@@ -48,7 +48,7 @@ class Attacker:
 
     def __init__(self, lab: FastLab, seed: int) -> None:
         self._lab = lab
-        self._chance = random.Random(seed)
+        self._chance, self._case = random.Random(seed), random.Random(seed + 11)
         self.taggings = 0
         self.theirs: list[str] = []
         self.touched: list[str] = []
@@ -109,7 +109,9 @@ class Attacker:
             tags |= chance.choice(kinds)()
         self.taggings += 1
         name = chance.choice(self.theirs)
-        pairs = [{"Key": key, "Value": str(value)} for key, value in tags.items()]
+        # IAM knows no case in keys of tags, and EC2 does.
+        spelled = str.title if self._case.random() < 0.2 else str
+        pairs = [{"Key": spelled(key), "Value": str(value)} for key, value in tags.items()]
         with suppress(ApiError):  # Somebody else may have deleted it.
             self._lab.region.call("ec2", "CreateTags", {"Resources": [name], "Tags": pairs[:40]})
 
