@@ -52,12 +52,12 @@ struct bench {
     unsigned failed;
 };
 
-/** One line, and of a long text its end. */
+/** One line of plain ASCII, and of a long text its end: names of files may have any bytes. */
 static void note(const struct bench *bench, const char *text) {
     size_t length = strlen(text);
     fputs("#note ", bench->result);
     for (text += length > 400 ? length - 400 : 0; *text != '\0'; text++) {
-        fputc((unsigned char)*text < ' ' || *text == 0x7f ? ' ' : *text, bench->result);
+        fputc(*text == '\n' ? ' ' : *text >= ' ' && *text < 0x7f ? *text : '?', bench->result);
     }
     fputc('\n', bench->result);
 }
@@ -154,7 +154,6 @@ static bool make_scratch(const struct bench *bench, const char *folder, int plac
 /** fio gets its folder by a descriptor, so that it is the one that was made, whatever has its name now. */
 static int run_in(const struct bench *bench, const char *folder, int place, const struct job *job) {
     char path[64];
-    char text[PATH_BYTES];
     struct folder *scratch = NULL;
     if (!make_scratch(bench, folder, place, job, &scratch)) {
         return NOT_RUN;
@@ -163,8 +162,7 @@ static int run_in(const struct bench *bench, const char *folder, int place, cons
     snprintf(path, sizeof path, "%s/.", folder_path(scratch));
     int status = run_fio(bench, job, path, "--directory=", false);
     if (!folder_delete(scratch)) {
-        snprintf(text, sizeof text, "scratch files in %.2000s could not all be deleted", folder);
-        note(bench, text);
+        fprintf(stderr, "warmer: scratch files in %s could not all be deleted\n", folder);
     }
     return status;
 }

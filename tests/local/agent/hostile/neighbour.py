@@ -29,7 +29,7 @@ def names(agent_from: int) -> list[str]:
     fixed = ["state", "state.taken", "out", "home", "undo-0", "undo-0.new", "undo-1.new", "warmer"]
     left = [
         f"{prefix}x",
-        f"{prefix}a\nb",
+        f"{prefix}a\nb\x1b\u202e",
         prefix + "n" * (254 - len(prefix)),
         "rewarm-work-1f",
         "rewarm-work-x",
