@@ -40,9 +40,6 @@ enum upload_end upload_finish(struct upload *upload, bool (*is_stopped)(void *co
 /** Whether a failure may pass. Only after upload_finish. */
 enum fault upload_fault(const struct upload *upload);
 
-/** Whether somebody said how it ended: without an answer it may be durable. Only after upload_finish. */
-bool upload_is_answered(const struct upload *upload);
-
 /** Give it up unless it has ended, and forget it. NULL is allowed. */
 void upload_close(struct upload *upload);
 

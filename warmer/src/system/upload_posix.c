@@ -97,10 +97,6 @@ enum fault upload_fault(const struct upload *upload) {
     return upload->fault;
 }
 
-bool upload_is_answered(const struct upload *upload) {
-    return upload->file != NULL || put_status(upload->put) != 0;
-}
-
 void upload_close(struct upload *upload) {
     if (upload == NULL) {
         return;

@@ -39,11 +39,6 @@ enum fault upload_fault(const struct upload *upload) {
     return FAULT_LASTING;
 }
 
-bool upload_is_answered(const struct upload *upload) {
-    (void)upload;
-    return true;
-}
-
 void upload_close(struct upload *upload) {
     (void)upload;
 }

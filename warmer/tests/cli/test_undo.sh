@@ -79,6 +79,35 @@ apply --manifest f/manifest
 expect_true where_nothing_can_be_kept_nothing_is_written sh -c "test $status -eq 93 && cmp disk old"
 expect_true and_the_account_says_so test "$(field verdict)" = failed -a "$(field blocksWritten)" -eq 0
 
+# Nobody listens at first, and what is sent then is small; later another run's log is there.
+if command -v curl >/dev/null; then
+    python3 -c 'import http.server, socket, time
+class Store(http.server.BaseHTTPRequestHandler):
+    def do_PUT(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(412)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Store, bind_and_activate=False)
+server.server_bind()
+open("port.new", "w").write(str(server.server_port))
+__import__("os").rename("port.new", "port")
+time.sleep(1)
+server.server_activate()
+server.serve_forever()' &
+    store=$!
+    until [ -e port ] || ! kill -0 $store; do sleep 0.05; done
+    head -c 1048576 /dev/zero >old-zeros
+    mv old old-kept && mv old-zeros old && cp new new-kept && head -c 1048576 new-kept >new
+    delta a pack=1 undo="http://127.0.0.1:$(cat port)"
+    apply --manifest a/manifest --patience-seconds 10
+    expect_true what_is_there_after_a_try_that_nobody_answered_is_not_taken_for_ours sh -c "test $status -eq 92 && cmp disk old"
+    let_go $store
+    mv old-kept old && mv new-kept new
+fi
+
 # Somebody else writes to a block between the two times that it is read.
 delta s pack=16
 cp old disk

@@ -20,7 +20,6 @@ struct log_pack {
     uint64_t blocks;
     uint64_t bytes;
     size_t index_bytes;
-    bool may_be_there; /**< An earlier try sent all of it, and nobody answered. */
     enum fault fault;
 };
 
@@ -101,7 +100,11 @@ static enum save send_all(const struct log_pack *pack) {
     return save;
 }
 
-/** One try. An answer that comes before all is sent ends it, too. */
+/**
+ * One try. An answer that comes before all is sent ends it, too. Only the answer to this try says that the
+ * log is kept: what is there already may be another run's, also where an earlier try sent all and got no
+ * answer.
+ */
 static enum save try_pack(struct log_pack *pack) {
     struct fetcher *fetcher = pack->fetcher;
     pack->fault = FAULT_LASTING;
@@ -116,9 +119,6 @@ static enum save try_pack(struct log_pack *pack) {
             upload_finish(pack->upload, fetch_is_stopped, fetcher->board, fetcher->why, sizeof fetcher->why);
         save = end == UPLOAD_EXISTS ? SAVE_EXISTS : end == UPLOAD_KEPT && is_sent ? SAVE_KEPT : SAVE_FAILED;
         pack->fault = upload_fault(pack->upload);
-        /* It is there because an earlier try arrived, though its answer did not. */
-        save = save == SAVE_EXISTS && pack->may_be_there ? SAVE_KEPT : save;
-        pack->may_be_there = pack->may_be_there || (is_sent && !upload_is_answered(pack->upload));
     }
     upload_close(pack->upload);
     return save;
@@ -148,7 +148,10 @@ bool undo_save(struct fetcher *fetcher) {
     if (save == SAVE_KEPT) {
         count_pack(&pack);
     } else if (save == SAVE_EXISTS) {
-        fetch_fail(board, WARMER_TAKEN_BEFORE, "an undo log of another run is where this one was to be kept");
+        fetch_fail(
+            board, WARMER_TAKEN_BEFORE,
+            "something is already where an undo log was to be kept: another run's, or this one's, whose "
+            "answer was lost; another attempt takes other places");
     } else if (save == SAVE_FAILED && !fetch_is_stopped(board)) {
         fetch_fail(board, WARMER_NO_UNDO, "what undoes the writes cannot be kept: %s", fetcher->why);
     }
