@@ -89,7 +89,7 @@ for engine in threads auto; do
         run timeout 600 strace -f -y --seccomp-bpf -e trace="$traced" -o trace \
             "$WARMER" apply "$link" --engine $engine --volume $volume --manifest d/manifest --state state
         sed -nE 's/^[0-9]+ +open(at)?\(.*"([^"]*)", ([A-Z_|]*(O_RDWR|O_WRONLY|O_CREAT|O_TRUNC)[A-Z_|]*).*/\2 \3/p' trace |
-            grep -vE '^(/dev/(tty|null)|.*\.gcda|/(run|dev/shm|tmp)/[^ ]*lock|/tsan) ?' | sort -u >opened
+            grep -vE '^(/dev/(tty|null)|.*\.gcda|/(run|dev/shm|tmp)/[^ ]*lock|block-[0-9:]*\.lock|/tsan) ?' | sort -u >opened
         printf '%s %s\nstate %s\nstate.taken\n' "$link" 'O_RDWR|O_EXCL|O_NOCTTY|O_NONBLOCK|O_DIRECT|O_CLOEXEC' \
             'O_RDWR|O_CREAT|O_NOFOLLOW|O_CLOEXEC' | sed -E 's/O_//g' | tr '|' ' ' | awk '{ print $1 }' | sort >wanted
         awk '{ print $1 }' opened | sort -u >names
