@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from local import ROOT
+from rewarm.domain.volume.replacing import device_use
 from tests.local.agent.arrangements import guest
 from tests.local.agent.arrangements.play import PREFIX, REFUSALS
 from tests.support.waiting import output_within
@@ -68,10 +69,14 @@ def play_in_guest(folder: Path, seed: str, count: int, seconds: int, *more: str)
 
 
 def show_both_ends(found: list[dict[str, Any]]) -> None:
-    """Devices in use were refused, and free ones were written to."""
-    statuses = [one["status"] for one in found]
-    assert any(one in REFUSALS for one in statuses)
+    """Devices in use were refused, and free ones were written to; a replacement would do as well."""
+    statuses = [play["status"] for play in found]
+    assert any(status in REFUSALS for status in statuses)
     assert 0 in statuses
+    for play in found:
+        use = device_use(play["use"])
+        assert use is not None, play
+        assert use.is_free is not (play["isInUse"] or play["isHeld"]), play
 
 
 def test_no_device_in_use_is_written_to(request: pytest.FixtureRequest) -> None:

@@ -100,6 +100,16 @@ static void wait_for_it(const struct claim *claim, uint32_t *pause_ms, uint64_t 
              !is_free(claim));
 }
 
+/** Say what holds the device, where a look can find it. */
+static int refuse_held(const struct claim *claim, struct diag *diag) {
+    char who[sizeof diag->text / 2] = "";
+    if (!claim->is_image) {
+        claim_name_holder(claim, who, sizeof who);
+    }
+    return diag_refuse(diag, WARMER_HELD, "cannot take %s: something else uses it%s%s", claim->path,
+                       who[0] == '\0' ? "" : ": ", who);
+}
+
 int claim_take(const struct claim *claim, struct device **opened, struct diag *diag) {
     uint64_t due_ns = clock_now_ns() + PATIENCE_NS;
     for (uint32_t pause_ms = FIRST_PAUSE_MS;; wait_for_it(claim, &pause_ms, due_ns)) {
@@ -109,8 +119,11 @@ int claim_take(const struct claim *claim, struct device **opened, struct diag *d
         if (status == 0) {
             status = take(claim, opened, &is_held, diag);
         }
-        if (!is_held || interrupt_requested() || clock_now_ns() >= due_ns) {
+        if (!is_held) {
             return status;
+        }
+        if (interrupt_requested() || clock_now_ns() >= due_ns) {
+            return refuse_held(claim, diag);
         }
     }
 }

@@ -10,6 +10,9 @@ int claim_look_at_disk(const struct claim *claim, struct diag *diag);
 /** What the open disk itself can still be asked. Returns 0, or the refusal's status. */
 int claim_look_at_opened(const struct claim *claim, const struct device *device, struct diag *diag);
 
+/** Write to `who` what holds a disk that could not be opened alone; empty where the system does not say. */
+void claim_name_holder(const struct claim *claim, char *who, size_t size);
+
 /** claim_watch for a disk. */
 int claim_watch_disk(const struct claim *claim, const struct device *device, struct diag *diag);
 

@@ -29,12 +29,12 @@ struct device {
     struct stat status;
 };
 
-/** Does the kernel list the block device? Some containers show no /sys at all. */
+/** Does the kernel list the block device, as far as anybody can see? Some containers show no /sys at all. */
 static bool find_entry(const struct device *device) {
     char path[64];
     snprintf(path, sizeof path, "/sys/dev/block/%u:%u", major(device->status.st_rdev),
              minor(device->status.st_rdev));
-    return access(path, F_OK) == 0;
+    return access(path, F_OK) == 0 || errno != ENOENT;
 }
 
 /** Open directly, or through the page cache with a note where the file system refuses. */

@@ -13,6 +13,7 @@
 #include "device/kernel_files_linux.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,14 +33,38 @@ const struct member *family_numbered(const struct family *family, const char *nu
     return sscanf(number, "%u:%u", &node.major, &node.minor) == 2 ? family_member(family, &node) : NULL;
 }
 
-const struct member *family_at(const struct family *family, const char *root, const char *path) {
+/** Note a failure of what must be there. */
+static void doubt(struct family *family, const char *what, int failure) {
+    texts_add(&family->unknown, "something that is not known, because looking at %.250s failed: %s", what,
+              strerror(-failure));
+}
+
+void family_doubt(struct family *family, const char *what, int failure) {
+    if (failure < 0 && !kernel_is_absence(failure)) {
+        doubt(family, what, failure);
+    }
+}
+
+bool family_look(struct family *family, const char *path, struct use_node *node) {
+    bool is_there = use_look(family->tree, path, node);
+    if (!is_there) {
+        family_doubt(family, path, -errno);
+    }
+    return is_there;
+}
+
+bool family_is_block(const struct family *family) {
+    return family->count > 0 && family->members[0].node.kind == USE_BLOCK;
+}
+
+const struct member *family_at(struct family *family, const char *root, const char *path) {
     char whole[KERNEL_PATH_BYTES];
     struct use_node node;
     snprintf(whole, sizeof whole, "%.2000s%.2000s", root, path);
     if (path[0] != '/') {
         return NULL;
     }
-    if (use_look(family->tree, whole, &node)) {
+    if (family_look(family, whole, &node)) {
         return family_member(family, &node);
     }
     for (size_t i = 0; i < family->count; i++) {
@@ -123,7 +148,7 @@ static void add_part(const char *path, const char *name, void *context) {
     const struct visit *visit = context;
     char number[16];
     (void)name;
-    kernel_read_line(path, "partition", number, sizeof number);
+    family_doubt(visit->family, path, kernel_read_line(path, "partition", number, sizeof number));
     if (number[0] != '\0') {
         add_folder(path, visit->family, visit->is_own);
     }
@@ -135,7 +160,7 @@ static const struct member *add_folder(const char *folder, struct family *family
     char number[32];
     struct use_node node = {.kind = USE_BLOCK};
     struct visit visit = {family, is_own};
-    kernel_read_line(folder, "dev", number, sizeof number);
+    family_doubt(family, folder, kernel_read_line(folder, "dev", number, sizeof number));
     struct member *member =
         sscanf(number, "%u:%u", &node.major, &node.minor) == 2 ? add(family, &node, is_own) : NULL;
     if (member == NULL) {
@@ -143,8 +168,8 @@ static const struct member *add_folder(const char *folder, struct family *family
     }
     name_member(folder, member);
     snprintf(holders, sizeof holders, "%.2000s/holders", folder);
-    kernel_for_each(holders, add_holder, &visit);
-    kernel_for_each(folder, add_part, &visit);
+    family_doubt(family, holders, kernel_for_each(holders, add_holder, &visit));
+    family_doubt(family, folder, kernel_for_each(folder, add_part, &visit));
     return member;
 }
 
@@ -155,23 +180,37 @@ static bool is_backing(const struct family *family, const struct use_node *node)
            (node->kind == USE_FILE && family_member(family, &below) != NULL);
 }
 
+/**
+ * Whether a loop device stands on a member. One that cannot be asked is known by its path, and where that
+ * leads nowhere, nobody knows.
+ */
+static bool is_ours(struct family *family, const char *device, const char *backing) {
+    struct use_node node;
+    char path[KERNEL_PATH_BYTES];
+    if (family->tree->find_backing(device, &node)) {
+        return is_backing(family, &node);
+    }
+    int failure = -errno;
+    if (family_at(family, family->tree->root, backing) != NULL) {
+        return true;
+    }
+    snprintf(path, sizeof path, "%.2000s%.2000s", family->tree->root, backing);
+    if (failure != -ENXIO && !use_look(family->tree, path, &node)) {
+        doubt(family, device, failure);
+    }
+    return false;
+}
+
 static void add_loop(const char *path, const char *name, void *context) {
     struct family *family = context;
     char backing[TEXT_BYTES];
     char device[KERNEL_PATH_BYTES];
-    struct use_node node;
     if (strncmp(name, "loop", 4) != 0) {
         return;
     }
-    kernel_read_line(path, "loop/backing_file", backing, sizeof backing);
+    family_doubt(family, path, kernel_read_line(path, "loop/backing_file", backing, sizeof backing));
     snprintf(device, sizeof device, "%.2000s/dev/%.250s", family->tree->root, name);
-    if (backing[0] == '\0') {
-        return;
-    }
-    bool is_ours = family->tree->find_backing(device, &node)
-                       ? is_backing(family, &node)
-                       : family_at(family, family->tree->root, backing) != NULL;
-    if (is_ours) {
+    if (backing[0] != '\0' && is_ours(family, device, backing)) {
         add_made(path, family);
     }
 }
@@ -183,7 +222,7 @@ static void add_zram(const char *path, const char *name, void *context) {
     if (strncmp(name, "zram", 4) != 0) {
         return;
     }
-    kernel_read_line(path, "backing_dev", backing, sizeof backing);
+    family_doubt(family, path, kernel_read_line(path, "backing_dev", backing, sizeof backing));
     if (family_at(family, family->tree->root, backing) != NULL) {
         texts_add(&family->made, "zram /dev/%s", name);
     }
@@ -197,35 +236,38 @@ static const char *const exports[] = {
     "/sys/kernel/config/usb_gadget/*/functions/mass_storage.*/lun.*/file",
 };
 
-/** Every word of such a file that is a path. */
-static void take_export(const char *path, struct family *family) {
-    char line[KERNEL_PATH_BYTES];
-    FILE *stream = fopen(path, "re");
-    while (stream != NULL && fgets(line, sizeof line, stream) != NULL) {
-        char *rest = NULL;
-        for (char *word = strtok_r(line, " \t\n", &rest); word != NULL;
-             word = strtok_r(NULL, " \t\n", &rest)) {
-            const struct member *member = family_at(family, family->tree->root, word);
-            if (member != NULL) {
-                texts_add(&family->made, "export of %s", member->name);
-            }
+/** Every word of a line of such a file that is a path. */
+static void take_export(char *line, void *context) {
+    struct family *family = context;
+    char *rest = NULL;
+    for (char *word = strtok_r(line, " \t", &rest); word != NULL; word = strtok_r(NULL, " \t", &rest)) {
+        const struct member *member = family_at(family, family->tree->root, word);
+        if (member != NULL) {
+            texts_add(&family->made, "export of %s", member->name);
         }
-    }
-    if (stream != NULL) {
-        fclose(stream);
     }
 }
 
+/** glob has no context for this. Only one thread at a time looks for a family. */
+static struct family *searched;
+
+static int doubt_folder(const char *path, int error) {
+    family_doubt(searched, path, -error);
+    return 0;
+}
+
 static void find_exports(struct family *family) {
+    searched = family;
     for (size_t i = 0; i < sizeof exports / sizeof exports[0]; i++) {
         char pattern[KERNEL_PATH_BYTES];
         glob_t found = {.gl_pathc = 0};
         snprintf(pattern, sizeof pattern, "%.2000s%s", family->tree->root, exports[i]);
-        if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
-            for (size_t at = 0; at < found.gl_pathc; at++) {
-                take_export(found.gl_pathv[at], family);
-            }
+        int end = glob(pattern, GLOB_NOSORT, doubt_folder, &found);
+        for (size_t at = 0; end == 0 && at < found.gl_pathc; at++) {
+            family_doubt(family, found.gl_pathv[at],
+                         kernel_for_each_line(found.gl_pathv[at], take_export, family));
         }
+        family_doubt(family, pattern, end == GLOB_NOSPACE ? -ENOMEM : 0);
         globfree(&found);
     }
 }
@@ -244,31 +286,38 @@ static void add_first(const struct use_node *node, const char *name, struct fami
     }
 }
 
+static void begin(const struct use_tree *tree, struct family *family) {
+    family->tree = tree;
+    snprintf(family->processes, sizeof family->processes, "%.250s/proc", tree->root);
+    family->count = family->made.count = family->unknown.count = 0;
+}
+
 void family_of(const struct use_tree *tree, const struct use_node *node, const char *name,
                struct family *family) {
     char folder[KERNEL_PATH_BYTES];
-    family->tree = tree;
-    family->count = 0;
-    family->made.count = 0;
+    begin(tree, family);
     add_first(node, name, family);
     snprintf(folder, sizeof folder, "%.2000s/sys/block", tree->root);
     size_t before = 0;
     while (family->count != before) { /* Loop devices can stand on each other, in any order. */
         before = family->count;
-        kernel_for_each(folder, add_loop, family);
+        int count = kernel_for_each(folder, add_loop, family);
+        if (count < 0 && family_is_block(family)) {
+            doubt(family, folder, count);
+        }
     }
-    kernel_for_each(folder, add_zram, family);
+    family_doubt(family, folder, kernel_for_each(folder, add_zram, family));
     find_exports(family);
 }
 
 void family_find(const struct use_tree *tree, const char *path, struct family *family) {
     struct use_node node;
-    family->tree = tree;
-    family->count = 0;
-    family->made.count = 0;
-    if (use_look(tree, path, &node)) {
-        char *real = realpath(path, NULL);
-        family_of(tree, &node, real == NULL ? path : real, family);
-        free(real);
+    begin(tree, family);
+    if (!use_look(tree, path, &node)) {
+        doubt(family, path, -errno);
+        return;
     }
+    char *real = realpath(path, NULL);
+    family_of(tree, &node, real == NULL ? path : real, family);
+    free(real);
 }

@@ -2,8 +2,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int kernel_for_each(const char *path, kernel_visit *visit, void *context) {
     DIR *folder = opendir(path);
@@ -11,7 +14,8 @@ int kernel_for_each(const char *path, kernel_visit *visit, void *context) {
     if (folder == NULL) {
         return -errno;
     }
-    for (struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+    struct dirent *entry = NULL;
+    while (errno = 0, (entry = readdir(folder)) != NULL) {
         char whole[KERNEL_PATH_BYTES];
         if (entry->d_name[0] != '.' &&
             (size_t)snprintf(whole, sizeof whole, "%.2000s/%s", path, entry->d_name) < sizeof whole) {
@@ -19,22 +23,55 @@ int kernel_for_each(const char *path, kernel_visit *visit, void *context) {
             visit(whole, entry->d_name, context);
         }
     }
+    int failure = -errno;
     closedir(folder);
-    return count;
+    return failure == 0 ? count : failure;
 }
 
-void kernel_read_line(const char *folder, const char *file, char *line, size_t size) {
+int kernel_read_line(const char *folder, const char *file, char *line, size_t size) {
     char path[KERNEL_PATH_BYTES];
     snprintf(path, sizeof path, "%.2000s/%.1000s", folder, file);
-    FILE *stream = fopen(path, "re");
     line[0] = '\0';
-    if (stream != NULL) {
-        if (fgets(line, (int)size, stream) == NULL) {
-            line[0] = '\0';
-        }
-        fclose(stream);
+    FILE *stream = fopen(path, "re");
+    if (stream == NULL) {
+        return -errno;
     }
-    line[strcspn(line, "\n")] = '\0';
+    errno = 0;
+    bool is_read = fgets(line, (int)size, stream) != NULL || ferror(stream) == 0;
+    int failure = is_read ? 0 : errno == 0 ? -EIO : -errno;
+    fclose(stream);
+    line[failure == 0 ? strcspn(line, "\n") : 0] = '\0';
+    return failure;
+}
+
+int kernel_for_each_line_of(int descriptor, kernel_take *take, void *context) {
+    FILE *stream = fdopen(descriptor, "r");
+    char *line = NULL;
+    size_t room = 0;
+    if (stream == NULL) {
+        int failure = -errno;
+        close(descriptor);
+        return failure;
+    }
+    errno = 0;
+    for (ssize_t length; (length = getline(&line, &room, stream)) >= 0; errno = 0) {
+        line[strcspn(line, "\n")] = '\0';
+        take(line, context);
+    }
+    int failure = feof(stream) != 0 ? 0 : errno == 0 ? -EIO : -errno;
+    free(line);
+    fclose(stream);
+    return failure;
+}
+
+int kernel_for_each_line(const char *path, kernel_take *take, void *context) {
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    return descriptor < 0 ? -errno : kernel_for_each_line_of(descriptor, take, context);
+}
+
+bool kernel_is_absence(int failure) {
+    return failure == -ENOENT || failure == -ENOTDIR || failure == -ESRCH || failure == -ENXIO ||
+           failure == -ENODEV;
 }
 
 static bool is_octal(char digit) {

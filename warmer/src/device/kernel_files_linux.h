@@ -10,11 +10,26 @@
 /** Called for an entry of a folder, whose path is `path` and whose own name is `name`. */
 typedef void kernel_visit(const char *path, const char *name, void *context);
 
-/** Call for each entry of a folder, save hidden ones. Returns how many there were, or -errno. */
+/**
+ * Call for each entry of a folder, save hidden ones. Returns how many there were, or -errno where not all of
+ * them could be read.
+ */
 int kernel_for_each(const char *path, kernel_visit *visit, void *context);
 
-/** The first line of a file, without its end; empty if there is none. */
-void kernel_read_line(const char *folder, const char *file, char *line, size_t size);
+/** The first line of a file, without its end. Returns 0 or -errno; then the line is empty. */
+int kernel_read_line(const char *folder, const char *file, char *line, size_t size);
+
+/** Called for a line of a file, without its end; it may be changed. */
+typedef void kernel_take(char *line, void *context);
+
+/** Call for each line of a file, of any length. Returns 0, or -errno where not all of them could be read. */
+int kernel_for_each_line(const char *path, kernel_take *take, void *context);
+
+/** The same of a descriptor that is open, and is closed. */
+int kernel_for_each_line_of(int descriptor, kernel_take *take, void *context);
+
+/** Whether a failure, as -errno, only says that there is nothing, or no more: a process may have ended. */
+bool kernel_is_absence(int failure);
 
 /** Decode a path in place, as proc(5) writes them: \040 stands for a blank. */
 void kernel_decode(char *text);

@@ -1,17 +1,17 @@
 /**
  * Mounts, from mountinfo (proc(5)). One look at each mount namespace, and at each root folder in it, is
- * enough: processes that share both see the same. A namespace that no process is in cannot be seen, nor can
- * what is unmounted while it is in use; but the kernel holds the device for such a file system, so it cannot
- * be opened with O_EXCL.
+ * enough: processes that share both see the same. What is unmounted while it is in use is in no list; the
+ * kernel holds the device for it all the same, so it cannot be opened with O_EXCL.
  */
 #include "device/mounts_linux.h"
 
 #include "device/kernel_files_linux.h"
+#include "system/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -25,39 +25,56 @@ struct view {
 };
 
 struct search {
-    const struct family *family;
+    struct family *family;
     struct texts *mounts;
     struct texts *journals;
+    const char *process;      /**< Whose mounts are looked at. */
     struct view views[VIEWS]; /**< Those that were looked at. */
     size_t view_count;
+    kernel_take *take; /**< For each line of the mounts of a process. */
 };
 
-/** The part of a line that is between two others. */
+/** The parts of a line, which is changed; the place and the rest are empty where they are missing. */
 struct mount {
     unsigned id;
     char number[32];
-    char point[TEXT_BYTES];
-    char source[TEXT_BYTES];
-    char options[TEXT_BYTES];
+    const char *root;
+    char *point;
+    const char *kind;
+    char *source;
+    char *options;
 };
 
-static bool parse(const char *line, struct mount *mount) {
-    *mount = (struct mount){.id = 0};
-    if (sscanf(line, "%u %*s %31s %*s %511s", &mount->id, mount->number, mount->point) != 3) {
+static bool parse(char *line, struct mount *mount) {
+    static char nothing[1];
+    char *rest = NULL;
+    char *tail = strstr(line, " - ");
+    *mount = (struct mount){.root = nothing, .kind = nothing, .source = nothing, .options = nothing};
+    if (tail != NULL) {
+        *tail = '\0';
+        mount->kind = strtok_r(tail + strlen(" - "), " ", &rest);
+        mount->source = strtok_r(NULL, " ", &rest);
+        mount->options = strtok_r(NULL, " ", &rest);
+    }
+    if (sscanf(line, "%u %*s %31s", &mount->id, mount->number) != 2) {
         return false;
     }
-    const char *tail = strstr(line, " - ");
-    if (tail != NULL) {
-        (void)sscanf(tail, " - %*s %511s %511s", mount->source, mount->options);
-    }
+    (void)strtok_r(line, " ", &rest);
+    (void)strtok_r(NULL, " ", &rest);
+    (void)strtok_r(NULL, " ", &rest);
+    mount->root = strtok_r(NULL, " ", &rest);
+    mount->point = strtok_r(NULL, " ", &rest);
+    mount->kind = mount->kind == NULL ? nothing : mount->kind;
+    mount->source = mount->source == NULL ? nothing : mount->source;
+    mount->options = mount->options == NULL ? nothing : mount->options;
     kernel_decode(mount->source);
-    return true;
+    return mount->point != NULL;
 }
 
 /** A file system of btrfs by its folder in /sys: whether one of its devices is a member, and another is
  * `source`. */
 struct pool {
-    const struct family *family;
+    struct family *family;
     struct use_node source;
     bool has_member, has_source, has_other;
 };
@@ -67,7 +84,7 @@ static void take_device(const char *path, const char *name, void *context) {
     char number[32];
     struct use_node node = {.kind = USE_BLOCK};
     (void)name;
-    kernel_read_line(path, "dev", number, sizeof number);
+    family_doubt(pool->family, path, kernel_read_line(path, "dev", number, sizeof number));
     if (sscanf(number, "%u:%u", &node.major, &node.minor) == 2) {
         bool is_member = family_member(pool->family, &node) != NULL;
         pool->has_member |= is_member;
@@ -82,7 +99,7 @@ static void take_pool(const char *path, const char *name, void *context) {
     char folder[KERNEL_PATH_BYTES];
     (void)name;
     snprintf(folder, sizeof folder, "%.2000s/devices", path);
-    kernel_for_each(folder, take_device, &pool);
+    family_doubt(pool.family, folder, kernel_for_each(folder, take_device, &pool));
     if (pool.has_source) {
         *(struct pool *)context = pool;
     }
@@ -90,15 +107,15 @@ static void take_pool(const char *path, const char *name, void *context) {
 
 /** Whether a file system over several devices, which shows one of them as its source, lies on a member too.
  */
-static bool is_in_pool(const struct family *family, const char *root, const char *source, bool *is_shared) {
+static bool is_in_pool(struct family *family, const char *root, const char *source, bool *is_shared) {
     struct pool pool = {.family = family};
     char path[KERNEL_PATH_BYTES];
     snprintf(path, sizeof path, "%.2000s%.2000s", root, source);
-    if (!use_look(family->tree, path, &pool.source) || pool.source.kind != USE_BLOCK) {
+    if (!family_look(family, path, &pool.source) || pool.source.kind != USE_BLOCK) {
         return false;
     }
     snprintf(path, sizeof path, "%.2000s" BTRFS, family->tree->root);
-    kernel_for_each(path, take_pool, &pool);
+    family_doubt(family, path, kernel_for_each(path, take_pool, &pool));
     *is_shared = pool.has_other;
     return pool.has_member;
 }
@@ -107,7 +124,7 @@ static bool is_in_pool(const struct family *family, const char *root, const char
  * Whether a member alone holds the file system (1), it and other disks (2), or it does not (0). Some file
  * systems, such as btrfs, show a number of their own that no device has; then their source counts.
  */
-static int holds(const struct family *family, const char *root, const struct mount *mount,
+static int holds(struct family *family, const char *root, const struct mount *mount,
                  const struct member **member) {
     bool is_shared = false;
     *member = family_numbered(family, mount->number);
@@ -125,7 +142,7 @@ static int holds(const struct family *family, const char *root, const struct mou
 }
 
 /** Options that say where a file system keeps its journal or its log, or other data, as XFS and ext4 do. */
-static bool has_journal(const struct family *family, const char *root, struct mount *mount) {
+static bool has_journal(struct family *family, const char *root, struct mount *mount) {
     static const char *const keys[] = {"logdev=", "rtdev=", "journal_path=", "journal_dev="};
     char *rest = NULL;
     for (char *option = strtok_r(mount->options, ",", &rest); option != NULL;
@@ -144,26 +161,19 @@ static bool has_journal(const struct family *family, const char *root, struct mo
     return false;
 }
 
-static void take_mounts_of(const char *process, struct search *search) {
-    char line[KERNEL_PATH_BYTES];
+static void take_mount(char *line, void *context) {
+    struct search *search = context;
     char root[KERNEL_PATH_BYTES];
     struct mount mount;
     const struct member *member;
-    snprintf(root, sizeof root, "%.2000s/root", process);
-    snprintf(line, sizeof line, "%.2000s/mountinfo", process);
-    FILE *stream = fopen(line, "re");
-    while (stream != NULL && fgets(line, sizeof line, stream) != NULL) {
-        if (!parse(line, &mount)) {
-            continue;
-        }
-        if (holds(search->family, root, &mount, &member) > 0) {
-            texts_add(search->mounts, "%s", mount.point);
-        } else if (has_journal(search->family, root, &mount)) {
-            texts_add(search->journals, "journal of %s", mount.point);
-        }
+    snprintf(root, sizeof root, "%.2000s/root", search->process);
+    if (!parse(line, &mount)) {
+        return;
     }
-    if (stream != NULL) {
-        fclose(stream);
+    if (holds(search->family, root, &mount, &member) > 0) {
+        texts_add(search->mounts, "%s", mount.point);
+    } else if (has_journal(search->family, root, &mount)) {
+        texts_add(search->journals, "journal of %s", mount.point);
     }
 }
 
@@ -193,41 +203,127 @@ static bool is_seen(const char *process, struct search *search) {
 }
 
 static void take_process(const char *path, const char *name, void *context) {
-    if (kernel_is_number(name) && !is_seen(path, context)) {
-        take_mounts_of(path, context);
+    struct search *search = context;
+    char mounts[KERNEL_PATH_BYTES];
+    if (!kernel_is_number(name) || is_seen(path, search)) {
+        return;
+    }
+    search->process = path;
+    snprintf(mounts, sizeof mounts, "%.2000s/mountinfo", path);
+    int failure = kernel_for_each_line(mounts, search->take, search);
+    /* One that has ended has no namespace, and one that is gone cannot be looked at. */
+    if (failure != -EINVAL && access(path, F_OK) == 0) {
+        family_doubt(search->family, mounts, failure);
     }
 }
 
-void mounts_find(const struct family *family, struct texts *mounts, struct texts *journals) {
-    struct search search = {.family = family, .mounts = mounts, .journals = journals};
-    char folder[KERNEL_PATH_BYTES];
-    snprintf(folder, sizeof folder, "%.2000s/proc", family->tree->root);
-    kernel_for_each(folder, take_process, &search);
+static void look(struct search *search) {
+    const char *folder = search->family->processes;
+    family_doubt(search->family, folder, kernel_for_each(folder, take_process, search));
+}
+
+void mounts_find(struct family *family, struct texts *mounts, struct texts *journals) {
+    struct search search = {.family = family, .mounts = mounts, .journals = journals, .take = take_mount};
+    look(&search);
+}
+
+static void take_overlay(char *line, void *context) {
+    struct search *search = context;
+    struct mount mount;
+    if (parse(line, &mount) && strcmp(mount.kind, "overlay") == 0) {
+        texts_add(search->mounts, "the overlay at %s, which may stand on it", mount.point);
+    }
+}
+
+void mounts_find_overlays(struct family *family, struct texts *found) {
+    struct search search = {.family = family, .mounts = found, .take = take_overlay};
+    look(&search);
+}
+
+/** A namespace that is entered by a thread of its own, which is the only one to see its mounts. */
+struct visit {
+    struct family *family;
+    struct texts *found;
+    const char *keeper;
+    int space, processes;
+    int failure;
+};
+
+static void take_kept_mount(char *line, void *context) {
+    const struct visit *visit = context;
+    struct mount mount;
+    if (parse(line, &mount) && family_numbered(visit->family, mount.number) != NULL) {
+        texts_add(visit->found, "a mount at %s in the mount namespace that %s keeps", mount.point,
+                  visit->keeper);
+    }
+}
+
+static void enter(void *context) {
+    struct visit *visit = context;
+    int mounts = -1;
+    if (unshare(CLONE_FS) == 0 && setns(visit->space, CLONE_NEWNS) == 0) {
+        mounts = openat(visit->processes, "thread-self/mountinfo", O_RDONLY | O_CLOEXEC);
+    }
+    visit->failure = mounts < 0 ? -errno : kernel_for_each_line_of(mounts, take_kept_mount, visit);
+}
+
+/** A line of a mount that keeps a mount namespace, which processes may be in as well. */
+static void take_keeper(char *line, void *context) {
+    struct search *search = context;
+    char path[KERNEL_PATH_BYTES];
+    struct thread *thread = NULL;
+    struct mount mount;
+    if (!parse(line, &mount) || strncmp(mount.root, "mnt:[", 5) != 0) {
+        return;
+    }
+    snprintf(path, sizeof path, "%.2000s/root%.2000s", search->process, mount.point);
+    kernel_decode(path);
+    struct visit visit = {.family = search->family, .found = search->mounts, .keeper = mount.point};
+    visit.space = open(path, O_RDONLY | O_CLOEXEC);
+    visit.processes = open(search->family->processes, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    visit.failure = visit.space < 0 || visit.processes < 0 ? -errno : thread_start(enter, &visit, &thread);
+    if (thread != NULL) {
+        thread_join(thread);
+    }
+    if (visit.space >= 0) {
+        close(visit.space);
+    }
+    if (visit.processes >= 0) {
+        close(visit.processes);
+    }
+    family_doubt(search->family, path, visit.failure);
+}
+
+void mounts_find_kept(struct family *family, struct texts *found) {
+    struct search search = {.family = family, .mounts = found, .take = take_keeper};
+    look(&search);
+}
+
+static void take_id(char *line, void *context) {
+    (void)sscanf(line, "mnt_id: %u", (unsigned *)context);
 }
 
 /** The number of the mount that a path leads to, which may be another one above the one that is meant. */
 static unsigned mount_at(const char *point) {
     char path[64];
-    char line[128];
     unsigned id = 0;
     int descriptor = open(point, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (descriptor < 0) {
         return 0;
     }
     snprintf(path, sizeof path, "/proc/self/fdinfo/%d", descriptor);
-    FILE *stream = fopen(path, "re");
-    while (stream != NULL && id == 0 && fgets(line, sizeof line, stream) != NULL) {
-        id = sscanf(line, "mnt_id: %u", &id) == 1 ? id : 0;
-    }
-    if (stream != NULL) {
-        fclose(stream);
-    }
+    (void)kernel_for_each_line(path, take_id, &id);
     close(descriptor);
     return id;
 }
 
-static void unmount(struct mount *mount) {
-    kernel_decode(mount->point);
+/** A mount that is to end. */
+struct own_mount {
+    unsigned id;
+    char point[KERNEL_PATH_BYTES];
+};
+
+static void unmount(const struct own_mount *mount) {
     if (mount_at(mount->point) != mount->id) {
         fprintf(stderr, "warmer: cannot unmount %s: something else is mounted over it\n", mount->point);
     } else if (umount2(mount->point, UMOUNT_NOFOLLOW) != 0) {
@@ -235,21 +331,31 @@ static void unmount(struct mount *mount) {
     }
 }
 
-void mounts_end(const struct family *family) {
-    static struct mount found[TEXTS_LIMIT];
-    char line[KERNEL_PATH_BYTES];
+struct own_mounts {
+    struct family *family;
+    struct own_mount items[TEXTS_LIMIT];
+    size_t count;
+};
+
+static void take_own(char *line, void *context) {
+    struct own_mounts *found = context;
     const struct member *member;
-    size_t count = 0;
-    FILE *stream = fopen("/proc/self/mountinfo", "re");
-    while (stream != NULL && count < TEXTS_LIMIT && fgets(line, sizeof line, stream) != NULL) {
-        if (parse(line, &found[count]) && holds(family, "", &found[count], &member) == 1 && member->is_own) {
-            count++;
-        }
+    struct mount mount;
+    if (found->count < TEXTS_LIMIT && parse(line, &mount) && holds(found->family, "", &mount, &member) == 1 &&
+        member->is_own) {
+        struct own_mount *own = &found->items[found->count++];
+        own->id = mount.id;
+        kernel_decode(mount.point);
+        snprintf(own->point, sizeof own->point, "%s", mount.point);
     }
-    if (stream != NULL) {
-        fclose(stream);
-    }
-    for (; count > 0; count--) {
-        unmount(&found[count - 1]);
+}
+
+void mounts_end(struct family *family) {
+    static struct own_mounts found;
+    found.family = family;
+    found.count = 0;
+    (void)kernel_for_each_line("/proc/self/mountinfo", take_own, &found);
+    for (; found.count > 0; found.count--) {
+        unmount(&found.items[found.count - 1]);
     }
 }

@@ -8,12 +8,21 @@
  * Find where file systems of the family are mounted, in every process's mount namespace, and file systems on
  * other devices that keep their journal on it.
  */
-void mounts_find(const struct family *family, struct texts *mounts, struct texts *journals);
+void mounts_find(struct family *family, struct texts *mounts, struct texts *journals);
+
+/**
+ * Find where file systems of the family are mounted in namespaces that no process is in, but that a mount of
+ * them keeps (nsfs). Each is entered for a moment, so this is only for devices that are known to be in use.
+ */
+void mounts_find_kept(struct family *family, struct texts *found);
+
+/** Find overlays, which stand on folders of other file systems. */
+void mounts_find_overlays(struct family *family, struct texts *found);
 
 /**
  * Unmount what this process's own namespace has mounted of the disk itself and its partitions, the last one
  * first. What is made of them stays in use all the same, so it is left alone; so are other namespaces.
  */
-void mounts_end(const struct family *family);
+void mounts_end(struct family *family);
 
 #endif

@@ -22,13 +22,16 @@ struct openers {
 
 /** How closely to look. */
 enum openers_look {
-    OPENERS_ALL,     /**< Threads that have files of their own, and what is mapped or a ring's, as well. */
-    OPENERS_WRITERS, /**< Descriptors that are open for writing, and as quickly as can be. */
+    OPENERS_ALL,     /**< Whoever has a member open, mapped, or registered with a ring. */
+    OPENERS_WRITERS, /**< Of them those that may write. */
+    OPENERS_FILES,   /**< Whoever has a file or a folder of a file system on a member open, or works there. */
 };
 
-/** Find other processes that have a member open. This process and the programs that it starts do not count.
+/**
+ * Find other processes that have a member open, by any of their threads. This process and the programs that
+ * it starts do not count. What of a process cannot be seen may be a member.
  */
-void openers_find(const struct family *family, enum openers_look look, struct openers *found);
+void openers_find(struct family *family, enum openers_look look, struct openers *found);
 
 bool openers_has_writer(const struct openers *openers);
 

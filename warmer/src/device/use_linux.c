@@ -1,14 +1,18 @@
-/** What uses a device, from /proc and /sys. The device itself is not opened. */
+/** What uses a device: from /proc and /sys, and by the kernel's own word, which counts. */
 #include "device/use_linux.h"
 
 #include "device/family_linux.h"
+#include "device/holders_linux.h"
 #include "device/kernel_files_linux.h"
 #include "device/mounts_linux.h"
 #include "device/openers_linux.h"
+#include "device/sight_linux.h"
 #include "system/clock.h"
 #include "system/interrupt.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 /**
  * Whoever looks for new devices, as udev does, opens them all for a moment and for reading. So a process that
@@ -17,25 +21,30 @@
  */
 static const unsigned pauses_ms[] = {0, 250, 250, 500, 1000};
 #define LOOKS (sizeof pauses_ms / sizeof pauses_ms[0])
+#define WATCH_LOOKS 3u
+#define WATCH_PAUSE_MS 50u
 
-static void find_swaps(const struct family *family, struct texts *others) {
-    char line[KERNEL_PATH_BYTES];
-    char name[TEXT_BYTES];
-    snprintf(line, sizeof line, "%.2000s/proc/swaps", family->tree->root);
-    FILE *stream = fopen(line, "re");
-    while (stream != NULL && fgets(line, sizeof line, stream) != NULL) {
-        if (sscanf(line, "%511s", name) != 1) {
-            continue;
-        }
-        kernel_decode(name);
-        const struct member *member = family_at(family, family->tree->root, name);
-        if (member != NULL) {
-            texts_add(others, "swap on %s", member->name);
-        }
+/** Swap, and whom it is told. */
+struct swaps {
+    struct family *family;
+    struct texts *others;
+};
+
+static void take_swap(char *line, void *context) {
+    const struct swaps *swaps = context;
+    line[strcspn(line, " \t")] = '\0';
+    kernel_decode(line);
+    const struct member *member = family_at(swaps->family, swaps->family->tree->root, line);
+    if (member != NULL) {
+        texts_add(swaps->others, "swap on %s", member->name);
     }
-    if (stream != NULL) {
-        fclose(stream);
-    }
+}
+
+static void find_swaps(struct family *family, struct texts *others) {
+    struct swaps swaps = {family, others};
+    char path[KERNEL_PATH_BYTES];
+    snprintf(path, sizeof path, "%.250s/swaps", family->processes);
+    family_doubt(family, path, kernel_for_each_line(path, take_swap, &swaps));
 }
 
 static void put_opener(const struct opener *opener, struct texts *others) {
@@ -49,14 +58,16 @@ static void put_opener(const struct opener *opener, struct texts *others) {
     }
 }
 
-static void find_processes(const struct family *family, struct texts *others) {
+static void find_processes(struct family *family, struct texts *others) {
     struct openers found = {.count = 0};
     bool had_writer = false;
+    size_t unknown = family->unknown.count;
     /* An interruption ends the waiting, and not the first look: nobody may take its absence for an answer. */
     for (size_t look = 0; look < LOOKS && (look == 0 || !interrupt_requested()); look++) {
         clock_pause_ms(pauses_ms[look]);
+        family->unknown.count = unknown;
         openers_find(family, OPENERS_ALL, &found);
-        if (found.count == 0) {
+        if (found.count == 0 && family->unknown.count == 0) {
             return;
         }
         bool has_writer = openers_has_writer(&found);
@@ -70,51 +81,114 @@ static void find_processes(const struct family *family, struct texts *others) {
     }
 }
 
-void use_find_below(const struct use_tree *tree, const char *path, struct device_use *use) {
-    static struct family family;
+static void add_all(struct texts *to, const struct texts *from) {
+    for (size_t i = 0; i < from->count; i++) {
+        texts_add(to, "%s", from->items[i]);
+    }
+}
+
+/** What the lists of the kernel show, by every look that there is. */
+static void find_visible(struct family *family, struct device_use *use) {
     static struct texts journals;
     journals.count = 0;
+    sight_find(family);
+    mounts_find(family, &use->mounts, &journals);
+    find_swaps(family, &use->others);
+    add_all(&use->others, &family->made);
+    add_all(&use->others, &journals);
+    find_processes(family, &use->others);
+    add_all(&use->others, &family->unknown);
+}
+
+/** What holds the disk and is in no list; somebody may have had it for a moment, as this look itself has. */
+static void find_holders(struct family *family, const char *path, struct texts *others) {
+    int failure = -EBUSY;
+    for (size_t look = 0; look < LOOKS && failure == -EBUSY && (look == 0 || !interrupt_requested());
+         look++) {
+        clock_pause_ms(pauses_ms[look]);
+        failure = holders_try(family, path);
+    }
+    if (failure == -EBUSY) {
+        holders_find(family, others);
+    } else if (failure != 0) {
+        texts_add(others, "something that is not known, because %s cannot be opened: %s", path,
+                  strerror(-failure));
+    }
+}
+
+void use_find_below(const struct use_tree *tree, const char *path, struct device_use *use) {
+    static struct family family;
     family_find(tree, path, &family);
-    mounts_find(&family, &use->mounts, &journals);
-    find_swaps(&family, &use->others);
-    for (size_t i = 0; i < family.made.count; i++) {
-        texts_add(&use->others, "%s", family.made.items[i]);
+    find_visible(&family, use);
+    if (use->mounts.count + use->others.count == 0) {
+        find_holders(&family, path, &use->others);
     }
-    for (size_t i = 0; i < journals.count; i++) {
-        texts_add(&use->others, "%s", journals.items[i]);
+}
+
+void use_find_visible(const struct use_tree *tree, const char *path, struct device_use *use) {
+    static struct family family;
+    family_find(tree, path, &family);
+    find_visible(&family, use);
+}
+
+void use_name_holder(const struct use_tree *tree, const char *path, char *who, size_t size) {
+    static struct family family;
+    static struct texts found;
+    found.count = 0;
+    family_find(tree, path, &family);
+    if (family.count > 0) {
+        holders_find(&family, &found);
     }
-    find_processes(&family, &use->others);
+    snprintf(who, size, "%s", found.count > 0 ? found.items[0] : family.unknown.items[0]);
 }
 
 void use_find(const char *path, struct device_use *use) {
     use_find_below(&use_own_tree, path, use);
 }
 
-bool use_watch(const struct use_tree *tree, const char *number, char *who, size_t size) {
-    static struct family family;
+/** One look; false: nobody uses it, as far as anybody knows. */
+static bool watch_once(struct family *family, char *who, size_t size) {
     static struct device_use use;
     struct openers found;
-    struct use_node node = {.kind = USE_BLOCK};
+    const char *name = family->members[0].name;
     use.mounts.count = use.others.count = 0;
-    if (sscanf(number, "%u:%u", &node.major, &node.minor) != 2) {
-        return false;
-    }
-    family_of(tree, &node, number, &family);
-    mounts_find(&family, &use.mounts, &use.others);
-    find_swaps(&family, &use.others);
-    openers_find(&family, OPENERS_WRITERS, &found);
+    sight_find(family);
+    mounts_find(family, &use.mounts, &use.others);
+    find_swaps(family, &use.others);
+    openers_find(family, OPENERS_WRITERS, &found);
+    add_all(&use.others, &family->unknown);
     if (use.mounts.count > 0) {
-        snprintf(who, size, "%s was mounted at %s", family.members[0].name, use.mounts.items[0]);
+        snprintf(who, size, "%s was mounted at %s", name, use.mounts.items[0]);
+    } else if (found.count > 0 && found.items[0].name[0] == '\0') {
+        snprintf(who, size, "process %lu (%s) may use %s: its open files cannot be seen", found.items[0].id,
+                 found.items[0].program, name);
     } else if (found.count > 0) {
         snprintf(who, size, "process %lu (%s) opened %s for writing", found.items[0].id,
                  found.items[0].program, found.items[0].name);
-    } else if (family.made.count > 0 || use.others.count > 0) {
-        snprintf(who, size, "%s is in use: %s", family.members[0].name,
-                 family.made.count > 0 ? family.made.items[0] : use.others.items[0]);
+    } else if (family->made.count > 0 || use.others.count > 0) {
+        snprintf(who, size, "%s is in use: %s", name,
+                 family->made.count > 0 ? family->made.items[0] : use.others.items[0]);
     } else {
         return false;
     }
     return true;
+}
+
+bool use_watch(const struct use_tree *tree, const char *number, char *who, size_t size) {
+    static struct family family;
+    struct use_node node = {.kind = USE_BLOCK};
+    bool is_used = true;
+    if (sscanf(number, "%u:%u", &node.major, &node.minor) != 2) {
+        return false;
+    }
+    /* A look may fail for a moment, as where this process itself has many files open. */
+    for (unsigned look = 0; look < WATCH_LOOKS && is_used && (look == 0 || family.unknown.count > 0);
+         look++) {
+        clock_pause_ms(look == 0 ? 0 : WATCH_PAUSE_MS);
+        family_of(tree, &node, number, &family);
+        is_used = watch_once(&family, who, size);
+    }
+    return is_used;
 }
 
 void use_end(const char *path) {

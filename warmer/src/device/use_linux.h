@@ -26,20 +26,23 @@ struct use_node {
 struct use_tree {
     const char *root; /**< Empty: the system's own. */
 
-    /** Find what a path in an open folder leads to; links are followed. False: there is nothing. */
+    /** Find what a path in an open folder leads to; links are followed. False: errno says why. */
     bool (*look_in)(int folder, const char *path, struct use_node *node);
 
-    /** Find what a loop device stands on. False: it does not say, or stands on nothing. */
+    /** Find what a loop device stands on. False: errno says why; ENXIO: it stands on nothing. */
     bool (*find_backing)(const char *path, struct use_node *node);
 
     /** Whether a thread has the same descriptors as its process. False also where nobody knows. */
     bool (*shares_files)(unsigned long process, unsigned long thread);
+
+    /** Open the device at `path`, if it is this one, for reading and alone, and close it. 0 or -errno. */
+    int (*take_alone)(const char *path, const struct use_node *node);
 };
 
 /** The system that this program runs on. */
 extern const struct use_tree use_own_tree;
 
-/** Find what a whole path leads to; links are followed. False: there is nothing. */
+/** Find what a whole path leads to; links are followed. False: errno says why. */
 bool use_look(const struct use_tree *tree, const char *path, struct use_node *node);
 
 bool use_same_node(const struct use_node *one, const struct use_node *other);
@@ -50,10 +53,17 @@ bool use_number(const struct use_tree *tree, const char *path, char *number, siz
 /** As use_find. */
 void use_find_below(const struct use_tree *tree, const char *path, struct device_use *use);
 
+/** The same without the kernel's own word, for a device that this process is about to take, or has taken. */
+void use_find_visible(const struct use_tree *tree, const char *path, struct device_use *use);
+
+/** Write to `who` what holds a device that could not be opened alone; at least that the kernel does. */
+void use_name_holder(const struct use_tree *tree, const char *path, char *who, size_t size);
+
 /**
  * Look whether somebody has begun to use a device that this process alone has taken, by its major:minor,
- * because a path may lead elsewhere by now: a mount, an open for writing, something that is made of it. Quick
- * enough for every second. Writes to `who` what it is. Only one thread at a time may look.
+ * because a path may lead elsewhere by now: a mount, something that is made of it, whoever may write by a
+ * descriptor, a mapping or a ring. Writes to `who` what it is, or that nobody knows. One thread at a time may
+ * look.
  */
 bool use_watch(const struct use_tree *tree, const char *number, char *who, size_t size);
 

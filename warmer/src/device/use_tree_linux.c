@@ -62,9 +62,11 @@ static bool find_backing(const char *path, struct use_node *node) {
     struct loop_info64 info;
     int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     bool is_known = descriptor >= 0 && ioctl(descriptor, LOOP_GET_STATUS64, &info) == 0;
+    int failure = errno;
     if (descriptor >= 0) {
         close(descriptor);
     }
+    errno = failure;
     if (is_known) {
         bool is_block = info.lo_rdevice != 0;
         *node = (struct use_node){.kind = is_block ? USE_BLOCK : USE_FILE};
@@ -78,8 +80,24 @@ static bool shares_files(unsigned long process, unsigned long thread) {
     return syscall(SYS_kcmp, process, thread, KCMP_FILES, 0, 0) == 0;
 }
 
-const struct use_tree use_own_tree = {
-    .root = "", .look_in = look_in, .find_backing = find_backing, .shares_files = shares_files};
+/** For reading, because udev examines anew what was opened for writing. The name may be another device's. */
+static int take_alone(const char *path, const struct use_node *node) {
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_EXCL | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int failure = descriptor < 0 || fstat(descriptor, &status) != 0 ? -errno : 0;
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+    bool is_it = failure == 0 && S_ISBLK(status.st_mode) && major(status.st_rdev) == node->major &&
+                 minor(status.st_rdev) == node->minor;
+    return failure == 0 && !is_it ? -ENODEV : failure;
+}
+
+const struct use_tree use_own_tree = {.root = "",
+                                      .look_in = look_in,
+                                      .find_backing = find_backing,
+                                      .shares_files = shares_files,
+                                      .take_alone = take_alone};
 
 bool use_look(const struct use_tree *tree, const char *path, struct use_node *node) {
     return tree->look_in(AT_FDCWD, path, node);

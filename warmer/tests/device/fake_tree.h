@@ -110,7 +110,32 @@ static bool fake_shares_files(unsigned long process, unsigned long thread) {
     return thread >= 1000;
 }
 
-static const struct use_tree fake_tree = {
-    .root = root, .look_in = fake_look, .find_backing = fake_find_backing, .shares_files = fake_shares_files};
+/** A device of this tree is held where a file beside it says so, with the number of the error. */
+static int fake_take_alone(const char *path, const struct use_node *node) {
+    char beside[512];
+    int error = 0;
+    (void)node;
+    snprintf(beside, sizeof beside, "%s.held", path);
+    FILE *stream = fopen(beside, "r");
+    if (stream != NULL) {
+        CHECK(fscanf(stream, "%d", &error) == 1);
+        fclose(stream);
+    }
+    return -error;
+}
+
+/** What every tree has: the kernel's threads can be looked at, and block devices are listed. */
+static void put_machine(void) {
+    put("/proc/2/ns/pid", "file 0:4 4026531836");
+    put_link("/proc/self", "42");
+    put("/proc/42/comm", "warmer\n");
+    make_folders("/sys/block/");
+}
+
+static const struct use_tree fake_tree = {.root = root,
+                                          .look_in = fake_look,
+                                          .find_backing = fake_find_backing,
+                                          .shares_files = fake_shares_files,
+                                          .take_alone = fake_take_alone};
 
 #endif

@@ -64,6 +64,7 @@ static void arrange_identity(struct arrangement *arrangement) {
 static void arrange_kind(struct arrangement *arrangement) {
     static const char *const not_whole[] = {SYS "partition", SYS "dm/name", SYS "md/level",
                                             SYS "bcache/state", SYS "slaves/sdb/dev"};
+    put_machine();
     put("/dev/nvme2n1", "259:9");
     put(SYS "dev", DISK "\n");
     put(SYS "ro", happens(4) ? (forbid(arrangement, WARMER_READ_ONLY), "1\n") : "0\n");

@@ -5,6 +5,7 @@
 #include "fake_tree.h"
 #include "system/interrupt.h"
 
+#include <errno.h>
 #include <signal.h>
 
 #define DISK "259:1"
@@ -16,6 +17,7 @@ static struct device_use use;
 /** A disk with a partition, a process that is this one, and one that has nothing to do with it. */
 static void begin(void) {
     clear_tree();
+    put_machine();
     put(DEVICE, DISK);
     put("/dev/nvme1n1p1", "259:2");
     put("/dev/nvme9n1", "259:9");
@@ -27,7 +29,6 @@ static void begin(void) {
     put("/proc/1/comm", "init\n");
     put_link("/proc/1/root", "/");
     put_link("/proc/1/fd/3", "/dev/nvme9n1");
-    put_link("/proc/self", "42");
     put_link("/proc/42/fd/5", DEVICE);
     put("/proc/42/fdinfo/5", "flags:\t0100002\n");
     put("/proc/42/mountinfo", "20 1 259:8 / / rw - ext4 /dev/nvme0n1p1 rw\n");
@@ -160,6 +161,7 @@ static void what_is_registered_and_is_seen_to_be_something_else_does_not_count(v
                    "UserBufs:\t1\n    0: 0x7f4f27a1000/4096\n");
     expect(NULL, NULL);
     begin();
+    put("/dev/null", "\n");
     put_ring("83", "UserFiles:\t5\n    1: /dev/null\n    3: socket:[276]\n    4: anon_inode:[eventfd]\n");
     expect(NULL, NULL);
     begin();
@@ -373,6 +375,75 @@ static void a_watch_sees_mounts_writers_and_what_is_made(void) {
     expect_disturbed("/dev/259:1 is in use: swap on /dev/nvme1n1p1");
 }
 
+static void what_the_kernel_holds_is_never_free(void) {
+    begin();
+    put(DEVICE ".held", "16");
+    expect(NULL, "the kernel, which holds /dev/259:1 and shows no holder");
+    begin();
+    put(DEVICE ".held", "16");
+    put("/sys/fs/ext4/259:1/errors", "0\n");
+    expect(NULL, "the file system (ext4) on /dev/259:1, which is alive and mounted nowhere in sight");
+    begin();
+    put(DEVICE ".held", "16");
+    put("/lost/file", "file 259:1 5");
+    put_process("77", "tail\n", "/lost/file", "flags:\t0100000\n");
+    expect(NULL, "process 77 (tail), which has a file or folder on /dev/259:1 open");
+}
+
+static void what_cannot_be_opened_is_not_known(void) {
+    char expected[256];
+    begin();
+    put(DEVICE ".held", "13");
+    snprintf(expected, sizeof expected,
+             "something that is not known, because %s" DEVICE " cannot be opened: Permission denied", root);
+    expect(NULL, expected);
+}
+
+static void a_machine_whose_processes_are_hidden_is_not_known(void) {
+    begin();
+    char path[512];
+    snprintf(path, sizeof path, "%s/proc/2/ns/pid", root);
+    unlink(path);
+    expect(NULL, "a process that this one cannot see, because the kernel's own threads cannot be looked at: "
+                 "No such file or directory");
+    put("/proc/2/ns/pid", "file 0:4 4026532000");
+    expect(NULL, "a process that this one cannot see, because it runs in a namespace of process ids");
+}
+
+/** The look of this number fails with this error; the others are as they are. */
+static unsigned looks_done, failing_look;
+static int failing_error;
+
+static bool look_and_fail(int folder, const char *path, struct use_node *node) {
+    if (++looks_done == failing_look) {
+        errno = failing_error;
+        return false;
+    }
+    return fake_look(folder, path, node);
+}
+
+/** Who is interrupted looks once, which is enough here, and saves the pauses. */
+static void a_look_that_fails_hides_no_writer(void) {
+    static const int errors[] = {EACCES, EPERM, EMFILE, ENFILE, ENOMEM, ELOOP, EIO};
+    struct use_tree tree = fake_tree;
+    char path[512];
+    tree.look_in = look_and_fail;
+    snprintf(path, sizeof path, "%s" DEVICE, root);
+    begin();
+    put_process("78", "database\n", DEVICE, "flags:\t0100002\n");
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        failing_error = errors[i];
+        looks_done = 1;
+        for (failing_look = 1; failing_look <= looks_done; failing_look++) {
+            looks_done = 0;
+            use = (struct device_use){.mounts.count = 0};
+            use_find_below(&tree, path, &use);
+            CHECK(use.mounts.count + use.others.count > 0);
+        }
+        CHECK(looks_done > 5);
+    }
+}
+
 /** A process that closes its descriptor, which is `closing`, just after somebody has looked at it. */
 static char closing[512];
 
@@ -456,10 +527,14 @@ int main(void) {
     RUN(a_loop_device_on_a_mapping_is_found);
     RUN(zram_that_writes_to_it_is_found);
     RUN(what_is_exported_is_found);
+    RUN(what_the_kernel_holds_is_never_free);
+    RUN(what_cannot_be_opened_is_not_known);
+    RUN(a_machine_whose_processes_are_hidden_is_not_known);
     RUN(a_watch_sees_mounts_writers_and_what_is_made);
     RUN(what_is_closed_during_a_look_disturbs_nobody);
     RUN(a_program_that_ends_during_a_look_disturbs_nobody);
-    RUN(who_is_interrupted_looks_once); /* The last one: nothing takes the interruption back. */
+    RUN(who_is_interrupted_looks_once); /* Nothing takes the interruption back. */
+    RUN(a_look_that_fails_hides_no_writer);
     clear_tree();
     return CHECK_RESULT();
 }

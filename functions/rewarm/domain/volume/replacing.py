@@ -266,8 +266,13 @@ class DeviceUse(Value):
 
     @property
     def is_open_only(self) -> bool:
-        """Processes that have the device itself open, and nothing else: they may be about to end."""
-        return not self.mounts and all(other.startswith("process ") for other in self.others)
+        """Processes that have the device open, and nothing else: they may be about to end.
+
+        The kernel holds a device for a moment after such a process has ended (warmer/src/device).
+        """
+        return not self.mounts and all(
+            other.startswith(("process ", "the kernel, which holds ")) for other in self.others
+        )
 
     @property
     def in_words(self) -> str:

@@ -79,19 +79,30 @@ class Bench:
         self.undo.callback(kernel.unmount, point)
         return point
 
-    def holder(self, hold: Callable[[], object], namespaces: int = 0) -> None:
-        """A process that does something and keeps what it has until the arrangement is taken down."""
+    def holder(
+        self, hold: Callable[[], object], namespaces: int = 0, keeper: Path | None = None
+    ) -> None:
+        """A process that does something and keeps what it has until the arrangement is taken down.
+
+        With a `keeper` it ends at once, and a bind of its mount namespace on this file keeps what it has.
+        """
         ready, told = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(ready)
             _hold(hold, namespaces, told)
         os.close(told)
-        self.undo.callback(_end, child)
+        end = contextlib.ExitStack()
+        end.callback(_end, child)
+        self.undo.callback(end.close)
         with os.fdopen(ready, "r") as stream:
             answer = stream.readline()
         if answer != "ready\n":
             raise RuntimeError(f"the holder failed: {answer}")
+        if keeper is not None:
+            kernel.mount(f"/proc/{child}/ns/mnt", keeper, "", kernel.MS_BIND)
+            self.undo.callback(kernel.unmount, keeper)
+            end.close()
 
     def close(self) -> None:
         """Take everything down."""

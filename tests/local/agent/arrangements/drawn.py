@@ -40,7 +40,7 @@ class Arrangement:
         return not has_array and (self.user in users.OF_READERS or self.user in users.OF_PROGRAMS)
 
 
-def kinds_here(templates: Templates, *, is_quick: bool) -> Kinds:
+def kinds_here(templates: Templates) -> Kinds:
     """What this kernel and the programs here can do; device-mapper and RAID are drawn twice as often."""
     names = list(layers.OF_LOOPS)
     names += list(layers.OF_MAPPER) * 2 if layers.has_mapper() else []
@@ -50,8 +50,6 @@ def kinds_here(templates: Templates, *, is_quick: bool) -> Kinds:
         found.remove("ring")
     if not templates.has("btrfs"):
         found.remove("second member")
-    if is_quick:
-        found = [one for one in found if one not in users.UNLISTED]
     return Kinds(tuple(names), tuple(found))
 
 

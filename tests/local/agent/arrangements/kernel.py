@@ -23,6 +23,8 @@ LO_FLAGS_READ_ONLY, LO_FLAGS_PARTSCAN = 1, 8
 BLKPG, BLKRRPART, BLKGETSIZE64 = 0x1269, 0x125F, 0x80081272
 BLKPG_ADD_PARTITION, BLKPG_DEL_PARTITION = 1, 2
 FINIT_MODULE = 313
+OPEN_TREE, OPEN_TREE_CLONE, AT_FDCWD = 428, 1, -100
+FIFREEZE, FITHAW = 0xC0045877, 0xC0045878
 RB_POWER_OFF = 0x4321FEDC
 WAIT_SECONDS = 120
 
@@ -36,8 +38,9 @@ def check(result: int) -> int:
 
 
 def mount(source: str, point: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """Mount; the folder is made."""
-    point.mkdir(exist_ok=True)
+    """Mount; the folder is made, unless there is something."""
+    if not point.exists():
+        point.mkdir()
     words = [one.encode() for one in (source, str(point), kind, options)]
     check(LIBC.mount(words[0], words[1], words[2], ctypes.c_ulong(flags), words[3]))
 
@@ -45,6 +48,22 @@ def mount(source: str, point: Path, kind: str = "", flags: int = 0, options: str
 def unmount(point: Path, flags: int = 0) -> None:
     """Unmount, once the kernel lets it."""
     patiently(lambda: check(LIBC.umount2(str(point).encode(), flags)))
+
+
+def open_tree(point: Path) -> int:
+    """A descriptor of a copy of a mount that has no place (open_tree(2))."""
+    words = (OPEN_TREE, AT_FDCWD, str(point).encode(), OPEN_TREE_CLONE | os.O_CLOEXEC)
+    return check(LIBC.syscall(*words))
+
+
+def freeze(descriptor: int) -> None:
+    """Freeze the file system of an open folder."""
+    fcntl.ioctl(descriptor, FIFREEZE, 0)
+
+
+def thaw(descriptor: int) -> None:
+    """Let it go on."""
+    fcntl.ioctl(descriptor, FITHAW, 0)
 
 
 def swap_on(device: str) -> None:
@@ -185,6 +204,17 @@ def load_module(path: Path) -> None:
     with opened(path, os.O_RDONLY) as descriptor:
         if LIBC.syscall(FINIT_MODULE, descriptor, b"", 0) < 0 and ctypes.get_errno() != errno.EEXIST:
             raise OSError(ctypes.get_errno(), f"{path.name}: {os.strerror(ctypes.get_errno())}")
+
+
+def is_held(device: str) -> bool:
+    """Whether the kernel gives the disk to nobody alone."""
+    try:
+        os.close(os.open(device, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC))
+    except OSError as problem:
+        if problem.errno != errno.EBUSY:
+            raise
+        return True
+    return False
 
 
 def sectors_written(device: str) -> int:

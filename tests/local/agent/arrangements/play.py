@@ -26,7 +26,7 @@ from tests.local.agent.arrangements.drawn import Arrangement, Kinds, draw, kinds
 from tests.local.agent.arrangements.layers import LAYERS
 from tests.local.agent.arrangements.sweep import sweep
 from tests.local.agent.arrangements.templates import Templates
-from tests.local.agent.arrangements.users import USERS
+from tests.local.agent.arrangements.users import UNLISTED, USERS
 
 REFUSALS = range(80, 88)
 PREFIX = "@@ "
@@ -34,6 +34,8 @@ HIDDEN = "whose open files cannot be seen"
 """Where the kernel does not say which file a ring has registered, an agent refuses every device meanwhile."""
 MOST_WAITS, WAIT_SECONDS = 60, 5
 """For the ring of another arrangement to go."""
+IMPATIENT_SECONDS = 2.0
+"""After this, an agent that waits for what no list shows is asked to end."""
 
 
 def main() -> None:
@@ -60,7 +62,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--places", type=int, default=24)
     parser.add_argument("--nvme", action="store_true")
     parser.add_argument(
-        "--quick", action="store_true", help="without those that the agent waits a minute for"
+        "--quick", action="store_true", help="end the agent where it would wait for a minute"
     )
     return parser.parse_args()
 
@@ -81,7 +83,7 @@ def _sweep_at_end(folder: Path) -> tuple[int, int]:
 
 def _play(options: argparse.Namespace, folder: Path, keeper: int) -> None:
     templates = Templates(folder)
-    kinds = kinds_here(templates, is_quick=options.quick)
+    kinds = kinds_here(templates)
     places = min(options.places, options.count)
     bases = nvme_bases(folder, options.delta) if options.nvme else loop_bases(places, folder, options.delta)
     workers = []
@@ -135,7 +137,7 @@ def _play_one(
             _build(bench, arrangement, templates)
             if arrangement.is_over:
                 bench.close()
-            told |= _judged(options.agent, base, folder, arrangement)
+            told |= _judged(options, base, folder, arrangement)
         finally:
             bench.close()
     except Exception:  # whatever it is, this arrangement was not played
@@ -151,16 +153,19 @@ def _build(bench: Bench, arrangement: Arrangement, templates: Templates) -> None
     USERS[arrangement.user](bench, device, templates)
 
 
-def _judged(agent: Path, base: Base, folder: Path, arrangement: Arrangement) -> dict[str, object]:
-    """What the agent did, and what is wrong with it: "" for nothing."""
-    state = folder / "state"
-    before = kernel.sectors_written(base.device)
-    done = _applied(agent, base, state)
+def _judged(
+    options: argparse.Namespace, base: Base, folder: Path, arrangement: Arrangement
+) -> dict[str, object]:
+    """What the agent said and did, and what is wrong with it: "" for nothing."""
+    is_held, before = kernel.is_held(base.device), kernel.sectors_written(base.device)
     for _ in range(MOST_WAITS):
-        if arrangement.is_in_use or HIDDEN not in done.stderr:
+        use, done = _asked(options.agent, base), _applied(options, base, folder / "state", arrangement)
+        if arrangement.is_in_use or HIDDEN not in use + done.stderr:
             break
         time.sleep(WAIT_SECONDS)
-        done = _applied(agent, base, state)
+    told = {"use": use, "status": done.returncode, "message": done.stderr.strip()[-300:]}
+    answer = json.loads(use)
+    is_said_to_be_free = not answer["mounts"] and not answer["others"]
     has_written = kernel.sectors_written(base.device) != before
     has_any, has_all = marks(base)
     problem = ""
@@ -169,18 +174,34 @@ def _judged(agent: Path, base: Base, folder: Path, arrangement: Arrangement) -> 
             problem = "written to, although it is in use"
         elif done.returncode not in REFUSALS:
             problem = "not refused, although it is in use"
+        elif is_said_to_be_free:
+            problem = "said to be free, although it is in use"
     elif done.returncode != 0 or not has_all:
         problem = "not written to, although it is free"
-    return {"status": done.returncode, "problem": problem, "message": done.stderr.strip()[-300:]}
+    elif not is_said_to_be_free:
+        problem = "said to be in use, although it is free"
+    if is_held and is_said_to_be_free:
+        problem = "said to be free, although the kernel holds it"
+    return told | {"isHeld": is_held, "problem": problem}
 
 
-def _applied(agent: Path, base: Base, state: Path) -> subprocess.CompletedProcess[str]:
+def _asked(agent: Path, base: Base) -> str:
+    """The answer of `warmer device-use`, a line of JSON."""
+    command = (agent, "device-use", base.device, "--action=check", f"--volume={base.volume_id}")
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def _applied(
+    options: argparse.Namespace, base: Base, state: Path, arrangement: Arrangement
+) -> subprocess.CompletedProcess[str]:
     for file in (state, state.with_name("state.taken")):
         file.unlink(missing_ok=True)
-    command = (agent, "apply", base.device, "--volume", base.volume_id, "--manifest", base.manifest)
-    return subprocess.run(
-        [*map(str, command), "--state", str(state)], capture_output=True, text=True, check=False
-    )
+    words = (options.agent, "apply", base.device, "--volume", base.volume_id, "--manifest", base.manifest)
+    command = [*map(str, words), "--state", str(state)]
+    if options.quick and arrangement.is_in_use and arrangement.user in UNLISTED:
+        command = ["timeout", "--preserve-status", str(IMPATIENT_SECONDS), *command]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,56 @@ def below_an_overlay(bench: Bench, device: str, templates: Templates) -> None:
     kernel.unmount(lower, kernel.MNT_DETACH)
 
 
+def overlay_writer(bench: Bench, device: str, templates: Templates) -> None:
+    """The upper folder of an overlay, in which a program has a file open; its own mount is gone."""
+    kind, options = _format(bench, device, templates)
+    upper, lower, point = bench.path(), bench.path(), bench.path()
+    kernel.mount(device, upper, kind, 0, options)
+    lower.mkdir()
+    for name in ("upper", "work"):
+        (upper / name).mkdir()
+    places = f"lowerdir={lower},upperdir={upper / 'upper'},workdir={upper / 'work'}"
+    kernel.mount("overlay", point, "overlay", 0, places)
+    bench.undo.callback(kernel.unmount, point)
+    bench.holder(partial(os.open, point / "file", os.O_RDWR | os.O_CREAT))
+    kernel.unmount(upper, kernel.MNT_DETACH)
+
+
+def detached_mount(bench: Bench, device: str, templates: Templates) -> None:
+    """A mount that only a descriptor keeps (open_tree)."""
+    kind, options = _format(bench, device, templates)
+    point = bench.path()
+    kernel.mount(device, point, kind, 0, options)
+    bench.holder(partial(kernel.open_tree, point))
+    kernel.unmount(point)
+
+
+def kept_namespace(bench: Bench, device: str, templates: Templates) -> None:
+    """Mounted in a mount namespace that no process is in: a bind keeps it."""
+    kind, options = _format(bench, device, templates)
+    point, keeper = bench.path(), bench.path()
+    keeper.touch()
+    bench.holder(partial(kernel.mount, device, point, kind, 0, options), kernel.CLONE_NEWNS, keeper)
+
+
+def frozen(bench: Bench, device: str, templates: Templates) -> None:
+    """A file system that was unmounted while it was frozen. Mounted again, it can be thawed."""
+    kind, options = _format(bench, device, templates)
+    point = bench.path()
+    kernel.mount(device, point, kind, 0, options)
+    with kernel.opened(point, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+        kernel.freeze(descriptor)
+
+    def thaw() -> None:
+        kernel.mount(device, point, kind, 0, options)
+        with kernel.opened(point, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+            kernel.thaw(descriptor)
+        kernel.unmount(point)
+
+    kernel.unmount(point)
+    bench.undo.callback(thaw)
+
+
 def journal(bench: Bench, device: str, templates: Templates) -> None:
     """The journal of an ext4 that lies elsewhere."""
     spare = bench.spare()
@@ -262,6 +312,10 @@ OF_FILE_SYSTEMS: dict[str, User] = {
     "mounted elsewhere": mounted_elsewhere,
     "lazily unmounted": lazily_unmounted,
     "below an overlay": below_an_overlay,
+    "overlay writer": overlay_writer,
+    "detached mount": detached_mount,
+    "kept namespace": kept_namespace,
+    "frozen": frozen,
     "journal": journal,
     "second member": second_member,
     "swap": swap,
@@ -272,8 +326,10 @@ OF_SERVERS: dict[str, User] = {
     "zram store": zram_store,
 }
 USERS: dict[str, User] = OF_READERS | OF_PROGRAMS | OF_FILE_SYSTEMS | OF_SERVERS
-# What no list of the kernel shows: the agent cannot take the device, and waits a minute whether that ends.
-UNLISTED = ("lazily unmounted", "below an overlay")
+UNLISTED = (
+    *("lazily unmounted", "below an overlay", "overlay writer", "detached mount", "kept namespace", "frozen"),
+)
+"""What no list of mounts shows: the agent cannot take the device, and waits a minute whether that ends."""
 
 
 def served() -> list[str]:
