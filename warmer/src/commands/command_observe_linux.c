@@ -66,13 +66,9 @@ static int find_volume(struct observation *observation, struct diag *diag) {
     observation->identity.device_bytes = observation->bytes;
     snprintf(observation->identity.name, sizeof observation->identity.name, "%s",
              identity.volume_id[0] != '\0' ? identity.volume_id : identity.real_path);
-    bool is_other = options->volume != NULL && identity.volume_id[0] != '\0' &&
-                    strcmp(options->volume, identity.volume_id) != 0;
     const char *volume_id = options->volume == NULL ? identity.volume_id : options->volume;
     snprintf(observation->volume_id, sizeof observation->volume_id, "%s", volume_id);
-    return is_other ? diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot observe %s: it is %s and not %s",
-                                  options->device, identity.volume_id, options->volume)
-                    : 0;
+    return identity_confirm(&identity, options->device, options->volume, diag);
 }
 
 /** Write all that is known, so that a reader sees one recording or the next one, and never half of one. */

@@ -118,10 +118,7 @@ static int start_agent(struct run *run, struct diag *diag) {
     add_file(&words, "--map", run->files.map);
     add_file(&words, "--first", run->files.first);
     add_file(&words, "--state", run->files.state);
-    if (is_apply(run) || is_observation(run)) {
-        words_add(&words, "--volume");
-        words_add(&words, run->options->volume);
-    }
+    add_file(&words, "--volume", run->options->volume);
     if (is_observation(run)) {
         add_file(&words, "--output", run->files.progress);
     }
@@ -175,6 +172,7 @@ static bool exists(const char *path) {
 static int measure(struct run *run, struct diag *diag) {
     struct words words = {.items = {run->program, "verify", run->device}, .count = 3};
     add_file(&words, "--map", run->files.map);
+    add_file(&words, "--volume", run->options->volume);
     words_split(&words, run->options->cold_arguments);
     int failure = start(run, &words, diag);
     if (failure == 0) {

@@ -43,6 +43,10 @@ static int prepare(struct check *check, struct diag *diag) {
         return failure;
     }
     identity_find(check->options->device, check->device, &check->identity);
+    failure = identity_confirm(&check->identity, check->options->device, check->options->volume, diag);
+    if (failure != 0) {
+        return failure;
+    }
     uint64_t blocks = blocks_of_bytes(device_bytes(check->device));
     check->blocks = block_set_create(blocks);
     check->buffer = device_alloc_buffer(SAMPLE_BYTES);

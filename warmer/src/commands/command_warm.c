@@ -142,6 +142,9 @@ static int prepare(struct job *job, struct diag *diag) {
     int failure = device_open(job->options->device, &job->device, diag);
     if (failure == 0) {
         identity_find(job->options->device, job->device, &job->identity);
+        failure = identity_confirm(&job->identity, job->options->device, job->options->volume, diag);
+    }
+    if (failure == 0) {
         failure = lock_device(job->device, job->options->device, &job->lock, diag);
     }
     if (failure == 0) {

@@ -189,11 +189,11 @@ static bool store_mount(struct options *options, const char *value) {
     return *value == '\0' || mount_point_is_valid(value);
 }
 
-/** vol- and 17 hexadecimal digits. */
+/** vol- and 17 hexadecimal digits, or eight of an old volume. */
 static bool store_volume(struct options *options, const char *value) {
+    size_t digits = strncmp(value, "vol-", 4) == 0 ? strspn(value + 4, "0123456789abcdef") : 0;
     options->volume = value;
-    return strlen(value) == 21 && strncmp(value, "vol-", 4) == 0 &&
-           strspn(value + 4, "0123456789abcdef") == 17;
+    return (digits == 17 || digits == 8) && value[4 + digits] == '\0';
 }
 
 static bool store_home(struct options *options, const char *value) {
@@ -328,8 +328,8 @@ static const struct option option_table[] = {
     {"--seed", FOR_VERIFY, "0 to 18446744073709551615", store_seed},
     {"--action", FOR_RUN | FOR_DEVICE_USE,
      "warm, verify, apply or observe, or of device-use check, unmount or online", store_action},
-    {"--volume", FOR_RUN | FOR_DEVICE_USE | FOR_APPLY | FOR_OBSERVE, "vol- and 17 hexadecimal digits",
-     store_volume},
+    {"--volume", FOR_RUN | FOR_DEVICE_USE | FOR_APPLY | FOR_OBSERVE | FOR_WARM | FOR_VERIFY,
+     "vol- and 17 or 8 hexadecimal digits", store_volume},
     {"--seconds", FOR_OBSERVE, "1 to 21600", store_seconds},
     {"--most-blocks", FOR_OBSERVE, "1 to 131072", store_most_blocks},
     {"--output", FOR_OBSERVE, "a file or -", store_output},

@@ -25,8 +25,16 @@ struct identity {
 void identity_find(const char *path, const struct device *device, struct identity *identity);
 
 /**
- * Find `vol` with 17 (or 8) hexadecimal digits in an NVMe serial number or the name of a by-id link, and
- * write vol-… to `volume_id`. Returns false if there is none.
+ * Refuse a device that is known to be another volume than `volume_id` (NULL: any will do). Where nobody knows
+ * which it is, as with an image or a disk of Xen, there is nothing to compare. Returns 0 or
+ * WARMER_WRONG_VOLUME.
+ */
+int identity_confirm(const struct identity *identity, const char *path, const char *volume_id,
+                     struct diag *diag);
+
+/**
+ * Find `vol` with 17 (or 8) hexadecimal digits in an NVMe serial number or the name of a by-id link, where it
+ * may stand as digits (nvme.1d0f-766f6c…), and write vol-… to `volume_id`. Returns false if there is none.
  */
 bool identity_volume_id(const char *text, char *volume_id, uint32_t size);
 

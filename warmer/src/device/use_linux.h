@@ -50,6 +50,9 @@ bool use_same_node(const struct use_node *one, const struct use_node *other);
 /** Write major:minor of the block device at `path`, as the kernel writes them; false if it is none. */
 bool use_number(const struct use_tree *tree, const char *path, char *number, size_t size);
 
+/** As find_device. */
+bool find_device_below(const struct use_tree *tree, const char *volume_id, char *path, size_t size);
+
 /** As use_find. */
 void use_find_below(const struct use_tree *tree, const char *path, struct device_use *use);
 
