@@ -25,7 +25,7 @@ MORE_FILES = {
     "docs": (50, "A page lies beside its pictures, and links from outside lead to it."),
     "events": (18, "A schema lies beside its example, and users link to both."),
     "local/aws/first_touch/src": (16, "One small program, of which no part stands alone."),
-    "warmer/src/commands": (18, "A module for each command, beside what commands share."),
+    "warmer/src/commands": (19, "A module for each command, beside what commands share."),
     "warmer/src/device": (19, "A module for each fact about a device, and for who uses it."),
     "warmer/src/system": (22, "A module for each thing that systems do differently; all else asks these."),
     "warmer/tests/cli": (34, "A script for each promise that only the whole program can keep."),

@@ -18,6 +18,7 @@
  *                          run_files.c: its downloads, its progress, and what it keeps for the next run
  *     command_bench_<system>.c   `warmer bench`: fio on Linux (bench_place_linux.c: where), a copy on Windows
  *     command_device_use.c `warmer device-use`: what uses a volume
+ *     command_mount_<system>.c   `warmer mount`, `warmer unmount`
  *   loop/                reads the blocks of a plan
  *     warm.c               submits reads and collects completions; warm_account.c: the outcome of each read;
  *                          warm_room.c: how many more reads may start, and how large they may be
@@ -41,6 +42,12 @@
  *       ring_page.c          events, one for each read; histogram.c: counts, one for each block
  *     trace.h              a trace instance that is gone when its process is: trace_linux.c
  *     disk.h               which disk a partition or a device of device-mapper stands on: disk_linux.c
+ *   mount/               mounts a volume, and unmounts it (Linux)
+ *     mount_options.c      which options a request may give
+ *     mount_tables.c       lines of fstab and mountinfo; mounted_linux.c: what is mounted where
+ *     file_system_linux.c  what is on the volume, and whether all of it is (tool_linux.c: blkid and mount)
+ *     places_linux.c       where it belongs, and which folders may be taken; mount_linux.c: mounts it there
+ *     unmount_linux.c      unmounts it. ours: its mounts here; copies: those elsewhere; users: processes
  *   delta/               what is written: manifest.c, pack.c (a pack's index), unpack.c (zstd's decoder at work)
  *     raw.c                packs that nothing compresses
  *     fields.c             one line of JSON; sha256.c: SHA-256
@@ -128,6 +135,10 @@ static int dispatch(const struct options *options, struct diag *diag) {
         return command_run(options, diag);
     case COMMAND_DEVICE_USE:
         return command_device_use(options, diag);
+    case COMMAND_MOUNT:
+        return command_mount(options, diag);
+    case COMMAND_UNMOUNT:
+        return command_unmount(options, diag);
     case COMMAND_VERSION:
         puts("warmer " WARMER_VERSION);
         return WARMER_OK;

@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr, field_
 from pydantic_core import PydanticCustomError
 
 from rewarm.contracts.base import Contract, Instant
+from rewarm.domain.volume import mount_options
 
 MOST_MOUNTS = 10
 MOST_PARAMETERS = 20
@@ -13,11 +14,7 @@ MOST_VALUES = 10
 """Values of one parameter. The request is in the payload of every state, which holds 256 KiB."""
 LINUX_PATH = r"^(/[A-Za-z0-9._-]+)+$"
 """The SSM document takes no other characters."""
-OPTIONS = r"^[a-z0-9_]+(=[A-Za-z0-9_.]+)?(,[a-z0-9_]+(=[A-Za-z0-9_.]+)?)*$"
-GIVE_RIGHTS = frozenset(
-    {"suid", "dev", "exec", "remount", "bind", "rbind", "move", "loop", "user", "users", "owner", "group"}
-)
-"""Options of mount(8) that only the instance's own fstab may have, or that mount something else."""
+OPTIONS = r"^[a-z0-9_-]+(=[A-Za-z0-9_.:/@+-]+)?(,[a-z0-9_-]+(=[A-Za-z0-9_.:/@+-]+)?)*$"
 ON_THE_INSTANCE = r"^https?://(127\.0\.0\.1|localhost)(:[1-9][0-9]{0,4})?(/[A-Za-z0-9._~/?&=%+,-]*)?$"
 """Only the instance itself is asked, and not its metadata or anything in its network."""
 NO_REFERENCE = r"^([^{]|\{[^{])*\{?$"
@@ -40,16 +37,17 @@ class Mount(Contract):
     )
     options: Annotated[StrictStr, Field(pattern=OPTIONS, max_length=200)] | None = Field(
         default=None,
-        description="Such as noatime or ro, and none that gives rights. Fstab's come after them and win; "
-        "nosuid and nodev are added unless fstab has suid or dev.",
+        description=f"Allowed are {mount_options.WORDS}. Fstab's come after these, may be any, "
+        "and win. nosuid and nodev are added unless fstab has suid or dev, and to ext2, ext3 and ext4 "
+        "errors=remount-ro unless fstab says what else happens on errors.",
     )
     time_limit_seconds: Seconds = 120
 
     @field_validator("options")
     @classmethod
-    def _give_no_rights(cls, options: str | None) -> str | None:
-        if GIVE_RIGHTS & {option.partition("=")[0] for option in (options or "").split(",")}:
-            raise PydanticCustomError("gives_rights", "what gives rights belongs into the instance's fstab")
+    def _is_allowed(cls, options: str | None) -> str | None:
+        if options and mount_options.refused_option(options) is not None:
+            raise PydanticCustomError("mount_option", "only options that are known to be safe may be given")
         return options
 
     @property

@@ -200,7 +200,9 @@ def _data() -> Iterator[Rule]:
 def _bucket() -> Iterator[Rule]:
     # Agents run as root on instances: only the deployment writes them.
     yield rule("PublishAgent", "s3: PutObject DeleteObject", objects("agents/*"))
-    runs_agents = f"AttachVolume CleanUp DispatchWarmer {DRILLS} Replace Rewind Sweep VerifyVolume"
+    runs_agents = (
+        f"AttachVolume CleanUp DispatchWarmer {DRILLS} DrillRunHook Replace Rewind RunHook Sweep VerifyVolume"
+    )
     yield rule(
         f"{runs_agents} Api ChooseStrategy PrepareFleet Rules SelectSnapshot",
         "s3: GetObject",
@@ -251,7 +253,8 @@ def _files() -> Iterator[Rule]:
     yield rule("Api VerifyVolume DrillVerifyVolume", "s3: GetObject PutObject", objects("benchmarks/*"))
     yield rule("Announce Api ChooseStrategy CopyShard DispatchWarmer DrillDispatchWarmer DrillVerifyVolume "
                "JoinParts KeepResult ListBlocks PollInitialization PrepareFleet Public PublishAgent Report "
-               "ReportFleet Rewind SelectSnapshot Sweep VerifyVolume", "s3: ListBucket", on("bucket"))  # fmt: skip
+               "ReportFleet Rewind SelectSnapshot Sweep VerifyVolume",
+               "s3: ListBucket", on("bucket"))  # fmt: skip
 
 
 def _records() -> Iterator[Rule]:

@@ -102,11 +102,31 @@ def test_a_drill_brings_the_application_back_only_where_that_is_said():
     assert parse_restore_request({**TO_INSTANCE, "after": {"mounts": [{}]}, "drill": drill}).after is not None
 
 
-@pytest.mark.parametrize("options", ["suid", "noatime,dev", "exec", "remount,rw", "bind", "user=alice"])
-def test_no_option_of_a_mount_gives_rights(options):
+@pytest.mark.parametrize(
+    "options",
+    [
+        "suid",
+        "noatime,dev",
+        "exec",
+        "remount,rw",
+        "bind",
+        "user=alice",
+        "errors=panic",
+        "ro,helper=own",
+        "degraded",
+    ],
+)
+def test_an_option_of_a_mount_that_is_not_known_to_be_safe_is_refused(options):
     said = refusal({"mounts": [{"path": "/srv/data", "options": options}]})
     assert "after.mounts.0.options" in said
-    assert "allowed is what gives no rights" in said
+    assert "allowed is ro, rw, atime, noatime" in said
+    assert "others belong into the instance's fstab" in said
+
+
+def test_options_of_each_kind_of_file_system_are_taken():
+    options = "noatime,errors=remount-ro,nouuid,subvol=@data/orders,compress=zstd:3"
+    after = {"mounts": [{"path": "/srv/data", "options": options}]}
+    assert parse_restore_request({**TO_INSTANCE, "after": after}).after.mounts[0].options == options
 
 
 def test_a_parameter_names_no_value_that_systems_manager_would_look_up():

@@ -12,6 +12,8 @@ int command_apply(const struct options *options, struct diag *diag);
 int command_bench(const struct options *options, struct diag *diag);
 int command_device_use(const struct options *options, struct diag *diag);
 int command_observe(const struct options *options, struct diag *diag);
+int command_mount(const struct options *options, struct diag *diag);
+int command_unmount(const struct options *options, struct diag *diag);
 int command_run(const struct options *options, struct diag *diag);
 
 /** Prints a list for --first; it prints a result object only if it refuses. */

@@ -5,6 +5,7 @@
 #include "device/mount_point.h"
 #include "engines/engine.h"
 #include "loop/depth.h"
+#include "mount/mount_options.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -27,6 +28,8 @@
 #define FOR_BENCH (1u << COMMAND_BENCH)
 #define FOR_APPLY (1u << COMMAND_APPLY)
 #define FOR_OBSERVE (1u << COMMAND_OBSERVE)
+#define FOR_MOUNT (1u << COMMAND_MOUNT)
+#define FOR_UNMOUNT (1u << COMMAND_UNMOUNT)
 
 /** Decimal digits only, at most `limit`. */
 static bool parse_unsigned(const char *text, uint64_t limit, uint64_t *value) {
@@ -189,6 +192,18 @@ static bool store_mount(struct options *options, const char *value) {
     return *value == '\0' || mount_point_is_valid(value);
 }
 
+/** A folder for `mount`. Empty: none, because a document of Systems Manager names every option. */
+static bool store_folder_path(struct options *options, const char *value) {
+    options->path = *value == '\0' ? NULL : value;
+    return *value == '\0' || *value == '/';
+}
+
+static bool store_mount_options(struct options *options, const char *value) {
+    char refused[MOUNT_OPTION_BYTES];
+    options->mount_options = value;
+    return mount_options_allow(value, MOUNT_ANY, refused);
+}
+
 /** vol- and 17 hexadecimal digits, or eight of an old volume. */
 static bool store_volume(struct options *options, const char *value) {
     size_t digits = strncmp(value, "vol-", 4) == 0 ? strspn(value + 4, "0123456789abcdef") : 0;
@@ -328,8 +343,11 @@ static const struct option option_table[] = {
     {"--seed", FOR_VERIFY, "0 to 18446744073709551615", store_seed},
     {"--action", FOR_RUN | FOR_DEVICE_USE,
      "warm, verify, apply or observe, or of device-use check, unmount or online", store_action},
-    {"--volume", FOR_RUN | FOR_DEVICE_USE | FOR_APPLY | FOR_OBSERVE | FOR_WARM | FOR_VERIFY,
+    {"--volume",
+     FOR_RUN | FOR_DEVICE_USE | FOR_APPLY | FOR_OBSERVE | FOR_WARM | FOR_VERIFY | FOR_MOUNT | FOR_UNMOUNT,
      "vol- and 17 or 8 hexadecimal digits", store_volume},
+    {"--path", FOR_MOUNT, "a folder", store_folder_path},
+    {"--options", FOR_MOUNT, "some of " MOUNT_OPTIONS_TEXT, store_mount_options},
     {"--seconds", FOR_OBSERVE, "1 to 21600", store_seconds},
     {"--most-blocks", FOR_OBSERVE, "1 to 131072", store_most_blocks},
     {"--output", FOR_OBSERVE, "a file or -", store_output},

@@ -12,10 +12,11 @@
 #define DEFAULT_OBSERVE_SECONDS 1800u
 
 static const char *const command_names[] = {
-    [COMMAND_WARM] = "warm",   [COMMAND_VERIFY] = "verify",         [COMMAND_INSPECT] = "inspect",
-    [COMMAND_HELP] = "help",   [COMMAND_VERSION] = "--version",     [COMMAND_EXTENTS] = "extents",
-    [COMMAND_RUN] = "run",     [COMMAND_DEVICE_USE] = "device-use", [COMMAND_BENCH] = "bench",
-    [COMMAND_APPLY] = "apply", [COMMAND_OBSERVE] = "observe",
+    [COMMAND_WARM] = "warm",       [COMMAND_VERIFY] = "verify",         [COMMAND_INSPECT] = "inspect",
+    [COMMAND_HELP] = "help",       [COMMAND_VERSION] = "--version",     [COMMAND_EXTENTS] = "extents",
+    [COMMAND_RUN] = "run",         [COMMAND_DEVICE_USE] = "device-use", [COMMAND_BENCH] = "bench",
+    [COMMAND_APPLY] = "apply",     [COMMAND_OBSERVE] = "observe",       [COMMAND_MOUNT] = "mount",
+    [COMMAND_UNMOUNT] = "unmount",
 };
 
 const char *options_command_name(enum command command) {
@@ -71,7 +72,7 @@ static int parse_command(const char *word, struct options *options, struct diag 
     }
     return diag_refuse(diag, WARMER_USAGE,
                        "unknown command %s: allowed are warm, verify, inspect, apply, extents, observe, run, "
-                       "device-use and bench",
+                       "device-use, bench, mount and unmount",
                        word);
 }
 
@@ -128,6 +129,17 @@ static int check_apply(const struct options *options, struct diag *diag) {
     return missing == NULL ? 0 : diag_refuse(diag, WARMER_USAGE, "`warmer apply` needs %s", missing);
 }
 
+/** By its volume alone: a path could lead to another disk by the time of the mount. */
+static int check_mount(const struct options *options, struct diag *diag) {
+    if (options->device != NULL) {
+        return diag_refuse(diag, WARMER_USAGE, "`warmer %s` finds the device by --volume, and takes no %s",
+                           options_command_name(options->command), options->device);
+    }
+    return options->volume != NULL ? 0
+                                   : diag_refuse(diag, WARMER_USAGE, "`warmer %s` needs --volume",
+                                                 options_command_name(options->command));
+}
+
 /** What no single option can know. */
 static int check_together(const struct options *options, struct diag *diag) {
     if (options->command == COMMAND_EXTENTS) {
@@ -140,6 +152,9 @@ static int check_together(const struct options *options, struct diag *diag) {
     }
     if (options->command == COMMAND_BENCH) {
         return check_bench(options, diag);
+    }
+    if (options->command == COMMAND_MOUNT || options->command == COMMAND_UNMOUNT) {
+        return check_mount(options, diag);
     }
     if (options->device == NULL) {
         return diag_refuse(diag, WARMER_USAGE, "which device? `warmer %s DEVICE`",
@@ -168,6 +183,7 @@ int options_parse(int count, char *const *arguments, struct options *options, st
                                 .arguments = "",
                                 .limit_seconds = DEFAULT_LIMIT_SECONDS,
                                 .cold_arguments = "",
+                                .mount_options = "",
                                 .patience_seconds = PATIENCE_SECONDS,
                                 .seconds = DEFAULT_OBSERVE_SECONDS,
                                 .most_blocks = RECORDING_BLOCKS,

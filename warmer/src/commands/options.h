@@ -23,6 +23,8 @@ enum command {
     COMMAND_RUN,
     COMMAND_DEVICE_USE,
     COMMAND_BENCH,
+    COMMAND_MOUNT,
+    COMMAND_UNMOUNT,
     COMMAND_HELP,
     COMMAND_VERSION
 };
@@ -65,13 +67,15 @@ struct options {
     bool has_seed;
     uint64_t seed;
     enum action action;
-    const char *volume;    /**< NULL or vol-… */
-    const char *mount;     /**< Of `device-use --action=online`: NULL, a drive letter or a folder. */
-    const char *home;      /**< Where `run` keeps states. */
-    const char *attempt;   /**< Of `run --action=apply`: whose state it is. */
-    const char *arguments; /**< What `run` hands on, with blanks between. */
-    const char *targets;   /**< Of `bench`: folders and volumes, with blanks between. */
-    const char *jobs;      /**< Names, MiB and flags of fio's patterns, with slashes between. */
+    const char *volume;        /**< NULL or vol-… */
+    const char *mount;         /**< Of `device-use --action=online`: NULL, a drive letter or a folder. */
+    const char *path;          /**< Of `mount`: NULL or a folder. */
+    const char *mount_options; /**< Of `mount`: with commas between; empty: none. */
+    const char *home;          /**< Where `run` keeps states. */
+    const char *attempt;       /**< Of `run --action=apply`: whose state it is. */
+    const char *arguments;     /**< What `run` hands on, with blanks between. */
+    const char *targets;       /**< Of `bench`: folders and volumes, with blanks between. */
+    const char *jobs;          /**< Names, MiB and flags of fio's patterns, with slashes between. */
     unsigned limit_seconds;
     bool install_fio;
     const char *manifest;      /**< Of `apply`: a path or an address; NULL: REWARM_MANIFEST_URL has it. */

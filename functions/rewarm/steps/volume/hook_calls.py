@@ -8,10 +8,14 @@ from rewarm.contracts.after import After, HealthCheck, HookDocument, HookPart, M
 from rewarm.contracts.request import RestoreRequest
 from rewarm.contracts.values import VolumeAssignment
 from rewarm.domain.errors import RequestRefusedError
+from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import CommandDocuments, HookCall, Instances
 from rewarm.steps.record.application import KnownDocument
+from rewarm.steps.record.bucket import agent_parameters
 from rewarm.steps.select.hooks import look
 
+DELIVERY_SECONDS = 120
+"""The time in which a command must reach the instance."""
 UNMOUNT_SECONDS = 180
 CHECK_MARGIN_SECONDS = 60
 """The last try of a health check may begin just before its time is over."""
@@ -22,6 +26,7 @@ class CallPorts:
     """The ports that a call is made with."""
 
     instances: Instances
+    artifacts: Artifacts
     documents: CommandDocuments
     hook_document: str
     stack_name: str
@@ -67,6 +72,9 @@ def call_of(request: RestoreRequest, position: int, place: HookPlace, ports: Cal
         values = {"action": "unmount", "volumeId": place.volume_id, "executionTimeout": str(UNMOUNT_SECONDS)}
     else:
         values = _of_mount(asked, place, ports) if isinstance(asked, Mount) else _of_check(asked)
+    expires = DELIVERY_SECONDS + int(values["executionTimeout"])
+    instance = ports.instances.get(place.volume.instance_id or "")
+    values |= agent_parameters(instance, ports.artifacts, expires_seconds=expires)
     return HookCall(ports.hook_document, {name: [value] for name, value in values.items() if value})
 
 

@@ -10,6 +10,7 @@ checks are then sent again, a user's document only if its owner says that it may
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -34,17 +35,25 @@ from rewarm.ports.restores import RestoreTable
 from rewarm.steps.record.application import document_of, end, keep
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes
 from rewarm.steps.registration import Metric, state
-from rewarm.steps.volume.hook_calls import CallPorts, HookPlace, call_of, document_name, may_repeat, parts_of
+from rewarm.steps.volume.hook_calls import (
+    DELIVERY_SECONDS,
+    CallPorts,
+    HookPlace,
+    call_of,
+    document_name,
+    may_repeat,
+    parts_of,
+)
 from rewarm.steps.warm.agent_command import ANSWER_AFTER, PATIENCE, SHOWN_AFTER, check_not_terminated
 
-DELIVERY_SECONDS = 120
-"""The time in which a command must reach the instance."""
 WAIT_SECONDS = (2, 30)
 MOST_OUTPUT = 4_096
 """How many of the last characters of a part's output are kept."""
 OUTPUT_OF_MOUNT = 1_024
 AGENTS_OWN = "failed to run commands: "
 """How the SSM agent begins the line that it adds to the errors of a script (amazon-ssm-agent, runScript)."""
+SPEAKER = re.compile(r"^(rewarm|warmer): ")
+"""Who says a line: the document's script, or the agent."""
 MOST_REASON = 300
 GRACE = timedelta(hours=1)
 """Margin beyond all time limits and waits for the instance; then it is given up: the record was changed."""
@@ -300,7 +309,7 @@ def _judged(part: HookPart, outcome: CommandStatus, now: datetime) -> HookPart:
     if outcome.status == "Success":
         return printed.model_copy(update={"state": "done", "ended_at": now})
     complaints = [line for line in texts[1].splitlines() if not line.startswith(AGENTS_OWN)]
-    last = complaints[-1].removeprefix("rewarm: ")[:MOST_REASON] if complaints else ""
+    last = SPEAKER.sub("", complaints[-1])[:MOST_REASON] if complaints else ""
     status = f"exit status {outcome.exit_code}" if outcome.exit_code else ""
     return _failed(printed, last or status or outcome.status_details or outcome.status, now)
 

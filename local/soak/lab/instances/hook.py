@@ -5,6 +5,7 @@ A script that starts no agent is the user's.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from local.soak.lab.scheduler import Future
+from rewarm.domain.ready.agent_output import AgentExit
 
 if TYPE_CHECKING:
     from local.soak.lab.instances.agent import Trouble
@@ -26,10 +28,9 @@ AGAIN = "start-orders-again"
 """The name of the user's document that may run twice for one restore."""
 DOCUMENT_SECONDS, TRY_SECONDS = 20, 5
 LONG_OUTPUT = "line of a log\n" * 200_000
-_VALUES = re.compile(
-    r"^action='(\w+)' volume='([^']*)' path='([^']*)' options='[^']*' limit='(\d+)'$", re.MULTILINE
-)
-_CHECKED = re.compile(r"^url='([^']*)' check='([^']*)'$", re.MULTILINE)
+_VALUES = re.compile(r"^action='(\w+)' url='([^']*)' check='([^']*)' limit='(\d+)'$", re.MULTILINE)
+_AGENT = re.compile(r"^set -- '([^']*)' '([^']*)' \S+ '--volume=([^']*)'$", re.MULTILINE)
+_PATH = re.compile(r"'--path=([^']*)'")
 
 
 @dataclass
@@ -51,20 +52,24 @@ def run_hook(
     data_plane: MemoryDataPlane, instance_id: str, script: str, end: End, trouble: Trouble | None
 ) -> Steps:
     """Mounts or unmounts a volume, or waits until the application answers."""
-    values, checked = _VALUES.search(script), _CHECKED.search(script)
+    values, agent, path = _VALUES.search(script), _AGENT.search(script), _PATH.search(script)
     assert values is not None
-    assert checked is not None
-    action, volume_id, path, limit = values.groups()
+    assert agent is not None
+    assert path is not None
+    action, url, check, limit = values.groups()
+    address, sha256, volume_id = agent.groups()
     yield data_plane.scheduler.sleep(2)
     if trouble is not None:
         yield from _befallen(data_plane, instance_id, trouble, end)
+    elif action == "check":
+        yield from _check(data_plane, url or check, int(limit), end)
+    elif hashlib.sha256(data_plane.store.get(address) or b"").hexdigest() != sha256:
+        end(AgentExit.NO_TRANSFER, "", "rewarm: could not download the warm-up agent")
     elif action == "mount":
-        _mount(data_plane, instance_id, volume_id, path or "/data", end)
-    elif action == "unmount":
+        _mount(data_plane, instance_id, volume_id, path[1] or "/data", end)
+    else:
         data_plane.mounted.pop(volume_id, None)
         end(0, "it is unmounted\n", "")
-    else:
-        yield from _check(data_plane, checked[1] or checked[2], int(limit), end)
 
 
 def run_document(data_plane: MemoryDataPlane, instance_id: str, end: End, trouble: Trouble | None) -> Steps:
@@ -94,7 +99,7 @@ def _befallen(data_plane: MemoryDataPlane, instance_id: str, trouble: Trouble, e
 def _mount(data_plane: MemoryDataPlane, instance_id: str, volume_id: str, path: str, end: End) -> None:
     volume = data_plane.volumes.get(volume_id)
     if volume is None or instance_id not in volume.attached_to:
-        end(66, "", f"rewarm: no device of {volume_id} after 60 s")
+        end(AgentExit.NO_DEVICE, "", f"warmer: no disk of {volume_id} after 60 s")
         return
     data_plane.mounted.setdefault(volume_id, []).append(path)
     end(0, f"it is mounted at {path}\n", "")

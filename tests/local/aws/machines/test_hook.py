@@ -11,17 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from local.aws.machines.dataplane import SnapshotImage, VolumeLimits
-from local.aws.machines.instances import BY_ID
+from local.aws.machines.dataplane import VolumeLimits
 from local.aws.machines.machine import Machine
-from tests.contract.stack import documents
-from tests.local.aws.machines.commands import INSTANCE, VOLUME, run, with_volume
+from tests.local.aws.machines.commands import INSTANCE, VOLUME
+from tests.local.aws.machines.hooks import IMAGE, LINK, UUID, hook, hook_machine, mounted, refused, shell
 from tests.support.loopback import Loopback, QuietHandler
 
 OTHER = "vol-0fedcba9876543210"
-UUID = "11111111-2222-3333-4444-555555555555"
-LINK = f"/dev/disk/by-id/{BY_ID}vol0123456789abcdef0"
-IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 8),), None)
 CHECKS = "/etc/rewarm/checks"
 LUKS = b"LUKS\xba\xbe\x00\x01".ljust(592, b"\0")
 _LABEL = struct.pack("<I8s", 32, b"LVM2 001").ljust(492, b"\0")
@@ -31,42 +27,8 @@ LVM = struct.pack("<8sQI", b"LABELONE", 1, zlib.crc32(_LABEL, 0xF597A6CF ^ 0xFFF
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Iterator[Machine]:
-    """An instance with its own /mnt and /etc, and a volume."""
-    with with_volume(tmp_path, IMAGE) as made:
-        over = "lowerdir=/etc,upperdir=/mnt/etc/upper,workdir=/mnt/etc/work"
-        shell(
-            made,
-            "mount -t tmpfs -o mode=755 none /mnt && mkdir -p /mnt/etc/upper /mnt/etc/work"
-            f" && mount -t overlay -o {over} none /etc && echo '# none' >/etc/fstab",
-        )
+    with hook_machine(tmp_path) as made:
         yield made
-
-
-def shell(machine: Machine, script: str) -> str:
-    status, output, errors = run(machine, script)
-    assert status == 0, errors
-    return output
-
-
-def hook(machine: Machine, **values: str) -> tuple[int, str, str]:
-    whole = {"action": "mount", "volumeId": VOLUME, "path": "", "options": "", "url": "", "check": ""}
-    return run(machine, documents.filled("HookDocument", {**whole, "limitSeconds": "1", **values}))
-
-
-def mounted(machine: Machine, path: str = "/mnt/data", **values: str) -> str:
-    """Mounts, and returns the options that the kernel shows."""
-    status, _, errors = hook(machine, path=path, **values)
-    assert status == 0, errors
-    return shell(machine, f"findmnt -nro OPTIONS --mountpoint {path}").strip()
-
-
-def refused(machine: Machine, **values: str) -> str:
-    """What it says, and nothing is mounted."""
-    status, _, errors = hook(machine, **values)
-    assert status == 75, errors
-    device = shell(machine, f"readlink -f {LINK}").strip()
-    assert shell(machine, f"grep -c '^{device} ' /proc/mounts || true").strip() == "0"
-    return errors.strip()
 
 
 class TestMounting:
@@ -230,38 +192,24 @@ class TestMountedAndThen:
         assert f"none was mounted at /mnt/data over {VOLUME}" in said
 
     def test_a_device_that_became_another_volume_is_unmounted_again(self, machine: Machine) -> None:
-        said = meanwhile(machine, f"ln -sfn /dev/null {LINK}")
+        said = meanwhile(machine, f"ln -sfn /dev/null {LINK}; ln -sfn /dev/null {LINK}_1")
         assert f"is not {VOLUME} any more (serial unknown), so it is unmounted again" in said
         assert shell(machine, "grep -c /mnt/data /proc/mounts || true").strip() == "0"
 
-    def test_the_serial_of_the_mounted_device_counts(self, machine: Machine) -> None:
-        """A loop device has none, so lsblk says what it says of an EBS volume."""
-        shell(machine, f"mkfs.ext4 -q {LINK} && cp /usr/bin/lsblk /mnt/lsblk")
-        for serial, expected in (("vol0123456789abcdef0", 0), ("vol0fedcba9876543210", 69)):
-            script = f'case $* in *SERIAL*) echo {serial} ;; *) exec /mnt/lsblk "$@" ;; esac'
-            shell(machine, f"printf '#!/bin/sh\\n%s\\n' '{script}' >/mnt/own && chmod 755 /mnt/own")
-            shell(machine, "mount --bind /mnt/own /usr/bin/lsblk")
-            status, _, errors = hook(machine, path="/mnt/data")
-            shell(machine, "umount /usr/bin/lsblk; umount /mnt/data 2>/dev/null || true")
-            assert status == expected, errors
-        assert f"is not {VOLUME} any more (serial vol0fedcba9876543210), so it is unmounted again" in errors
-
-
-class TestUnmounting:
-    def test_what_uses_the_volume_is_ended_and_it_is_unmounted_everywhere(self, machine: Machine) -> None:
-        shell(machine, f"mkfs.ext4 -q {LINK}")
-        mounted(machine)
-        stubborn = "trap '' TERM; exec 3>/mnt/data/log; while :; do sleep 1; done"
-        shell(machine, "mkdir /mnt/again && mount --bind /mnt/data /mnt/again")
-        shell(machine, f'cd /mnt/data && (sleep 600 & sh -c "{stubborn}" &) >/dev/null 2>&1')
-        status, output, errors = hook(machine, action="unmount")
-        assert (status, errors) == (0, "")
-        assert output == "/mnt/again is unmounted\n/mnt/data is unmounted\n"
-        assert shell(machine, "grep -c /mnt/data /proc/mounts || true").strip() == "0"
-
-    def test_one_that_is_not_mounted_is_done(self, machine: Machine) -> None:
-        shell(machine, f"mkfs.ext4 -q {LINK}")
-        assert hook(machine, action="unmount") == (0, "", "")
+    @pytest.mark.parametrize("serial", ["vol0123456789abcdef0", "vol0fedcba9876543210"])
+    def test_the_serial_of_the_mounted_device_counts(self, machine: Machine, serial: str) -> None:
+        """A loop device has none, so its folder in /sys gets one as that of an EBS volume has."""
+        folder = shell(machine, f"readlink -f /sys/block/$(basename $(readlink -f {LINK}))").strip()
+        shell(
+            machine,
+            f"mkdir -p /mnt/sys/device && cp {folder}/dev /mnt/sys && echo {serial} >/mnt/sys/device/serial",
+        )
+        if serial in LINK:
+            shell(machine, f"mkfs.ext4 -q {LINK} && rm {LINK} {LINK}_1 && mount --bind /mnt/sys {folder}")
+            assert hook(machine, path="/mnt/data")[0] == 0
+        else:
+            said = meanwhile(machine, f"mount --bind /mnt/sys {folder}")
+            assert f"is not {VOLUME} any more (serial {serial}), so it is unmounted again" in said
 
 
 class Answers(QuietHandler):

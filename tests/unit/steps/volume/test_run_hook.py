@@ -34,6 +34,15 @@ from tests.support.wired import wired
 MOUNT = {"path": "/srv/data", "options": "noatime"}
 CHECK = {"url": "http://127.0.0.1:8080/health", "withinSeconds": 60}
 DOCUMENT = {"name": "start-orders", "parameters": {"service": ["orders"]}}
+
+
+def agent(seconds):
+    """Where every command of Rewarm's own document finds the agent, for its delivery and its time limit."""
+    key, sha256 = World().artifacts.agent(instance().platform, instance().architecture)
+    url = World().artifacts.download_url(key, expires_seconds=120 + seconds)
+    return {"agentUrl": [url], "agentSha256": [sha256]}
+
+
 WHOLE = {"mounts": [MOUNT], "document": DOCUMENT, "healthCheck": CHECK}
 
 
@@ -99,6 +108,7 @@ class TestParts:
                     "path": ["/srv/data"],
                     "options": ["noatime"],
                     "executionTimeout": ["120"],
+                    **agent(120),
                 },
             ),
             (INSTANCE_ID, "start-orders", {"service": ["orders"]}),
@@ -110,6 +120,7 @@ class TestParts:
                     "url": ["http://127.0.0.1:8080/health"],
                     "limitSeconds": ["60"],
                     "executionTimeout": ["120"],
+                    **agent(120),
                 },
             ),
         ]
@@ -125,7 +136,7 @@ class TestParts:
     def test_a_part_that_fails_ends_it_with_its_last_words(self):
         restore = Restore(WHOLE)
         restore.look()
-        restore.hooks.finish("command-1", "Failed", exit_code=75, stderr="rewarm: /srv/data is not empty\n")
+        restore.hooks.finish("command-1", "Failed", exit_code=75, stderr="warmer: /srv/data is not empty\n")
         result = restore.look()
         assert (result.finished, result.state) == (True, "failed")
         assert (restore.part["state"], restore.part["reason"]) == ("failed", "/srv/data is not empty")
@@ -473,7 +484,7 @@ class TestDrills:
         _, call = restore.hooks.sent[-1]
         assert call.document == "rewarm-HookDocument"
         assert dict(call.parameters) == {
-            "action": ["unmount"], "volumeId": [VOLUME_ID], "executionTimeout": ["180"],
+            "action": ["unmount"], "volumeId": [VOLUME_ID], "executionTimeout": ["180"], **agent(180),
         }  # fmt: skip
 
     def test_it_is_unmounted_after_a_part_that_failed_and_the_failure_is_what_counts(self):

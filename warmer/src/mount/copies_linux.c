@@ -1,0 +1,146 @@
+/** What other mount namespaces have. One process of each is asked; one that no process is in cannot be seen.
+ */
+#include "mount/copies_linux.h"
+
+#include "device/kernel_files_linux.h"
+#include "mount/mounted_linux.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPACES 1024u
+
+struct search {
+    const struct family *family; /**< NULL: overlays are looked for. */
+    const struct ours *ours;
+    const struct placed *placed;
+    enum overlay_look how;
+    struct use_node spaces[SPACES]; /**< Those that were looked at. */
+    size_t space_count;
+    char *what;
+    size_t size;
+    bool is_found;
+};
+
+/** Whether the mount namespace of a process was not looked at yet; then it is noted. */
+static bool is_new(const char *process, struct search *search) {
+    char path[KERNEL_PATH_BYTES];
+    struct use_node node;
+    snprintf(path, sizeof path, "%.2000s/ns/mnt", process);
+    if (!use_look(&use_own_tree, path, &node)) {
+        return false;
+    }
+    for (size_t i = 0; i < search->space_count; i++) {
+        if (use_same_node(&search->spaces[i], &node)) {
+            return false;
+        }
+    }
+    if (search->space_count < SPACES) {
+        search->spaces[search->space_count++] = node;
+    }
+    return true;
+}
+
+/** Whether what is mounted on this line's mount follows what is mounted on one that we have. */
+static bool follows(const struct ours *ours, const struct mount_line *parent) {
+    for (size_t i = 0; i < ours->count; i++) {
+        unsigned group = ours->items[i].group;
+        if (group != 0 && (group == parent->group || group == parent->master)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parent_follows(const char *name, const struct ours *ours, unsigned parent) {
+    struct mountinfo mountinfo;
+    struct mount_line line;
+    bool found = false;
+    (void)mountinfo_open(name, &mountinfo);
+    while (mountinfo_next(&mountinfo, &line)) {
+        found |= line.id == parent && follows(ours, &line);
+    }
+    mountinfo_close(&mountinfo);
+    return found;
+}
+
+/** Whether a folder of an overlay, as this process or that one would find it, is on the volume. */
+static bool is_placed(const struct placed *placed, const char *process, const char *path) {
+    char whole[KERNEL_PATH_BYTES];
+    snprintf(whole, sizeof whole, "%.64s/root%.2000s", process, path);
+    return placed_has(placed, path) || placed_has(placed, whole);
+}
+
+/** The folders of an overlay: lowerdir=A:B,upperdir=C,workdir=D. */
+static bool is_overlay_of(const struct search *search, const char *process, char *options) {
+    static const char *const keys[] = {"lowerdir=", "lowerdir+=", "datadir+=", "upperdir=", "workdir="};
+    char *rest = NULL;
+    for (char *option = strtok_r(options, ",", &rest); option != NULL; option = strtok_r(NULL, ",", &rest)) {
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            char *more = NULL;
+            size_t length = strlen(keys[i]);
+            if (strncmp(option, keys[i], length) != 0) {
+                continue;
+            }
+            for (char *path = strtok_r(option + length, ":", &more); path != NULL;
+                 path = strtok_r(NULL, ":", &more)) {
+                bool is_known = path[0] == '/';
+                if (is_known ? is_placed(search->placed, process, path)
+                             : search->how == OVERLAYS_UNKNOWN_TOO) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+static void take_space(const char *process, const char *name, void *context) {
+    struct search *search = context;
+    struct mountinfo mountinfo;
+    struct mount_line line;
+    char root[KERNEL_PATH_BYTES];
+    char program[64];
+    if (!kernel_is_number(name) || search->is_found || !is_new(process, search) ||
+        !mountinfo_open(name, &mountinfo)) {
+        return;
+    }
+    snprintf(root, sizeof root, "%.2000s/root", process);
+    kernel_read_line(process, "comm", program, sizeof program);
+    while (!search->is_found && mountinfo_next(&mountinfo, &line)) {
+        if (search->family == NULL) {
+            search->is_found = strcmp(line.type, "overlay") == 0 && line.options != NULL &&
+                               is_overlay_of(search, process, line.options);
+            snprintf(search->what, search->size, "an overlay at %.300s %s a folder on it", line.point,
+                     search->how == OVERLAYS_KNOWN ? "has" : "may have");
+        } else if (is_of_family(search->family, root, &line) &&
+                   !parent_follows(name, search->ours, line.parent)) {
+            search->is_found = true;
+            snprintf(search->what, search->size,
+                     "process %.20s (%s) has it mounted at %.300s in a mount namespace of its own", name,
+                     program, line.point);
+        }
+    }
+    mountinfo_close(&mountinfo);
+}
+
+static bool search_spaces(struct search *search, bool has_own) {
+    if (!has_own) {
+        (void)is_new("/proc/self", search);
+    }
+    kernel_for_each("/proc", take_space, search);
+    return search->is_found;
+}
+
+bool copies_find(const struct family *family, const struct ours *ours, char *what, size_t size) {
+    static struct search search;
+    search = (struct search){.family = family, .ours = ours, .what = what, .size = size};
+    return search_spaces(&search, false);
+}
+
+bool copies_find_overlay(const struct placed *placed, enum overlay_look how, char *what, size_t size) {
+    static struct search search;
+    search = (struct search){.placed = placed, .how = how, .what = what, .size = size};
+    return search_spaces(&search, true);
+}

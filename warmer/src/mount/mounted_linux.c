@@ -1,0 +1,45 @@
+#include "mount/mounted_linux.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool mountinfo_open(const char *process, struct mountinfo *mountinfo) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%.32s/mountinfo", process);
+    *mountinfo = (struct mountinfo){.stream = fopen(path, "re")};
+    return mountinfo->stream != NULL;
+}
+
+bool mountinfo_next(struct mountinfo *mountinfo, struct mount_line *line) {
+    while (mountinfo->stream != NULL && getline(&mountinfo->text, &mountinfo->size, mountinfo->stream) >= 0) {
+        if (mountinfo_parse(mountinfo->text, line)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void mountinfo_close(struct mountinfo *mountinfo) {
+    if (mountinfo->stream != NULL) {
+        fclose(mountinfo->stream);
+    }
+    free(mountinfo->text);
+    *mountinfo = (struct mountinfo){0};
+}
+
+bool mounted_at(const char *path, struct mounted *found) {
+    struct mountinfo mountinfo;
+    struct mount_line line;
+    bool is_there = false;
+    (void)mountinfo_open("self", &mountinfo);
+    while (mountinfo_next(&mountinfo, &line)) {
+        if (strcmp(line.point, path) == 0) {
+            is_there = true;
+            *found = (struct mounted){.major = line.major, .minor = line.minor};
+            snprintf(found->type, sizeof found->type, "%s", line.type);
+            snprintf(found->source, sizeof found->source, "%s", line.source == NULL ? "?" : line.source);
+        }
+    }
+    mountinfo_close(&mountinfo);
+    return is_there;
+}

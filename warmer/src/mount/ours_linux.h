@@ -1,0 +1,30 @@
+#ifndef WARMER_OURS_LINUX_H
+#define WARMER_OURS_LINUX_H
+
+#include "device/family_linux.h"
+#include "mount/mount_tables.h"
+#include "mount/users_linux.h"
+
+#define OURS_LIMIT 64u
+
+struct our_mount {
+    unsigned id;
+    unsigned group; /**< The peer group of the mount that it stands on; 0: none. */
+    char point[4096];
+};
+
+/** What this mount namespace has of a disk's file systems, in the order of mounting. */
+struct ours {
+    struct our_mount items[OURS_LIMIT];
+    size_t count;
+    struct placed placed;
+    char below[512]; /**< Where another file system is mounted below one of them; empty: nowhere. */
+};
+
+void ours_find(const struct family *family, struct ours *found);
+
+/** Whether a mount is of a file system of the disk or one of its partitions, as a process sees it whose root
+ * folder is at `root`. */
+bool is_of_family(const struct family *family, const char *root, const struct mount_line *line);
+
+#endif

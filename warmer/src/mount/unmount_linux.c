@@ -1,0 +1,183 @@
+#include "mount/unmount_linux.h"
+
+#include "device/family_linux.h"
+#include "device/kernel_files_linux.h"
+#include "mount/copies_linux.h"
+#include "mount/ours_linux.h"
+#include "mount/users_linux.h"
+#include "system/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#define ROUND_MS 1000u
+#define ASKING_ROUNDS 30u
+#define ROUNDS 60u
+/** The kernel lets go of what a process had open some time after it has ended. */
+#define IDLE_ROUNDS 10u
+#define RELEASE_ROUNDS 10u
+
+static int refuse(const char *disk, const char *what, struct diag *diag) {
+    return diag_refuse(diag, WARMER_NOT_MOUNTABLE, "%s cannot be unmounted: %s; nothing was ended", disk,
+                       what);
+}
+
+/** Swap files on the volume. */
+static bool find_swap(const struct placed *placed, char *what, size_t size) {
+    char line[KERNEL_PATH_BYTES];
+    char name[KERNEL_PATH_BYTES];
+    bool is_found = false;
+    FILE *stream = fopen("/proc/swaps", "re");
+    while (stream != NULL && !is_found && fgets(line, sizeof line, stream) != NULL) {
+        if (sscanf(line, "%4095s", name) == 1 && name[0] == '/') {
+            kernel_decode(name);
+            is_found = placed_has(placed, name);
+        }
+    }
+    if (stream != NULL) {
+        fclose(stream);
+    }
+    if (is_found) {
+        snprintf(what, size, "it has the swap file %.300s", name);
+    }
+    return is_found;
+}
+
+/** What no end of a process can free. Returns 0 or a refusal's status. */
+static int check_holders(const char *disk, const struct family *family, const struct ours *ours,
+                         struct diag *diag) {
+    char what[512];
+    if (family->made.count > 0) {
+        snprintf(what, sizeof what, "%.400s is made of it", family->made.items[0]);
+        return refuse(disk, what, diag);
+    }
+    if (ours->below[0] != '\0') {
+        snprintf(what, sizeof what, "another file system is mounted below it, at %.300s", ours->below);
+        return refuse(disk, what, diag);
+    }
+    if (find_swap(&ours->placed, what, sizeof what) ||
+        copies_find_overlay(&ours->placed, OVERLAYS_KNOWN, what, sizeof what)) {
+        return refuse(disk, what, diag);
+    }
+    return 0;
+}
+
+/** Unmount what can be, the last one first. Returns 0, -EBUSY if something is left, or a refusal's status. */
+static int unmount_all(const struct ours *ours, struct diag *diag) {
+    int result = 0;
+    for (size_t i = ours->count; i > 0; i--) {
+        const struct our_mount *mount = &ours->items[i - 1];
+        if (mount_of_path(mount->point) != mount->id) {
+            return diag_refuse(diag, WARMER_NOT_MOUNTABLE,
+                               "%s cannot be unmounted: something else is mounted over it", mount->point);
+        }
+        if (umount2(mount->point, UMOUNT_NOFOLLOW) == 0) {
+            printf("%s is unmounted\n", mount->point);
+        } else if (errno == EBUSY) {
+            result = -EBUSY;
+        } else {
+            return diag_refuse(diag, WARMER_HELD, "%s cannot be unmounted: %s", mount->point,
+                               strerror(errno));
+        }
+    }
+    return result;
+}
+
+/** Whether the end of processes could free it, before the first is ended. */
+static int check_copies(const char *disk, const struct family *family, const struct ours *ours,
+                        struct diag *diag) {
+    char what[512];
+    return copies_find(family, ours, what, sizeof what) ||
+                   copies_find_overlay(&ours->placed, OVERLAYS_UNKNOWN_TOO, what, sizeof what)
+               ? refuse(disk, what, diag)
+               : 0;
+}
+
+/** End whatever uses it, or find that nothing does. Returns 0 or a refusal's status. */
+static int end_users(const struct ours *ours, unsigned round, unsigned *idle, struct diag *diag) {
+    struct users users;
+    const char *point = ours->items[ours->count - 1].point;
+    users_find(&ours->placed, 0, &users);
+    if (users.has_init) {
+        return diag_refuse(diag, WARMER_NOT_MOUNTABLE, "%s cannot be unmounted: process 1 (%s) uses it",
+                           point, users.first_program);
+    }
+    if (users.count > 0) {
+        *idle = 0;
+        users_find(&ours->placed, round < ASKING_ROUNDS ? SIGTERM : SIGKILL, &users);
+    } else if (++*idle > IDLE_ROUNDS) {
+        return diag_refuse(diag, WARMER_HELD, "%s is in use, and %s", point,
+                           users.is_hidden ? "of some processes it cannot be seen what they use"
+                                           : "no process that uses it can be found");
+    }
+    return round < ROUNDS
+               ? 0
+               : diag_refuse(diag, WARMER_HELD,
+                             "%s is in use and could not be unmounted: process %lu (%s) did not end", point,
+                             users.first, users.first_program);
+}
+
+/** Whether the kernel has the disk for itself alone, as for a file system that is mounted anywhere. */
+static bool is_held(const char *disk) {
+    int descriptor = open(disk, O_RDONLY | O_EXCL | O_CLOEXEC);
+    bool is_busy = descriptor < 0 && errno == EBUSY;
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+    return is_busy;
+}
+
+static int check_released(const struct family *family, struct diag *diag) {
+    static const struct ours none;
+    const char *disk = family->members[0].name;
+    char what[512];
+    for (unsigned round = 0; is_held(disk); round++) {
+        if (round >= RELEASE_ROUNDS) {
+            bool is_known = copies_find(family, &none, what, sizeof what);
+            if (!is_known && family->made.count > 0) {
+                snprintf(what, sizeof what, "%.400s is made of it", family->made.items[0]);
+                is_known = true;
+            }
+            return diag_refuse(diag, WARMER_HELD, "the kernel still holds %s%s%s", disk, is_known ? ": " : "",
+                               is_known ? what : "");
+        }
+        clock_pause_ms(ROUND_MS);
+    }
+    return 0;
+}
+
+int unmount_disk(const char *disk, struct diag *diag) {
+    static struct family family;
+    static struct ours ours;
+    unsigned idle = 0;
+    family_find(&use_own_tree, disk, &family);
+    if (family.count == 0) {
+        return diag_refuse(diag, WARMER_NO_DEVICE, "%s is gone", disk);
+    }
+    for (unsigned round = 0;; round++) {
+        ours_find(&family, &ours);
+        if (ours.count == 0) {
+            return check_released(&family, diag);
+        }
+        int status = round == 0 ? check_holders(family.members[0].name, &family, &ours, diag) : 0;
+        if (status == 0) {
+            status = unmount_all(&ours, diag);
+        }
+        if (status == -EBUSY) {
+            ours_find(&family, &ours);
+            status = round == 0 ? check_copies(family.members[0].name, &family, &ours, diag) : 0;
+            if (status == 0 && ours.count > 0) {
+                status = end_users(&ours, round, &idle, diag);
+                clock_pause_ms(ROUND_MS);
+            }
+        }
+        if (status != 0) {
+            return status;
+        }
+    }
+}
