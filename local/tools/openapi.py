@@ -61,6 +61,7 @@ from rewarm.contracts.rules import (
     RuleList,
     StoredRule,
 )
+from rewarm.domain.model import HEX, VOLUME_ID
 from rewarm.domain.value import Value
 
 SAYS: JsonObject = yaml.safe_load(Path(__file__).with_name("api.yaml").read_text(encoding="utf-8"))
@@ -133,10 +134,10 @@ _LINEAGE = (
     _in_path(
         "lineage",
         "The volume or snapshot that the recordings are of.",
-        pattern="^(vol|snap)-([0-9a-f]{8}|[0-9a-f]{17})$",
+        pattern=f"^(vol|snap)-{HEX}$",
     ),
 )
-_VOLUME = (_in_path("volumeId", "The EBS volume.", pattern="^vol-([0-9a-f]{8}|[0-9a-f]{17})$"),)
+_VOLUME = (_in_path("volumeId", "The EBS volume.", pattern=f"^{VOLUME_ID}$"),)
 _KEY: JsonObject = {
     "name": "Idempotency-Key",
     "in": "header",

@@ -6,8 +6,9 @@ from pydantic import Field
 
 from rewarm.contracts.base import Contract, StepEvent
 from rewarm.domain.blocks.shards import ReadRates
+from rewarm.domain.model import SNAPSHOT_ID, VOLUME_ID
 
-SnapshotId = Annotated[str, Field(pattern="^snap-[0-9a-f]+$")]
+SnapshotId = Annotated[str, Field(pattern=f"^{SNAPSHOT_ID}$")]
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -23,7 +24,7 @@ class Delta(Contract):
     """What is to be written to a volume, so that it becomes equal to a snapshot."""
 
     snapshot_id: SnapshotId
-    volume_id: Annotated[str, Field(pattern="^vol-[0-9a-f]+$")]
+    volume_id: Annotated[str, Field(pattern=f"^{VOLUME_ID}$")]
     volume_bytes: Annotated[int, Field(gt=0)]
     index: Count = Field(description="Of the volume in its restore.")
     region: str | None = Field(description="The snapshots' Region; null for the stack's own.")

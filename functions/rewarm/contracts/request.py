@@ -25,7 +25,7 @@ from rewarm.domain.benchmark.benchmarks import (
     ON_DEVICE,
     PatternName,
 )
-from rewarm.domain.model import LeftOut, OnFailure
+from rewarm.domain.model import IMAGE_ID, INSTANCE_ID, SNAPSHOT_ID, VOLUME_ID, LeftOut, OnFailure
 from rewarm.domain.ready.reads import (
     DEFAULT_PATIENCE_SECONDS,
     DEFAULT_SAMPLES,
@@ -43,10 +43,10 @@ WantedStrategy = Literal[
     "boosted-warm-up", "direct-write",
 ]  # fmt: skip
 """How a new volume may be brought to full speed: as Strategy has it, without what makes no volume."""
-SnapshotId = Annotated[StrictStr, Field(pattern=r"^snap-([0-9a-f]{8}|[0-9a-f]{17})$")]
-VolumeId = Annotated[StrictStr, Field(pattern=r"^vol-([0-9a-f]{8}|[0-9a-f]{17})$")]
-InstanceId = Annotated[StrictStr, Field(pattern=r"^i-([0-9a-f]{8}|[0-9a-f]{17})$")]
-ImageId = Annotated[StrictStr, Field(pattern=r"^ami-([0-9a-f]{8}|[0-9a-f]{17})$")]
+SnapshotId = Annotated[StrictStr, Field(pattern=f"^{SNAPSHOT_ID}$")]
+VolumeId = Annotated[StrictStr, Field(pattern=f"^{VOLUME_ID}$")]
+InstanceId = Annotated[StrictStr, Field(pattern=f"^{INSTANCE_ID}$")]
+ImageId = Annotated[StrictStr, Field(pattern=f"^{IMAGE_ID}$")]
 RegionName = Annotated[StrictStr, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
 ZoneName = Annotated[StrictStr, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$")]
 RestoreId = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]

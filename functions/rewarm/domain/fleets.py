@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from rewarm.domain.errors import InvalidRequestError
-from rewarm.domain.model import Snapshot
+from rewarm.domain.model import IMAGE_ID, SNAPSHOT_ID, Snapshot
 from rewarm.domain.snapshots import Refusal
 from rewarm.domain.units import clock_text, elapsed_text, shown
 from rewarm.domain.value import Value
@@ -37,7 +37,7 @@ MOST_CANDIDATES = 20
 """How many of each volume's newest snapshots are searched for sets that were taken together."""
 _RECOVERY_POINT = re.compile(
     r"arn:aws[a-z-]*:ec2:(?P<region>[a-z0-9-]+):(\d{12})?:"
-    r"(snapshot/(?P<snapshot>snap-([0-9a-f]{8}|[0-9a-f]{17}))|image/(?P<image>ami-([0-9a-f]{8}|[0-9a-f]{17})))"
+    rf"(snapshot/(?P<snapshot>{SNAPSHOT_ID})|image/(?P<image>{IMAGE_ID}))"
 )
 
 

@@ -92,6 +92,11 @@ class Extent(Value):
     block_count: int
 
 
+HEX = "([0-9a-f]{8}|[0-9a-f]{17})"
+"""How ids of EC2 end: in 17 hexadecimal digits; those of old resources in eight (EC2 user guide, "IDs")."""
+VOLUME_ID, SNAPSHOT_ID = f"vol-{HEX}", f"snap-{HEX}"
+INSTANCE_ID, IMAGE_ID = f"i-{HEX}", f"ami-{HEX}"
+
 WantedTags = Mapping[str, str | None]
 """What something must carry: key -> value; None stands for any value."""
 

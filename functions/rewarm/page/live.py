@@ -13,6 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from rewarm.domain.model import HEX
 from rewarm.domain.ready.agent_output import figures
 from rewarm.page import application, pictures, text
 
@@ -24,8 +25,8 @@ MOST_VOLUMES = 100
 _PIECE = re.compile(r"<(style|title|svg|pre)\b.*?</\1>|<[^>]*>|[^<]+", re.DOTALL)
 """A tag, or what holds no words for people to read, or a text."""
 _ID = re.compile(
-    r"(?<![\w-])(?:(?:vol|snap|ami|i)-[0-9a-f]{8,17}|(?:restore|fleet)-[0-9a-f]{16}(?:-\d+)*"
-    r"|(?:event-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?)(?![\w-])[.,;)]{0,2}"
+    rf"(?<![\w-])(?:(?:vol|snap|ami|i)-{HEX}"
+    r"|(?:restore|fleet)-[0-9a-f]{16}(?:-\d+)*|(?:event-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?)(?![\w-])[.,;)]{0,2}"
 )
 """Ids and dates, with the signs after them. They keep their hyphens: who copies an id gets what AWS takes."""
 _LONG = re.compile(r"\S{21,}")

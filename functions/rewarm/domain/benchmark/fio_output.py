@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rewarm.domain.errors import BenchmarkFailedError
-from rewarm.domain.model import MIB
+from rewarm.domain.model import MIB, VOLUME_ID
 from rewarm.domain.ready import agent_output
 from rewarm.domain.value import Value
 
@@ -184,7 +184,8 @@ def _result_or_problem(body: str) -> tuple[FioResult | None, str | None]:
 
 def _volume_id(serial: str) -> str | None:
     """A disk's serial number is the volume's id without its dash (EBS user guide, "EBS volumes and NVMe")."""
-    return f"vol-{serial[3:]}" if re.fullmatch(r"vol[0-9a-f]{17}", serial) else None
+    found = f"vol-{serial.removeprefix('vol')}"
+    return found if serial.startswith("vol") and re.fullmatch(VOLUME_ID, found) else None
 
 
 def copied(text: str) -> CopyOutput:

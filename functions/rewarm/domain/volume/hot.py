@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from rewarm.domain.model import BLOCK_BYTES, MIB, Snapshot, Volume
+from rewarm.domain.model import BLOCK_BYTES, MIB, VOLUME_ID, Snapshot, Volume
 from rewarm.domain.units import shown, size_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs, runs_in_order
@@ -34,7 +34,7 @@ LINEAGE_TAG = "rewarm:lineage"
 """On a copied snapshot: the volume that its source is of, in whichever Region that is."""
 COPIES_OF = "copies-of-"
 """Before that volume in the lineage. A tag proves nothing, so recordings of copies are kept apart."""
-_VOLUME = re.compile(r"vol-(?!f{8}$)([0-9a-f]{8}|[0-9a-f]{17})")
+_VOLUME = re.compile(f"(?!vol-f{{8}}$){VOLUME_ID}")
 """An id, but not the one that EC2 shows of copies."""
 _LONGEST_HEAD = 1_024
 _MOST = 1 << 46

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
 
-from rewarm.domain.model import Instance, Volume
+from rewarm.domain.model import HEX, Instance, Volume
 from rewarm.domain.tags import any_value, has_tags
 from rewarm.domain.value import Value
 from rewarm.domain.volume.adopting import WARM_SINCE_TAG
@@ -25,7 +25,7 @@ CLOCKS_AGREE = timedelta(minutes=1)
 """How far EC2's clock and that of the table may be apart."""
 SWEEPS_SECONDS = 900
 """How often rules look in any case (template.yaml, event `Sweep`)."""
-_IDS = re.compile(r"\b(vol|snap|i)-[0-9a-f]{8,17}\b")
+_IDS = re.compile(rf"\b(vol|snap|i)-{HEX}\b")
 
 
 class Match(Protocol):

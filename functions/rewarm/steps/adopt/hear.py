@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta
 
+from rewarm.domain.model import INSTANCE_ID, VOLUME_ID
 from rewarm.domain.units import iso
 from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
@@ -22,10 +23,10 @@ LONGEST_SILENCE = timedelta(hours=1)
 REPLAY = "replay-name"
 """EventBridge user guide, "Replaying archived events": the field that it adds to an event."""
 _MADE = ("EBS Volume Notification", "createVolume", "available")
-_VOLUME = re.compile(r"arn:[a-z-]+:ec2:([a-z0-9-]+):(\d{12}):volume/(vol-[0-9a-f]{8,17})")
+_VOLUME = re.compile(rf"arn:[a-z-]+:ec2:([a-z0-9-]+):(\d{{12}}):volume/({VOLUME_ID})")
 """EBS user guide, "EventBridge events for EBS": createVolume names the volume by its ARN."""
 _RUNS = ("EC2 Instance State-change Notification", "running")
-_INSTANCE = re.compile(r"i-[0-9a-f]{8,17}")
+_INSTANCE = re.compile(INSTANCE_ID)
 _ENDED = "Step Functions Execution Status Change"
 
 

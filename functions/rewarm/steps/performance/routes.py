@@ -23,7 +23,7 @@ from rewarm.domain.errors import (
     RestoreError,
     TargetNotUsableError,
 )
-from rewarm.domain.model import Caller, Volume
+from rewarm.domain.model import VOLUME_ID, Caller, Volume
 from rewarm.domain.units import iso, shown
 from rewarm.domain.volume.performance import (
     BOOST_TAG,
@@ -42,7 +42,7 @@ from rewarm.steps.performance.changes import ChangeStatus, PerformancePorts, kno
 from rewarm.steps.record.boosts import noted_boost
 from rewarm.steps.record.restore import asked_through_api, parsed_time
 
-VOLUME_ID = re.compile(r"vol-([0-9a-f]{8}|[0-9a-f]{17})")
+_VOLUME = re.compile(VOLUME_ID)
 
 
 class StartPerformanceChangePorts(PerformancePorts, kw_only=True):
@@ -97,7 +97,7 @@ def start_performance_change(
 
 def the_volume(volume_id: str, volumes: VolumeStore) -> Volume:
     """Returns the volume. Raises InvalidRequestError, VolumeNotFoundError."""
-    if VOLUME_ID.fullmatch(volume_id) is None:
+    if _VOLUME.fullmatch(volume_id) is None:
         raise InvalidRequestError(
             f"found {shown(volume_id)}; allowed is an id such as vol-0123456789abcdef0", field="volumeId"
         )
