@@ -3,21 +3,30 @@
 # shellcheck shell=sh disable=SC2016,SC2154
 set -u
 export LC_ALL=C
+BY_ID=/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_
 name=vol${volume#vol-}
-device=/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_$name
 give_up() { # STATUS REASON
   printf 'rewarm: %s\n' "$2" >&2
   exit "$1"
 }
 now() { date +%s%3N; }
+serial_of() { { tr -d ' ' <"/sys/block/$1/device/serial"; } 2>/dev/null; } # NAME OF A DISK
+find_device() { # by the disk's serial number, or else by a name of udev's that leads to a disk without one
+  for folder in /sys/block/*; do
+    real=/dev/${folder##*/}
+    [ "$(serial_of "${folder##*/}")" != "$name" ] || [ ! -b "$real" ] || return 0
+  done
+  for link in "$BY_ID$name" "$BY_ID$name"[_-][1n]*; do
+    real=$(readlink -f "$link")
+    [ ! -e "$link" ] || [ -n "$(serial_of "${real##*/}")" ] || return 0
+  done
+  return 1
+}
 tries=0
-until [ -e "$device" ]; do
-  [ $((tries += 1)) -le 60 ] || give_up 66 "no $device after 60 s"
+until find_device; do
+  [ $((tries += 1)) -le 60 ] || give_up 66 "no disk with the serial number $name after 60 s"
   sleep 1
 done
-real=$(readlink -f "$device")
-serial=$(cat "/sys/block/${real##*/}/device/serial" 2>/dev/null) || serial=$name
-case $serial in "$name"*) ;; *) give_up 75 "$real has the serial $serial" ;; esac
 found=$(blockdev --getsize64 "$real" 2>/dev/null || stat -c %s "$real")
 [ "$found" = "$bytes" ] || give_up 75 "$real has $found bytes, not $bytes"
 if [ "$action" = write ]; then

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "commands/commands.h"
 #include "device/find.h"
+#include "device/identity.h"
 #include "device/use.h"
 #include "filesystems/partitions.h"
 #include "observe/trace.h"
@@ -39,6 +40,19 @@ static enum boot look_for_boot(const char *path) {
     return found;
 }
 
+/** Whether a device that was named is not known to be another volume. Returns 0 or a refusal's status. */
+static int check_volume(const char *path, const char *volume_id, struct diag *diag) {
+    struct device *device = NULL;
+    struct identity identity;
+    int status = device_open(path, &device, diag);
+    if (status == 0) {
+        identity_find(path, device, &identity);
+        status = identity_confirm(&identity, path, volume_id, diag);
+        device_close(device);
+    }
+    return status;
+}
+
 int command_device_use(const struct options *options, struct diag *diag) {
     static struct device_use use;
     struct json json = {.stream = stdout};
@@ -48,6 +62,10 @@ int command_device_use(const struct options *options, struct diag *diag) {
     const char *path = options->device;
     if (path == NULL && !find_device(options->volume, found, sizeof found)) {
         return diag_refuse(diag, WARMER_NO_DEVICE, "no %s", found);
+    }
+    int confirmed = path == NULL ? 0 : check_volume(path, options->volume, diag);
+    if (confirmed != 0) {
+        return confirmed;
     }
     path = path == NULL ? found : path;
     if (options->action == ACTION_UNMOUNT) {
