@@ -12,7 +12,7 @@
 #define SPACES 1024u
 
 struct search {
-    const struct family *family; /**< NULL: overlays are looked for. */
+    struct family *family; /**< NULL: overlays are looked for. */
     const struct ours *ours;
     const struct placed *placed;
     enum overlay_look how;
@@ -133,7 +133,7 @@ static bool search_spaces(struct search *search, bool has_own) {
     return search->is_found;
 }
 
-bool copies_find(const struct family *family, const struct ours *ours, char *what, size_t size) {
+bool copies_find(struct family *family, const struct ours *ours, char *what, size_t size) {
     static struct search search;
     search = (struct search){.family = family, .ours = ours, .what = what, .size = size};
     return search_spaces(&search, false);

@@ -7,7 +7,7 @@
  * Find a mount of the disk in another mount namespace that stays when this one's are unmounted: it is not
  * below a mount that follows one of ours. Writes in words what it is.
  */
-bool copies_find(const struct family *family, const struct ours *ours, char *what, size_t size);
+bool copies_find(struct family *family, const struct ours *ours, char *what, size_t size);
 
 /** How an overlay counts that names its folders without saying where they are. */
 enum overlay_look { OVERLAYS_KNOWN, OVERLAYS_UNKNOWN_TOO };

@@ -98,7 +98,7 @@ static int look_at(const struct member *member, struct finding *finding, struct 
 }
 
 /** The partition with the next number; NULL: there is none. */
-static const struct member *next_part(const struct family *family, const struct member *last) {
+static const struct member *next_part(struct family *family, const struct member *last) {
     const struct member *next = NULL;
     for (size_t i = 1; i < family->count; i++) {
         const struct member *member = &family->members[i];

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-bool is_of_family(const struct family *family, const char *root, const struct mount_line *line) {
+bool is_of_family(struct family *family, const char *root, const struct mount_line *line) {
     const struct use_node node = {.kind = USE_BLOCK, .major = line->major, .minor = line->minor};
     const struct member *member = family_member(family, &node);
     if (member == NULL && line->major == 0 && line->source != NULL && line->source[0] == '/') {
@@ -37,7 +37,7 @@ static void place(struct ours *ours, const struct mount_line *line) {
     }
 }
 
-void ours_find(const struct family *family, struct ours *found) {
+void ours_find(struct family *family, struct ours *found) {
     struct mountinfo mountinfo;
     struct mount_line line;
     unsigned parents[OURS_LIMIT];

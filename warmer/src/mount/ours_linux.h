@@ -21,10 +21,10 @@ struct ours {
     char below[512]; /**< Where another file system is mounted below one of them; empty: nowhere. */
 };
 
-void ours_find(const struct family *family, struct ours *found);
+void ours_find(struct family *family, struct ours *found);
 
 /** Whether a mount is of a file system of the disk or one of its partitions, as a process sees it whose root
  * folder is at `root`. */
-bool is_of_family(const struct family *family, const char *root, const struct mount_line *line);
+bool is_of_family(struct family *family, const char *root, const struct mount_line *line);
 
 #endif

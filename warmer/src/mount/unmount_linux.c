@@ -49,7 +49,7 @@ static bool find_swap(const struct placed *placed, char *what, size_t size) {
 }
 
 /** What no end of a process can free. Returns 0 or a refusal's status. */
-static int check_holders(const char *disk, const struct family *family, const struct ours *ours,
+static int check_holders(const char *disk, struct family *family, const struct ours *ours,
                          struct diag *diag) {
     char what[512];
     if (family->made.count > 0) {
@@ -89,7 +89,7 @@ static int unmount_all(const struct ours *ours, struct diag *diag) {
 }
 
 /** Whether the end of processes could free it, before the first is ended. */
-static int check_copies(const char *disk, const struct family *family, const struct ours *ours,
+static int check_copies(const char *disk, struct family *family, const struct ours *ours,
                         struct diag *diag) {
     char what[512];
     return copies_find(family, ours, what, sizeof what) ||
@@ -132,7 +132,7 @@ static bool is_held(const char *disk) {
     return is_busy;
 }
 
-static int check_released(const struct family *family, struct diag *diag) {
+static int check_released(struct family *family, struct diag *diag) {
     static const struct ours none;
     const char *disk = family->members[0].name;
     char what[512];
