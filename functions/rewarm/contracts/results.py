@@ -104,6 +104,9 @@ class PollInitializationResult(Contract):
     polls: int
     first_polled_at: Instant
     last_progress_at: Instant
+    unseen_since: Annotated[
+        Instant | None, Field(description="Since when AWS has not answered; null if the last look saw all.")
+    ] = None
     agent_finished_at: Instant | None = None
     hot_seconds: Annotated[
         float | None, Field(ge=0, description="How long the agent took for the hot set; null until then.")

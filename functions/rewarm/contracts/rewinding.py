@@ -68,6 +68,9 @@ class RewindResult(Contract):
     attempt: Annotated[int, Field(description="How often the agent had to take the device anew.")] = 0
     look_id: Annotated[str | None, Field(description="The command that asks what uses the volume.")] = None
     asked_at: Instant | None = None
+    unseen_since: Annotated[
+        Instant | None, Field(description="Since when AWS has not answered; null if the last look saw all.")
+    ] = None
     dispatch: DispatchWarmerResult | None = None
     evidence_id: Annotated[
         str | None, Field(description="The snapshot of the volume as it was: the way back.")

@@ -37,6 +37,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.model import Snapshot
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.waits import agent_wait_seconds
+from rewarm.domain.time.patience import LEAST, patience
 from rewarm.domain.units import clock_text, count_text, duration_text
 from rewarm.domain.words.failures import explain
 from rewarm.steps.record.restore import stop_if_cancelled
@@ -59,14 +60,13 @@ from rewarm.steps.rewind.undo_logs import begin_log
 from rewarm.steps.rewind.ways import compares_device, delta, keeps_log, target_in_words
 from rewarm.steps.rewind.writer import Writer, in_use, send, snapshot_on_it, watch
 from rewarm.steps.warm.agent_command import (
+    SHORTEST_STALL,
     check_not_terminated,
     check_silent_agent,
     is_reachable,
     stall_patience,
 )
 
-ARM_PATIENCE = timedelta(minutes=10)
-"""SSM delivers within five minutes, and the agent waits a minute for the device."""
 EVIDENCE_PATIENCE = timedelta(minutes=30)
 """Counted from the agent's command. EC2 shows a snapshot within seconds."""
 EVIDENCE_STALL = timedelta(hours=2)
@@ -88,8 +88,10 @@ def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
     try:
         if pending.stopped_by is None:
             pending = _with_copied(event, pending)
-        result = _PHASES[pending.phase](event, pending, ports)
-    except (*TEMPORARY, RestoreCancelledError, RewindIncompleteError):
+        result = _PHASES[pending.phase](event, pending.model_copy(update={"unseen_since": None}), ports)
+    except TEMPORARY as error:
+        return _unseen(event, error)
+    except (RestoreCancelledError, RewindIncompleteError):
         raise
     except RestoreError as error:
         if event.is_direct or pending.stopped_by is not None:
@@ -98,6 +100,21 @@ def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
             raise unwritten(event, error) from error
         result = stop(event, pending, _writer(pending, ports), error, ports)
     return note(event, result, ports)
+
+
+def _unseen(event: RewindEvent, error: RestoreError) -> RewindResult:
+    """What was known before: the agent works meanwhile, and a rewind that ends here leaves a mixed volume.
+
+    Raises the error in a call that nothing may be forgotten of, and after `patience`.
+    """
+    pending = event.pending
+    if pending is None or pending.dispatch is None or event.copied is not None or event.failure is not None:
+        raise error
+    since = pending.unseen_since or event.now
+    if event.now - since > patience(since - sent_at(pending, since)):
+        raise error
+    wait = max(FIRST_WAIT_SECONDS, _until_next_look(since, event.now))
+    return pending.model_copy(update={"unseen_since": since, "wait_seconds": wait, "delta": None})
 
 
 def _with_copied(event: RewindEvent, pending: RewindResult) -> RewindResult:
@@ -167,7 +184,7 @@ def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewin
     since = sent_at(pending, event.now)
     waits = pending.model_copy(update={"wait_seconds": _until_next_look(since, event.now)})
     if not writer.has_taken:
-        if event.now - since > ARM_PATIENCE:
+        if event.now - since > LEAST:
             raise AgentUnreachableError(f"the agent on {event.volume.instance_id} has not begun")
         return waits
     if event.is_direct:
@@ -269,8 +286,11 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     if writer.ended is not None:
         return again(event, pending, writer)
     last = pending.initialization.last_progress_at if pending.initialization else event.now
-    check_silent_agent(event.volume.instance_id or "", ports.instances, silence=event.now - last)
-    if event.now - last > stall_patience(event.request):
+    longest = patience(last - sent_at(pending, last))
+    check_silent_agent(
+        event.volume.instance_id or "", ports.instances, silence=event.now - last, longest=longest
+    )
+    if event.now - last > stall_patience(event.request, max(SHORTEST_STALL, longest)):
         raise AgentFailedError(
             f"the agent on {event.volume.instance_id} has written nothing since {clock_text(last)}"
         )

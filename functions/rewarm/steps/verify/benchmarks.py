@@ -33,6 +33,7 @@ from rewarm.domain.benchmark.fio_output import BenchmarkOutput, Direction
 from rewarm.domain.errors import BenchmarkNotFoundError, RestoreError, ServiceUnavailableError, ThrottledError
 from rewarm.domain.model import MIB, CommandStatus, InstanceEbsLimits
 from rewarm.domain.ready import agent_output
+from rewarm.domain.time.patience import LEAST
 from rewarm.domain.units import duration_text
 from rewarm.domain.volume import volume_types
 from rewarm.domain.volume.replacing import living
@@ -40,8 +41,6 @@ from rewarm.steps.record.bucket import benchmark_key, benchmark_output_key
 from rewarm.steps.verify.start_benchmark import BenchmarkPorts, execution_seconds, fio_parameters
 from rewarm.steps.warm.agent_command import DELIVERY_SECONDS
 
-INVOCATION_PATIENCE = timedelta(minutes=10)
-"""SSM does not know an invocation right after it was sent; after this time it is lost."""
 LARGEST_OUTPUT = 4 * MIB
 """fio writes some 10 KB a run."""
 
@@ -65,7 +64,7 @@ def outcome(
 ) -> BenchmarkResult:
     """The result of the command so far."""
     if status is None:
-        if now - started.started_at > INVOCATION_PATIENCE:
+        if now - started.started_at > LEAST:
             return _result(started, "failed", "Systems Manager knows nothing of the command")
         return _result(started, "running", "the command is on its way")
     if not status.finished:

@@ -30,6 +30,7 @@ from rewarm.domain.ready.reads import (
     expected_reads,
     p99_limit_ms,
 )
+from rewarm.domain.time.patience import LEAST
 from rewarm.domain.units import duration_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Scope
@@ -56,8 +57,6 @@ COLD_BY_REQUEST = "this measures every written block, and with warmUp.scope used
 FIGURES_LOST = "the figures were lost; the agent ended with exit status 0, so p99 was within the limit"
 """Of `warmer verify` (warmer/warmer.1.md, "EXIT STATUS"). Run Command calls exit status 0 a success."""
 SLOW_TYPE = "a warm block of an HDD volume may take as long as a cold one, so reads do not tell"
-INVOCATION_PATIENCE = timedelta(minutes=10)
-"""SSM does not know an invocation right after it was sent; after this time it is lost."""
 
 
 class VerifyVolumePorts(agent_command.AgentPorts, kw_only=True):
@@ -241,7 +240,7 @@ def _stop_if_lost(
 ) -> None:
     """Run Command ends a command at its time limit. One that it shows as running after that is lost."""
     limit = timedelta(seconds=agent_command.longest_seconds(_samples(event) * SLOWEST_READ_SECONDS))
-    if spent <= INVOCATION_PATIENCE + (limit if status else timedelta(0)):
+    if spent <= LEAST + (limit if status else timedelta(0)):
         return
     known = f"{event.volume_id} has all of its data; " if event.phase == "after" else ""
     shown = (

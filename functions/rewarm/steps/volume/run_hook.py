@@ -29,6 +29,7 @@ from rewarm.domain.errors import (
     ThrottledError,
 )
 from rewarm.domain.model import CommandStatus
+from rewarm.domain.time.patience import LEAST
 from rewarm.domain.units import duration_text
 from rewarm.ports.instances import Hooks
 from rewarm.ports.restores import RestoreTable
@@ -44,7 +45,7 @@ from rewarm.steps.volume.hook_calls import (
     may_repeat,
     parts_of,
 )
-from rewarm.steps.warm.agent_command import ANSWER_AFTER, PATIENCE, SHOWN_AFTER, check_not_terminated
+from rewarm.steps.warm.agent_command import ANSWER_AFTER, SHOWN_AFTER, check_not_terminated
 
 WAIT_SECONDS = (2, 30)
 MOST_OUTPUT = 4_096
@@ -247,7 +248,7 @@ def _unreached(now: datetime, application: Application, part: HookPart) -> HookP
 
 def _patience(part: HookPart) -> timedelta:
     """How long a part waits for its instance."""
-    return max(PATIENCE, timedelta(seconds=part.limit_seconds))
+    return max(LEAST, timedelta(seconds=part.limit_seconds))
 
 
 def _found(run: _Run, part: HookPart, position: int, *, is_end: bool) -> HookPart:
@@ -284,10 +285,6 @@ def _followed(run: _Run, part: HookPart) -> HookPart:
         check_not_terminated(run.instance_id, run.ports.instances, silence=now - since)
     except AgentUnreachableError as error:
         return _failed(part, str(error).removeprefix("the agent was interrupted: "), now)
-    except TEMPORARY:
-        raise
-    except RestoreError:
-        return part  # without an answer of EC2 the command keeps its time
     return part
 
 

@@ -28,6 +28,7 @@ from rewarm.domain.errors import (
 )
 from rewarm.domain.model import Instance, Volume
 from rewarm.domain.ready.readiness import misplaced
+from rewarm.domain.time.patience import LEAST
 from rewarm.domain.units import duration_text, iso
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import most_bytes
@@ -54,8 +55,6 @@ SHOWN_AFTER = timedelta(seconds=15)
 """SSM shows a new command late; how late is not documented. After this time it was never sent."""
 NOTED_WITHIN = timedelta(seconds=5)
 """A note that took longer to write has a wrong time, and is written again."""
-PATIENCE = timedelta(minutes=10)
-"""EC2 user guide, "Reboot your instance": a few minutes; Windows with updates takes longer."""
 SHORTEST_STALL = timedelta(minutes=30)
 """First reads of over a minute were seen, and DescribeVolumeStatus lags by 5, so half an hour is safe."""
 LOOK_AFTER = timedelta(minutes=2)
@@ -245,33 +244,37 @@ def stall_patience(request: RestoreRequest, usual: timedelta = SHORTEST_STALL) -
     return usual if wanted is None else timedelta(minutes=wanted)
 
 
-def is_reachable(instance: Instance, *, away: timedelta) -> bool:
+def is_reachable(instance: Instance, *, away: timedelta, longest: timedelta = LEAST) -> bool:
     """Whether a command reaches the instance now; `away` is how long it has been away.
 
-    Raises AgentUnreachableError if it is gone, or was waited for long enough.
+    Raises AgentUnreachableError if it is gone, or is away for longer than `longest`.
     """
     _check_not_gone(instance)
     if instance.state == "running" and instance.ssm_online:
         return True
-    if away > PATIENCE:
+    if away > longest:
         waited = duration_text(away.total_seconds())
         raise AgentUnreachableError(f"the agent was interrupted: {instance.reach_in_words}, for {waited}")
     return False
 
 
-def check_silent_agent(instance_id: str, instances: Instances, *, silence: timedelta) -> None:
+def check_silent_agent(
+    instance_id: str, instances: Instances, *, silence: timedelta, longest: timedelta = LEAST
+) -> None:
     """Checks the instance of a running warm-up command that has reported nothing for a while.
 
-    Raises AgentUnreachableError if the instance is away for too long, or for good.
+    Raises AgentUnreachableError if the instance is away for longer than `longest`, or for good.
     """
-    if silence > LOOK_AFTER:
-        is_reachable(_found(instance_id, instances), away=silence)
+    instance = _found(instance_id, instances) if silence > LOOK_AFTER else None
+    if instance is not None:
+        is_reachable(instance, away=silence, longest=longest)
 
 
 def check_not_terminated(instance_id: str, instances: Instances, *, silence: timedelta) -> None:
     """The same for a command that reports only its end. Raises AgentUnreachableError."""
-    if silence > LOOK_AFTER:
-        _check_not_gone(_found(instance_id, instances))
+    instance = _found(instance_id, instances) if silence > LOOK_AFTER else None
+    if instance is not None:
+        _check_not_gone(instance)
 
 
 def _check_not_gone(instance: Instance) -> None:
@@ -279,11 +282,14 @@ def _check_not_gone(instance: Instance) -> None:
         raise AgentUnreachableError(f"the agent was interrupted: {instance.reach_in_words}")
 
 
-def _found(instance_id: str, instances: Instances) -> Instance:
+def _found(instance_id: str, instances: Instances) -> Instance | None:
+    """The instance; None where AWS does not say. The look only explains a silence, so that ends nothing."""
     try:
         return instances.get(instance_id)
     except TargetNotFoundError as error:
         raise AgentUnreachableError(f"the agent was interrupted: {error}") from error
+    except RestoreError:
+        return None
 
 
 def check_in_place(volume: Volume, instance_id: str | None, instances: Instances) -> None:
@@ -298,11 +304,16 @@ def check_in_place(volume: Volume, instance_id: str | None, instances: Instances
 
 
 def check_still_there(adopted: VolumeAssignment, volumes: VolumeStore, instances: Instances) -> None:
-    """As check_in_place for a volume of others, who may delete it. Raises VolumeFailedError."""
+    """As check_in_place for a volume of others, who may delete it. Raises VolumeFailedError.
+
+    Nothing is known where EC2 does not say, and a later look will be answered.
+    """
     try:
         volume = volumes.get(adopted.adopts or "")
     except VolumeNotFoundError as error:
         raise VolumeFailedError(f"{adopted.adopts} was deleted meanwhile") from error
+    except RestoreError:
+        return
     check_in_place(volume, adopted.instance_id, instances)
 
 
@@ -311,4 +322,6 @@ def _end_of_instance(instance_id: str, instances: Instances) -> str | None:
         instance = instances.get(instance_id)
     except TargetNotFoundError:
         return "EC2 no longer shows the instance, so it was terminated"
+    except RestoreError:
+        return None
     return f"the instance is {instance.state}" if instance.is_gone else None

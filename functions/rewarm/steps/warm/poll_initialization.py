@@ -11,18 +11,21 @@ from rewarm.contracts.events import PollInitializationEvent
 from rewarm.contracts.results import PollInitializationResult, VerifyVolumeResult
 from rewarm.contracts.values import DispatchWarmerResult, InitializationSignals, Measurement
 from rewarm.domain.errors import (
+    TEMPORARY,
     AgentFailedError,
     AgentInterruptedError,
     AgentUnreachableError,
     InitializationStalledError,
     RestoreError,
+    VolumeNotFoundError,
     VolumeUnreadableError,
 )
-from rewarm.domain.model import CommandStatus, InitializationStatus, Strategy
+from rewarm.domain.model import CommandStatus, InitializationStatus, ReadActivity, Strategy
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.readiness import AgentAccount, Observation, Readiness, judge
 from rewarm.domain.ready.reads import StableRule, is_read, latest_read_latency_ms, p99_limit_ms
 from rewarm.domain.time.measured import Point, with_point
+from rewarm.domain.time.patience import LEAST
 from rewarm.domain.units import duration_text, size_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Scope, reported
@@ -43,10 +46,10 @@ from rewarm.steps.warm.agent_command import (
     check_still_there,
     stall_patience,
 )
+from rewarm.steps.warm.unseen import silence_allowed, unseen, without_blindness
 
 READ_OPS_SHOWN = 15
 METRICS_LOOK_BACK = timedelta(minutes=30)
-INVOCATION_PATIENCE = timedelta(minutes=10)
 RATE_STALL_STEPS = 20
 """AWS keeps a provisioned rate within a tenth, so a per cent that takes twenty times as long never comes."""
 BACKGROUND_STALL_FACTOR = 3
@@ -80,9 +83,20 @@ def poll_initialization(
 ) -> PollInitializationResult:
     """Returns the initialization's progress, and when to check next.
 
-    Raises the Agent… errors, InitializationStalledError, VolumeUnreadableError, RestoreCancelledError,
-    VolumeFailedError and VolumeNotFoundError.
+    Nothing is known while AWS throttles or does not answer, and the initialization goes on meanwhile. So
+    such an error is raised at the first look, and after `patience` only. Raises the Agent… errors,
+    InitializationStalledError, VolumeUnreadableError, RestoreCancelledError, VolumeFailedError and
+    VolumeNotFoundError, too.
     """
+    try:
+        return _polled(without_blindness(event), ports)
+    except TEMPORARY as error:
+        if event.previous is None:
+            raise
+        return unseen(event, event.previous, error)
+
+
+def _polled(event: PollInitializationEvent, ports: PollInitializationPorts) -> PollInitializationResult:
     status = stop_if_cancelled(ports.table, event.restore_id)
     before: VerifyVolumeResult | None = None
     account: JsonObject | None = None
@@ -97,7 +111,7 @@ def poll_initialization(
         seen = replace(seen, bytes_total=0)
     verdict = warm or judge(seen)
     if verdict.ready:
-        check_in_place(ports.volumes.get(event.volume_id), event.volume.instance_id, ports.instances)
+        _check_in_place(event, ports)
     result = _result(event, seen, verdict, account).model_copy(update={"before": before})
     loading.note_sample(event, result, ports.artifacts)
     _stop_if_stalled(event, result)
@@ -107,6 +121,17 @@ def poll_initialization(
     if status != Status.INITIALIZING and status not in FINISHED:
         ports.table.advance(event.restore_id, Status.INITIALIZING.value)
     return result
+
+
+def _check_in_place(event: PollInitializationEvent, ports: PollInitializationPorts) -> None:
+    """Raises VolumeFailedError, VolumeNotFoundError; nothing is known where EC2 does not say."""
+    try:
+        volume = ports.volumes.get(event.volume_id)
+    except VolumeNotFoundError:
+        raise
+    except RestoreError:
+        return
+    check_in_place(volume, event.volume.instance_id, ports.instances)
 
 
 def _warm_already(event: PollInitializationEvent) -> Readiness | None:
@@ -165,18 +190,19 @@ def _watch_agent(
     account: JsonObject | None = event.previous.signals.agent if event.previous else None
     if finished_at is None:
         status = ports.commands.status(dispatch.command_id, dispatch.instance_id)
-        progress = ports.artifacts.get_json(dispatch.progress_key)
+        progress = _progress(dispatch, ports.artifacts)
         account = _account(event, status, progress, dispatch.started_at) or account
         finished_at = _ended_at(status, dispatch.started_at, event.now)
         before = _measured_before(status) if finished_at is not None else None
         if finished_at is None:
             last = event.previous.last_progress_at if event.previous else event.now
-            if _is_lost_to_run_command(event, progress, silence=event.now - last):
+            silence = event.now - last
+            if _is_lost_to_run_command(event, progress, silence=silence):
                 finished_at = event.now
-            else:
-                check_silent_agent(dispatch.instance_id, ports.instances, silence=event.now - last)
-    since = max(dispatch.started_at, event.now - METRICS_LOOK_BACK)
-    activity = ports.metrics.read_activity(event.volume_id, since=since, until=event.now)
+            elif not _has_moved(event, account):
+                longest = silence_allowed(event, since=last)
+                check_silent_agent(dispatch.instance_id, ports.instances, silence=silence, longest=longest)
+    activity = _activity(event, dispatch, ports.metrics)
     seen = Observation(
         now=event.now,
         strategy=event.plan.strategy,
@@ -190,6 +216,31 @@ def _watch_agent(
         warmed_by_agent=True,
     )
     return seen, account, before
+
+
+def _progress(dispatch: DispatchWarmerResult, artifacts: Artifacts) -> JsonObject | None:
+    """The agent's last progress; None also where S3 does not answer: Run Command says how it ends."""
+    try:
+        return artifacts.get_json(dispatch.progress_key)
+    except RestoreError:
+        return None
+
+
+def _has_moved(event: PollInitializationEvent, account: JsonObject | None) -> bool:
+    """Whether the agent has read more than at the last look, so that it is not silent."""
+    done = agent_output.figures(account).bytes_done or 0
+    return event.previous is not None and done > event.previous.bytes_done
+
+
+def _activity(
+    event: PollInitializationEvent, dispatch: DispatchWarmerResult, metrics: Metrics
+) -> list[ReadActivity]:
+    """The volume's reads; none where CloudWatch does not answer: they are a second witness only."""
+    since = max(dispatch.started_at, event.now - METRICS_LOOK_BACK)
+    try:
+        return metrics.read_activity(event.volume_id, since=since, until=event.now)
+    except RestoreError:
+        return []
 
 
 def _is_lost_to_run_command(
@@ -243,7 +294,7 @@ def _account(
 ) -> JsonObject | None:
     """The agent's account: its result once the command has succeeded, before that its last progress line."""
     if status is None:
-        if progress is None and event.now - started_at > INVOCATION_PATIENCE:
+        if progress is None and event.now - started_at > LEAST:
             raise AgentUnreachableError("SSM knows nothing of the warm-up command")
         return progress
     if not status.finished:
@@ -393,7 +444,8 @@ def _stop_if_stalled(event: PollInitializationEvent, result: PollInitializationR
 
 def _stall_patience(event: PollInitializationEvent) -> timedelta:
     """Many times the interval in which progress is expected; AWS promises none for `background`."""
-    return stall_patience(event.request, _usual_patience(event))
+    last = event.previous.last_progress_at if event.previous else event.now
+    return stall_patience(event.request, max(_usual_patience(event), silence_allowed(event, since=last)))
 
 
 def _usual_patience(event: PollInitializationEvent) -> timedelta:
