@@ -61,6 +61,7 @@
  *     used_scan.c          partitions and file systems -> the set of blocks in use (used.c)
  *     metadata.c           partitions and file systems -> the blocks of their own structures
  *     partitions.c         the partition tables GPT and MBR
+ *     owners.c             the marks of what has a device or a partition as a whole
  *     tree.c               files of ext4 and XFS: names, times and places
  *     order/               what comes first by its files: walk.c finds the data directories of databases,
  *                          postgres.c and innodb.c follow their lists, recent.c logs and files of the last day

@@ -76,6 +76,10 @@ static const struct mark first_marks[] = {
     MARK("UFS", 9564, "\x54\x19\x01\x00"),
     MARK("UFS", 66908, "\x19\x01\x54\x19"),
     MARK("VxFS", 1024, "\xf5\xfc\x01\xa5"),
+    /* At the end of a page of memory. */
+    MARK("swap space", 4086, "SWAPSPACE2"),
+    MARK("swap space", 16374, "SWAPSPACE2"),
+    MARK("swap space", 65526, "SWAPSPACE2"),
 };
 
 /** In sectors back from the end, whole sectors of the source. */
