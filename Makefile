@@ -75,7 +75,8 @@ test-python: ## the Python tests and linters (PYTEST_ARGS="-k …")
 test-long: setup ## what make test has no room for: the agent for arm64 too, new cases of each property (SEED=…)
 	@local/setup.sh long
 	@echo "The properties are tested with SEED=$(SEED)"
-	@$(OWN_PATH) $(MAKE) --no-print-directory -C warmer check check-asan check-tsan check-release ZIG="$(ZIG)"
+	@$(OWN_PATH) $(MAKE) --no-print-directory -C warmer check LAYERS=2000
+	@$(OWN_PATH) $(MAKE) --no-print-directory -C warmer check-asan check-tsan check-release ZIG="$(ZIG)"
 	@LONG_TESTS=1 $(PYTHON) -m pytest -n $(WORKERS) -m "long or matrix or hypothesis" --hypothesis-seed=$(SEED) $(PYTEST_ARGS)
 
 oracle: setup ## plans beside exact solvers: 9,000 of one volume, 4,000 of a few, 1,000 of up to 200, in hours (SEED=…)

@@ -55,6 +55,8 @@ esac
 # machine with Debian's kernel, with what makes device-mapper's and RAID's devices there.
 if [ "$PURPOSE" = test ]; then
     NEEDED="$NEEDED strace:strace jq:jq mkfs.xfs:xfsprogs mkntfs:ntfs-3g sfdisk:fdisk
+        mkfs.f2fs:f2fs-tools mkfs.exfat:exfatprogs mkfs.vfat:dosfstools mkfs.jfs:jfsutils mkfs.nilfs2:nilfs-tools
+        mkudffs:udftools mkfs.reiserfs:reiserfsprogs make-bcache:bcache-tools cryptsetup:cryptsetup-bin
         chromium:chromium /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf:fonts-dejavu-core"
     case $(uname -m) in
         x86_64)
