@@ -1,14 +1,32 @@
-"""Python is clean for ruff and for mypy --strict."""
+"""Python is clean for ruff and for mypy --strict, and quotes names in commands that it shows."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.support.tree import BIN, complaints, files
+from tests.support.tree import BIN, ROOT, complaints, files
+
+COMMAND = re.compile(r"\b(?:rewarm|aws|sudo|make|curl) [a-z0-9-]+[^.;:]*$")
+"""The end of a text in which a command has begun."""
+QUOTED = re.compile(r"shlex\.(quote|join)\(|words\.(aws|command)\(")
+IDS = re.compile(
+    r"\b(\w*_id|held_by|root_of|owner|old|old_id|zone|iops|throughput|delete|more|attempt|position|approve|kind"
+    r"|[A-Z_]+|place\[[01]\])$"
+)
+"""Ids that AWS or Rewarm has made, numbers, constants, and parts that were quoted where they were made."""
+OTHERS = {
+    "functions/rewarm/domain/words/ended.py: name",  # quoted above, or a volume's id
+    "functions/rewarm/domain/words/rule.py: name",  # a rule's name: letters, digits and . _ - only
+    "functions/rewarm/domain/volume/performance.py: name",  # a volume's id
+    "functions/rewarm/domain/volume/proof.py: name",  # a volume's id
+    "functions/rewarm/steps/clean_up/sweep_unproven.py: name",  # a volume's id
+}
 
 
 def test_ruff_check():
@@ -51,3 +69,34 @@ def test_a_loop_variable_has_the_name_of_the_thing(folder):
         if re.search(r"\b(for|lambda) one( in\b|:)", path.read_text(encoding="utf-8"))
     ]
     assert found == []
+
+
+def parts_of_commands(path: Path) -> Iterator[str]:
+    """Yields what a file puts into the text of a command."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = ""
+        for value in node.values if isinstance(node, ast.JoinedStr) else ():
+            if isinstance(value, ast.Constant):
+                text += str(value.value)
+            elif isinstance(value, ast.FormattedValue):
+                if COMMAND.search(text):
+                    yield ast.unparse(value.value)
+                text += "X"
+
+
+@pytest.mark.parametrize("folder", ["cli/rewarm_cli", "functions/rewarm"])
+def test_a_command_for_pasting_quotes_what_comes_from_outside(folder: str) -> None:
+    found = {
+        f"{path.relative_to(ROOT).as_posix()}: {part}"
+        for path in files("*.py", below=folder)
+        for part in parts_of_commands(path)
+        if not QUOTED.search(part) and not IDS.search(part)
+    }
+    assert found - OTHERS == set()
+    assert {name for name in OTHERS if name.startswith(folder)} <= found
+
+
+def test_a_name_in_a_command_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "told.py"
+    file.write_text('f"start it: rewarm restore --alarm {name}; see {other}"', encoding="utf-8")
+    assert [*parts_of_commands(file)] == ["name"]

@@ -23,6 +23,7 @@ MOST_FILES = 14
 MORE_FILES = {
     ".": (18, "Tools look for their files at the root; in a work tree of git, .git is one more."),
     "docs": (50, "A page lies beside its pictures, and links from outside lead to it."),
+    "cli/rewarm_cli": (15, "What all commands share; each of their rooms is a folder below."),
     "events": (18, "A schema lies beside its example, and users link to both."),
     "local/aws/first_touch/src": (16, "One small program, of which no part stands alone."),
     "warmer/src/commands": (19, "A module for each command, beside what commands share."),

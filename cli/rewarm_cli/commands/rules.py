@@ -40,7 +40,7 @@ def put_rule(settings: Settings, name: str, *, file: str, yes: bool) -> None:
 
     Where another rule has this name, it shows what differs and asks.
     """
-    from rewarm_cli.replacing import put_stored
+    from rewarm_cli.commands.replacing import put_stored
 
     answer = put_stored(settings, ("rules", name), read(file), f"the rule {name}", yes=yes)
     if not settings.for_people:

@@ -44,7 +44,7 @@ def put_runbook(settings: Settings, alarm_name: str, request: Json, *, yes: bool
 
     Where the alarm has another runbook, it shows what differs and asks.
     """
-    from rewarm_cli.replacing import put_stored
+    from rewarm_cli.commands.replacing import put_stored
 
     if not request:
         raise click.UsageError("say what to restore and where to, with --volume and --instance, or -f")
