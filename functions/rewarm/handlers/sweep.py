@@ -21,7 +21,7 @@ from rewarm.runtime import filled
 from rewarm.steps.clean_up.clean_up import CleanUpPorts
 from rewarm.steps.clean_up.gauges import GaugePorts, KnownExecutions, read_gauges
 from rewarm.steps.clean_up.missing_reports import PagePorts
-from rewarm.steps.clean_up.sweep import restore_of_event, sweep, sweep_one
+from rewarm.steps.clean_up.sweep import newly_left, restore_of_event, sweep, sweep_one
 from rewarm.steps.clean_up.sweep_restores import SweepPorts
 from rewarm.steps.report.report import figures
 from rewarm.wiring import now
@@ -53,7 +53,7 @@ ANSWER_SECONDS = 20
 @tracer.capture_lambda_handler(capture_response=False)
 @logger.inject_lambda_context(clear_state=True)
 def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
-    """Sweeps, and returns what was found. If anything is left, raises IncompleteCleanUpError for an alarm."""
+    """Sweeps, and returns what was found. Raises IncompleteCleanUpError for an alarm."""
     if is_custom_resource(event):
         answer(event, context, physical_id=_physical_id(event), apply=partial(_end_stack, event, context))
         return {"swept": []}
@@ -65,7 +65,7 @@ def lambda_handler(event: JsonObject, context: LambdaContext) -> JsonObject:
     for swept in found:
         logger.info("swept", **swept.to_json())
         count("Swept", sweep=swept.sweep, state=swept.state)
-    left = [f"{swept.resource} ({swept.sweep}): {swept.reason}" for swept in found if swept.state == "left"]
+    left = newly_left(found, ports)
     if restore_id is None:
         left += _silence()
         # Not for each event: if a thousand restores fail together, each would ask EC2 for everything.

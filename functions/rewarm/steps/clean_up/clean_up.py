@@ -62,6 +62,8 @@ SWEPT_LATER = "the sweeper tries again every 15 minutes"
 LAST_UPLOAD = timedelta(minutes=1)
 """The agent notices within seconds that the volume is detached, and then uploads what it has recorded."""
 KEPT_BEFORE = "it was kept before, and is its owner's"
+FAILED_VOLUME = "EC2 calls it failed (error), so its data are lost; it was announced, so its owner deletes it"
+"""EBS user guide, "EBS volume lifecycle": the hardware has failed, and the data cannot be recovered."""
 
 
 class CleanUpEvent(StepEvent):
@@ -408,7 +410,7 @@ def _reason_to_keep(event: Remains, volume: Volume, kept_volumes: Collection[str
     if kept_before is not None:
         return kept_before
     if event.announced and volume.volume_id == event.volume_id:
-        return "it is usable and may hold new data"
+        return FAILED_VOLUME if volume.state == "error" else "it is usable and may hold new data"
     if event.on_failure is OnFailure.KEEP and volume.state != "error":
         return "the request says onFailure keep"
     others = {attachment.instance_id for attachment in volume.attachments} - {event.instance_id}

@@ -47,7 +47,16 @@ from rewarm.steps.record.volume import CleanedUp, VolumeNotes
 from rewarm.steps.volume.adopted_boosts import in_words, lower_volume
 from rewarm.steps.volume.extras import Lowering, lower, release_fast_restore
 
-__all__ = ["SWEEPS", "SweepPorts", "SweptResource", "restore_of_event", "sweep", "sweep_one", "sweep_these"]
+__all__ = [
+    "SWEEPS",
+    "SweepPorts",
+    "SweptResource",
+    "newly_left",
+    "restore_of_event",
+    "sweep",
+    "sweep_one",
+    "sweep_these",
+]
 
 ROUNDS = 4
 """EC2 detaches a volume within seconds. What takes longer is reported as left, and the next sweep retries."""
@@ -82,6 +91,26 @@ def sweep_one(restore_id: str, ports: SweepPorts) -> list[SweptResource]:
     if is_fleet(restore_id):
         return list(sweep_fleets(ports, only=fleet_of_execution(restore_id)))
     return sweep_these({restore_id}, ports)
+
+
+def newly_left(found: Iterable[SweptResource], ports: SweepPorts) -> list[str]:
+    """What nobody has heard of today: each thing that is left raises the alarm once a day.
+
+    Some of them only their owner can end. If these raised it at every sweep, the next leak would not be seen.
+    """
+    return [
+        f"{swept.resource} ({swept.sweep}): {swept.reason}"
+        for swept in found
+        if swept.state == "left" and _is_news(swept, ports)
+    ]
+
+
+def _is_news(swept: SweptResource, ports: SweepPorts) -> bool:
+    claim = f"sweep left {swept.sweep} {swept.resource} {ports.now:%Y-%m-%d}"
+    try:
+        return ports.table.claim_event(claim, ports.owner) == ports.owner
+    except RestoreError:
+        return True
 
 
 def sweep_these(restore_ids: Iterable[str], ports: SweepPorts) -> list[SweptResource]:

@@ -123,6 +123,12 @@ class TestCleanUp:
         with pytest.raises(ServiceUnavailableError, match="still being created"):
             clean(world)
 
+    def test_a_volume_that_ec2_calls_failed_is_not_called_usable(self, world):
+        world.volumes.change(VOLUME_ID, state="error")
+        (kept,) = clean(world, announced=True).kept
+        assert "EC2 calls it failed (error), so its data are lost" in kept
+        assert "usable" not in kept
+
     def test_never_deletes_a_volume_that_was_announced(self, world):
         world.volumes.attach(VOLUME_ID, INSTANCE_ID, DEVICE)
         result = clean(world, announced=True)
