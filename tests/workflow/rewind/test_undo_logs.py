@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -125,6 +126,20 @@ def test_a_rewind_that_stopped_halfway_is_undone_by_its_log_alone(fast: FastLab)
     ending = ended(fast, volume.started({"undoOf": restore_id}))
     assert ending.kind == "ready", ending
     assert same(volume.now, volume.was)
+
+
+def test_a_log_whose_head_was_changed_to_name_another_volume_writes_nothing(fast: FastLab) -> None:
+    """Who can write to the bucket does not choose which volume is overwritten."""
+    volume = Volume(fast)
+    restore_id = volume.started()
+    assert ended(fast, restore_id).kind == "ready"
+    other = fast.region.add_volume(size_gib=2, attach_to=volume.instance_id, device="/dev/sdz")
+    bucket, key = fast.stack.buckets[0], f"undo/{restore_id}/0/log.json"
+    head = json.loads(fast.buckets[bucket][key].value)
+    fast.buckets.put(bucket, key, json.dumps({**head, "volumeId": other}).encode())
+    ending = ended(fast, volume.started({"undoOf": restore_id}))
+    assert ending.kind == "failed TargetNotUsableError", ending
+    assert f"rewound {volume.volume_id}, and the head of its undo log names {other}" in ending.cause
 
 
 def test_the_log_outlives_the_record_and_is_deleted_by_its_restore(fast: FastLab) -> None:

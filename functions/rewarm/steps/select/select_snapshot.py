@@ -34,6 +34,7 @@ from rewarm.steps.record.application import note_document
 from rewarm.steps.record.bucket import first_map_key
 from rewarm.steps.record.payloads import is_small, write_volumes
 from rewarm.steps.record.restore import RestoreNotes, stop_if_cancelled
+from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
 from rewarm.steps.select.hooks import look
@@ -101,6 +102,7 @@ def select_snapshot(
     mapped = _with_maps(selected.volumes, catalog, ports.artifacts)
     chosen = [with_agent(assignment, ports.artifacts) for assignment in mapped]
     chosen = _with_changed_blocks(event, chosen, ports)
+    _check_logs(event.request.source.undo_of, chosen, ports.keeper.table)
     _note_volumes(event, chosen, ports.keeper.table)
     _note_document(event, chosen, ports)
     stop_if_cancelled(ports.keeper.table, event.restore_id)  # so may listing the blocks of a large snapshot
@@ -152,6 +154,22 @@ def _waiting(event: SelectSnapshotEvent, selected: Selected, notes: RestoreNotes
         wait_seconds=max(1, min(seconds, math.ceil((until - event.now).total_seconds()))),
         volume_count=len(selected.volumes),
     )
+
+
+def _check_logs(undone: str | None, chosen: Sequence[VolumeAssignment], table: RestoreTable) -> None:
+    """Checks that each undo log is of the volume that the record of its rewind names.
+
+    Whoever can write to the bucket could else name another volume there. A record that is lost, or older than
+    400 days, names none. Raises TargetNotUsableError.
+    """
+    for volume in chosen if undone is not None else ():
+        rewound = VolumeNotes(table, undone, volume.undo_index or 0).read().rewind
+        if rewound is not None and rewound.volume_id not in (None, volume.rewinds):
+            raise TargetNotUsableError(
+                f"found {undone}, which rewound {rewound.volume_id}, and the head of its undo log names "
+                f"{volume.rewinds}; somebody has changed the log, so nothing is written",
+                field="source.undoOf",
+            )
 
 
 def _note_volumes(
