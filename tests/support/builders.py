@@ -225,6 +225,7 @@ def measurement(verdict: str = "fast", p99_ms: float = 1.9) -> dict[str, Any]:
     return {
         "event": "result",
         "command": "verify",
+        "volumeId": VOLUME_ID,
         "verdict": verdict,
         "samples": 256,
         "iops": 1_630.0,
@@ -238,6 +239,7 @@ def warm_result(**changes: Any) -> dict[str, Any]:
     return {
         "event": "result",
         "command": "warm",
+        "volumeId": VOLUME_ID,
         "verdict": "complete",
         "bytesDone": 40 * GIB,
         "bytesTotal": 40 * GIB,

@@ -91,10 +91,13 @@ class ReplacingWorld(World):
 
     def say(self, *mounts: str, others: Collection[str] = (), boots: bool | None = None) -> None:
         """What the instance answers to the last question."""
-        told = {"event": "use", "volumeId": OLD, "mounts": list(mounts), "others": list(others)}
+        command_id, _, asked = self.commands.sent[-1]
+        told = {
+            "event": "use", "volumeId": asked["volumeId"], "mounts": list(mounts), "others": list(others),
+        }  # fmt: skip
         if boots is not None:
             told["boots"] = boots
-        self.commands.finish(self.commands.sent[-1][0], stdout=json.dumps(told))
+        self.commands.finish(command_id, stdout=json.dumps(told))
 
     def place_of(self, volume_id: str) -> tuple[str, str] | None:
         """Instance and device."""

@@ -249,6 +249,8 @@ class DeviceUse(Value):
     """What the agent could not do about it."""
     boots: bool | None = None
     """Whether a machine could start from it; None if nobody asked, or nobody can tell."""
+    volume_id: str | None = None
+    """The volume that the answer is about."""
 
     @property
     def is_free(self) -> bool:
@@ -294,6 +296,7 @@ def device_use(stdout: str) -> DeviceUse | None:
                 _texts(answer.get("mounts"), decode=True),
                 _texts(answer.get("others"), decode=False),
                 boots=answer.get("boots") if isinstance(answer.get("boots"), bool) else None,
+                volume_id=answer.get("volumeId"),
             )
     return None
 

@@ -89,6 +89,8 @@ def reply(look: Look, *, now: datetime, commands: Commands) -> DeviceUse | None:
     why = status.stderr.strip().splitlines()
     if use is None:
         raise AgentUnreachableError(why[-1] if why else status.status_details)
+    if use.volume_id != look.volume_id:
+        raise AgentUnreachableError(f"the answer is about {use.volume_id or 'a device that names no volume'}")
     return replace(use, problem=why[-1] if why else "")
 
 

@@ -173,7 +173,7 @@ def _look(
         return pending.model_copy(update={"reason": f"the command is {state}", **waits})
     if status.status == "Success" and agent_output.result(status) is None:
         return _finished("unmeasured", FIGURES_LOST)
-    measured = _measured(status)
+    measured = _measured(status, event.volume_id)
     if event.phase == "before" or measured.verdict == "fast":
         return _result(measured, pending, _expected(event, ports))
     is_rewound = event.volume.rewinds is not None
@@ -259,7 +259,7 @@ class _Measured(Value):
     result: Measurement
 
 
-def _measured(status: CommandStatus) -> _Measured:
+def _measured(status: CommandStatus, volume_id: str) -> _Measured:
     account = agent_output.result(status)
     if account is None or account.get("verdict") not in {"fast", "slow"}:
         ending = agent_output.ending(status)
@@ -268,6 +268,9 @@ def _measured(status: CommandStatus) -> _Measured:
         if agent_output.figures(account).errors:
             raise VolumeUnreadableError(f"reads of the measurement failed: {ending}")
         raise AgentFailedError(f"the measurement gave no result: {ending}")
+    wrong = agent_output.wrong_volume(account, volume_id)
+    if wrong is not None:
+        raise AgentFailedError(f"the measurement counts for nothing: {wrong}")
     return _Measured(account["verdict"], Measurement.model_validate(account))
 
 

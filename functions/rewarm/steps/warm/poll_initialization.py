@@ -193,7 +193,7 @@ def _watch_agent(
         progress = _progress(dispatch, ports.artifacts)
         account = _account(event, status, progress, dispatch.started_at) or account
         finished_at = _ended_at(status, dispatch.started_at, event.now)
-        before = _measured_before(status) if finished_at is not None else None
+        before = _measured_before(status, event.volume_id) if finished_at is not None else None
         if finished_at is None:
             last = event.previous.last_progress_at if event.previous else event.now
             silence = event.now - last
@@ -255,10 +255,12 @@ def _is_lost_to_run_command(
     return True
 
 
-def _measured_before(status: CommandStatus | None) -> VerifyVolumeResult | None:
+def _measured_before(status: CommandStatus | None, volume_id: str) -> VerifyVolumeResult | None:
     """The cold volume's measurement; None without a readable figure, which only the report then lacks."""
     measured = agent_output.cold_measurement(status) if status is not None else None
     if measured is None or measured.get("verdict") not in {"fast", "slow"}:
+        return None
+    if agent_output.wrong_volume(measured, volume_id) is not None:
         return None
     try:
         result = Measurement.model_validate(measured)
@@ -310,6 +312,9 @@ def _account(
 
 def _check_everything_was_read(event: PollInitializationEvent, account: JsonObject) -> None:
     """Checks the agent's `complete` against our own block map, by which the volume may still be cold."""
+    wrong = agent_output.wrong_volume(account, event.volume_id)
+    if wrong is not None:
+        raise AgentFailedError(f"the warm-up agent on {event.volume.instance_id} read nothing here: {wrong}")
     read = agent_output.figures(account)
     done = read.bytes_done or 0
     needed, asked = bytes_to_read(event.request, event.volume), event.request.warm_up.scope

@@ -266,6 +266,7 @@ class AgentRun:
         rate = done * BLOCK_BYTES / MIB / seconds if seconds else 0.0
         left = (total - done) * BLOCK_BYTES / MIB
         return {
+            "volumeId": self._given["volume"],
             "bytesDone": done * BLOCK_BYTES,
             "bytesTotal": total * BLOCK_BYTES,
             "blocksDone": done,
@@ -328,6 +329,7 @@ class AgentRun:
         return {
             "event": "result",
             "command": "verify",
+            "volumeId": volume.volume_id,
             "verdict": "fast" if p99 <= limit_ms else "slow",
             "samples": samples,
             "iops": samples / seconds,

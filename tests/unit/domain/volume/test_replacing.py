@@ -111,7 +111,7 @@ class TestDeviceUse:
 
     def test_free(self):
         found = device_use(f"noise\n{line()}\n")
-        assert found == DeviceUse()
+        assert found == DeviceUse(volume_id="vol-1")
         assert found.is_free
         assert found.in_words == "not in use"
 

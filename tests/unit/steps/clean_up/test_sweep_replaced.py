@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -90,7 +91,7 @@ class TestSweepReplaced:
         world.table.update(RESTORE_ID, {"attached0": {"volumeId": VOLUME_ID, "device": DEVICE}})
         world.made(VOLUME_ID, attached=INSTANCE_ID)
         swept(world)
-        told = '{"event": "use", "mounts": ["/data"], "others": []}'
+        told = json.dumps({"event": "use", "volumeId": VOLUME_ID, "mounts": ["/data"], "others": []})
         world.commands.finish(world.commands.sent[-1][0], stdout=told)
         (found,) = [one for one in swept(world, minute=31) if one.state == "left"]
         assert (

@@ -266,6 +266,14 @@ class TestWarmUpAgent:
         ):
             poll(world, minute=5)
 
+    @pytest.mark.parametrize("other", ["vol-0fedcba9876543210", None])
+    def test_what_the_agent_has_read_of_another_volume_counts_for_nothing(self, world, other):
+        world.commands.finish("command-1", stdout=warm_result(volumeId=other))
+        with pytest.raises(
+            AgentFailedError, match=f"read nothing here: it worked on .*, and not on {VOLUME_ID}"
+        ):
+            poll(world, minute=5)
+
     def test_fails_where_a_success_has_no_result(self, world):
         world.commands.finish("command-1", stdout="")
         with pytest.raises(AgentFailedError, match=r"nobody knows whether .*: Success, exit status 0"):
