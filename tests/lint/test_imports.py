@@ -119,6 +119,7 @@ SMALL_FOR_A_REASON = {
     "ports/prices.py": "no other port is about the account's prices and quotas",
     "adapters/blocks/side_by_side.py": "four adapters use it, and the fast lab replaces its threads",
     "restore_page.py": "only functions that draw may import it",
+    "domain/tags.py": "three adapters, rules and fleets share it, and few functions ask for tags",
 }
 """Module -> why it stands alone though it is short."""
 SHARED_BY_STATES = {
