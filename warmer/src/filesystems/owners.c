@@ -1,7 +1,8 @@
 /**
  * Marks of owners, and where they lie: as libblkid (util-linux) looks for them, which names the format of
- * each, and GEOM's, which FreeBSD's geom(4) describes. Their checksums are not checked, because a mark too
- * many costs time, and one too few leaves out data.
+ * each, and GEOM's, which FreeBSD's geom(4) describes. Checksums are only checked where a mark is short,
+ * because a mark too many costs time, and one too few leaves out data. Of the thirteen places in which
+ * Promise's RAID may have its mark, those nearest to the end are looked at.
  */
 #include "filesystems/owners.h"
 
@@ -195,6 +196,36 @@ static void look_for_first(struct look *look) {
     look_for(look, "VMFS", MIB, "\x0d\xd0\x01\xc0", 4);
 }
 
+/** The sum of numbers of 16 bits, which begin at `bytes`. */
+static uint16_t sum16(const uint8_t *bytes, unsigned count) {
+    uint16_t sum = 0;
+    for (unsigned i = 0; i < count; i++) {
+        sum = (uint16_t)(sum + little16(bytes + 2 * (size_t)i));
+    }
+    return sum;
+}
+
+/** RAID of controllers whose mark is short, so that its checksum counts as well. */
+static void look_for_short_marks(struct look *look, uint64_t at) {
+    const uint8_t *here = bytes_at(look, at, SECTOR_BYTES);
+    if (here == NULL) {
+        return;
+    }
+    uint8_t sum = 0;
+    for (unsigned i = 0; i < 50; i++) {
+        sum = (uint8_t)(sum + here[i]);
+    }
+    if (little16(here) == 0xaa55 && here[2] <= 2 && here[50] == sum) {
+        found(look, "VIA RAID", at);
+    }
+    if (little32(here + 0x60) == 0x2f000000 && (uint16_t)(sum16(here, 159) + little16(here + 318)) == 0) {
+        found(look, "Silicon Image RAID", at);
+    }
+    if (memcmp(here, "JM", 2) == 0 && here[0x30] <= 5 && sum16(here, 64) <= 1) {
+        found(look, "JMicron RAID", at);
+    }
+}
+
 static void look_for_last(struct look *look) {
     uint64_t bytes = look->source->bytes;
     uint64_t sectors = bytes / SECTOR_BYTES;
@@ -207,6 +238,7 @@ static void look_for_last(struct look *look) {
         }
     }
     if (bytes >= 128 * KIB) {
+        look_for_short_marks(look, (sectors - 1) * SECTOR_BYTES);
         look_for_old_md(look, (bytes / (64 * KIB) - 1) * (64 * KIB));
         look_for_md(look, (pages - 2) * 4096);
         look_for_drbd(look, (pages - 1) * 4096);

@@ -104,3 +104,33 @@ WRITTEN: dict[str, Writer] = {
     "gfs2": _at(64 * KIB, struct.pack(">IIQI", 0x01161970, 1, 0, 100)),
 }
 """Name -> writes its marks into an area."""
+
+
+def _via() -> bytes:
+    block = bytearray(b"\x55\xaa\x01" + bytes(47))
+    return bytes([*block, sum(block) & 255])
+
+
+def _silicon() -> bytes:
+    block = bytearray(318)
+    struct.pack_into("<I", block, 0x60, 0x2F000000)
+    return bytes(block) + struct.pack("<H", -sum(struct.unpack("<159H", block)) & 0xFFFF)
+
+
+def _jmicron() -> bytes:
+    return b"JM\0\0" + struct.pack("<H", (1 - struct.unpack("<H", b"JM")[0]) & 0xFFFF)
+
+
+CONTROLLERS: dict[str, tuple[int, bytes]] = {
+    "VIA": (1, _via()),
+    "Silicon Image": (1, _silicon()),
+    "JMicron": (1, _jmicron()),
+    "LSI": (1, b"$XIDE$"),
+    "Adaptec": (1, b"\x37\xfc\x4d\x1e"),
+    "Intel": (2, b"Intel Raid ISM Cfg Sig. 1.0.00"),
+    "HighPoint": (11, b"\xf3\x16\x78\x5a"),
+    "Promise": (63, b"Promise Technology, Inc."),
+    "DDF": (257, b"\xde\x11\xde\x11"),
+    "GEOM": (1, b"GEOM::MIRROR"),
+}
+"""Marks of RAID at the end: how many sectors before it, and the bytes."""

@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from image import BLOCK, MIB, PAGE, Area, Image
+from image import BLOCK, MIB, PAGE, SECTOR, Area, Image
 from layers import used_blocks
 from makers import fill
-from marks import WRITTEN
+from marks import CONTROLLERS, WRITTEN
 from tables import LDM_DATA, LDM_METADATA, LINUX, STORAGE_SPACES, put_gpt, put_mbr
 
 EXT4 = ["mkfs.ext4", "-q", "-F", "-E", "nodiscard", "-b", "4096", "@"]
@@ -97,8 +97,21 @@ def mark_over(name: str) -> Callable[[Disks], Image]:
     """A mark over an ext4, and data."""
 
     def make(disks: Disks) -> Image:
-        image = disks.disk(192, EXT4)
+        image = disks.disk(96, EXT4)
         WRITTEN[name](image, image.whole, disks.draw)
+        disks.spread(image)
+        return image
+
+    return make
+
+
+def controller_over(name: str) -> Callable[[Disks], Image]:
+    """The mark of a RAID controller at the end of an ext4."""
+
+    def make(disks: Disks) -> Image:
+        image = disks.disk(64, EXT4)
+        sectors, mark = CONTROLLERS[name]
+        image.write(image.length - sectors * SECTOR, mark)
         disks.spread(image)
         return image
 
@@ -109,11 +122,11 @@ def zfs_label(label: int) -> Callable[[Disks], Image]:
     """An ext4, and of the four labels of ZFS just this one."""
 
     def make(disks: Disks) -> Image:
-        pool = disks.disk(192)
+        pool = disks.disk(96)
         WRITTEN["zfs"](pool, pool.whole, disks.draw)
         places = sorted(at for at, data in pool.changed.items() if data.startswith(b"\x01\x01\0\0"))
         page = pool.read(places[label], PAGE)
-        image = disks.disk(192, EXT4)
+        image = disks.disk(96, EXT4)
         image.write(places[label], page)
         disks.spread(image)
         return image
@@ -158,6 +171,7 @@ WHOLE: dict[str, Callable[[Disks], Image]] = {
     "two_volumes_in_a_partition_of_one": two_volumes(put_gpt, LINUX),
     "an_ext4_that_was_grown_in_its_journal": ext4_grown_in_its_journal,
     **{f"the_mark_of_{name.replace(' ', '_')}": mark_over(name) for name in WRITTEN},
+    **{f"the_mark_of_raid_of_{name.replace(' ', '_')}": controller_over(name) for name in CONTROLLERS},
     **{f"label_{label}_of_zfs": zfs_label(label) for label in range(4)},
     "an_ext4_whose_superblocks_copy_is_gone": copy_overwritten(EXT4, 128 * MIB, BLOCK // 2),
     "an_ntfs_whose_file_tables_copy_is_gone": copy_overwritten(NTFS, 96 * MIB - PAGE, PAGE),
