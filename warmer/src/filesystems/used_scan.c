@@ -7,7 +7,7 @@
  * Where the written blocks are known, they can speak against what is read: a table or a file system may be of
  * an earlier life of the disk. Written blocks behind a file system's end, or outside all partitions, are such
  * a sign. Written blocks that a file system calls free are none, however many they are: deleted files leave
- * them, and so does whatever was on a disk before it was formatted, because EBS has no way to discard blocks.
+ * them, and so does whatever was on a disk before it was formatted, unless formatting discarded it.
  * Groups that ext4 never allocated from, and its count of the bytes it ever wrote, only tell that something
  * else wrote there. They do not tell whether that was before or after. What does tell is a structure that the
  * file system wrote and would never let go: the readers compare copies of superblocks and records, which lie

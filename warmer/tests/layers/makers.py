@@ -1,6 +1,6 @@
 """Programs that make file systems and owners, in an area of an image, without mounting anything.
 
-None of them discards blocks: EBS volumes keep what was written before.
+None of them discards blocks, so that what was written before stays.
 """
 
 from __future__ import annotations
