@@ -1,9 +1,9 @@
 #!/bin/sh
 # `--scope used` on disks with a history: whatever lay on a disk before, no block of its owner is left out.
 # LAYERS=2000 LAYERS_SEED=1 plays so many drawn disks; without it, a small sample.
+here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=lib.sh
-. "$(dirname "$0")/lib.sh"
-here=$(cd "$(dirname "$0")/../layers" && pwd)
+. "$here/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
 # The makers of file systems flush what they write: in memory that takes no time.
 [ ! -w /dev/shm ] || TMPDIR=/dev/shm
@@ -19,5 +19,5 @@ for program in mkfs.ext4 debugfs mkntfs; do
         exit 0
     fi
 done
-python3 "$here/named.py" "$USED_DUMP"
-python3 "$here/layers.py" "$USED_DUMP" "${LAYERS:-20}" "${LAYERS_SEED:-1}"
+python3 "$here/../layers/named.py" "$USED_DUMP"
+python3 "$here/../layers/layers.py" "$USED_DUMP" "${LAYERS:-20}" "${LAYERS_SEED:-1}"
