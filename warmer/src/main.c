@@ -33,6 +33,7 @@
  *       compare.c            what the device holds (`--compare`)
  *       undo.c               keeps what is overwritten, before it is
  *     check.c              flushes, and compares what is read back
+ *     witness.c            whether nobody else has written, by the system's counts
  *     watch.c              looks for whoever else uses the device meanwhile
  *     apply.c              starts these threads, and counts; transfer.c: writes, and reads back
  *     board.c              what these threads share
@@ -77,7 +78,8 @@
  *     identity.c           which EBS volume it is; identity_<system>.c: what the system knows
  *     find_<system>.c      which device an EBS volume is
  *     use_<system>.c       what uses a device. On Linux: family (the disk, and what is made of it), mounts,
- *                          openers (processes), kernel_files, use_tree (what paths lead to)
+ *                          openers (processes), sight (whether all of them are seen), holders (what the kernel
+ *                          alone knows), kernel_files, use_tree (what paths lead to)
  *     lock_<system>.c      one warm-up at a time
  *     writes.c             how often it was written to; writes_<system>.c: what the system counts
  *     nvme_<system>.c      asks for EBS's statistics; nvme_log.c: decodes them
@@ -114,6 +116,15 @@ static int refuse(const struct options *options, const struct diag *diag, int st
     json_close(&json, '}');
     json_end_line(&json);
     return status;
+}
+
+/** A result that nobody got is no success. */
+static int finish(int status) {
+    if (console_end()) {
+        return status;
+    }
+    fputs("warmer: the result could not be written to standard output\n", stderr);
+    return status == WARMER_OK ? WARMER_NO_OUTPUT : status;
 }
 
 static int dispatch(const struct options *options, struct diag *diag) {
@@ -153,7 +164,9 @@ static int dispatch(const struct options *options, struct diag *diag) {
 int main(int count, char **arguments) {
     struct options options;
     struct diag diag = {{0}};
-    console_prepare(&count, &arguments);
+    if (!console_prepare(&count, &arguments)) {
+        return WARMER_NO_OUTPUT;
+    }
     int status = options_parse(count, arguments, &options, &diag);
     if (status == 0) {
         if (!options.has_progress && isatty(STDERR_FILENO)) {
@@ -161,5 +174,5 @@ int main(int count, char **arguments) {
         }
         status = dispatch(&options, &diag);
     }
-    return diag.text[0] == '\0' ? status : refuse(&options, &diag, status);
+    return finish(diag.text[0] == '\0' ? status : refuse(&options, &diag, status));
 }

@@ -27,6 +27,7 @@ static int fake_submit(struct engine *base, const struct engine_read *read) {
         fake->order[fake->submitted] = read->offset_bytes;
         fake->lengths[fake->submitted] = read->length_bytes;
         fake->at_ns[fake->submitted] = now_ns;
+        fake->is_write[fake->submitted] = read->is_write;
     }
     fake->submitted++;
     fake->pending[fake->in_flight].completion = (struct engine_completion){read->tag, reply.result};

@@ -38,6 +38,7 @@ struct fake_engine {
     uint64_t order[FAKE_MAX_BLOCKS];          /**< Offsets in the order of submission. */
     uint32_t lengths[FAKE_MAX_BLOCKS];        /**< In the same order, as the next. */
     uint64_t at_ns[FAKE_MAX_BLOCKS];
+    bool is_write[FAKE_MAX_BLOCKS];
     uint64_t most_late_ns; /**< Up to so much later than due reap comes back: a busy machine. */
     struct random lateness;
 };

@@ -40,6 +40,14 @@ static void begin_samples(struct run *run) {
     run->has_samples = true;
 }
 
+static void begin_witnesses(struct run *run) {
+    struct board *board = run->board;
+    witness_keep_unwritten(board);
+    run->read->count = board->witness_count;
+    memcpy(run->read->blocks, board->witnesses, board->witness_count * sizeof *board->witnesses);
+    run->has_witnesses = true;
+}
+
 /** Go on to the next batch when the last one is compared; true: there is none, all is done. */
 static bool turn_batches(struct run *run, uint64_t now_ns) {
     struct board *board = run->board;
@@ -66,6 +74,10 @@ static bool turn_batches(struct run *run, uint64_t now_ns) {
         begin_samples(run);
         return false;
     }
+    if (!run->has_witnesses && board->witness_count > 0) {
+        begin_witnesses(run);
+        return false;
+    }
     return true;
 }
 
@@ -84,6 +96,15 @@ static void end_flush(struct run *run) {
 static void count_block(struct run *run, const struct buffer *buffer) {
     struct apply_result *result = run->board->result;
     uint64_t block = buffer->block.block;
+    if (buffer->is_witness) {
+        result->witnesses++;
+        if (!buffer->is_equal) {
+            board_fail(run->board, WARMER_DISTURBED,
+                       "somebody else writes to the device: block %llu changed, which is not written here",
+                       (unsigned long long)block);
+        }
+        return;
+    }
     if (buffer->is_sample) {
         result->samples++;
         result->samples_differing += !buffer->is_equal;
@@ -255,9 +276,11 @@ int apply_run(const struct apply_settings *settings, struct apply_result *result
                           .began_ns = settings->now_ns()};
         pace_init(&board->pace, settings->max_mib_s, run.began_ns);
         polite_init(&board->polite, settings->polite_latency_ms, APPLY_BUFFERS, run.began_ns);
+        witness_begin(board);
         start_all(&run);
         transfer_all(&run);
         end_all(&run);
+        witness_count_all(board);
         list_runs(board);
         status = tell(board, diag);
     } else {

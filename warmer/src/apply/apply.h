@@ -45,6 +45,11 @@ struct apply_settings {
     void *confirm_context;
     /** Called at least once a second from the first write to the end; WARMER_DISTURBED stops the writing. */
     int (*watch)(void *confirm_context, struct diag *diag);
+    /**
+     * Asks how many bytes whoever it was has written to the device, or discarded, since it was taken. False:
+     * the system does not count them. May be NULL.
+     */
+    bool (*count_writes)(void *confirm_context, uint64_t *bytes);
     warm_observe *observe;
     void *observe_context;
 };
@@ -63,6 +68,10 @@ struct apply_result {
     uint64_t bytes_fetched;
     uint64_t bytes_decoded;
     uint64_t bytes_written;
+    uint64_t bytes_begun; /**< To be written; more than were written where a write was repeated. */
+    bool is_counted;      /**< The system has counted as many bytes as were written here. */
+    char count_note[160]; /**< Why not. */
+    unsigned witnesses;   /**< Blocks that are not written here, and were compared with what was before. */
     uint64_t bytes_read_back;
     uint64_t bytes_compared; /**< Read before a write, because an earlier run may have written it. */
     uint64_t blocks_written; /**< Blocks that this run began to write. */

@@ -20,6 +20,8 @@
 #define FETCHERS 8u
 #define CHECKERS 2u
 #define WORK_LIMIT 8u
+/** Samples that are taken where nobody counts what others write: 64 MiB, half a second of a slow volume. */
+#define WITNESSES 128u
 #define ADDRESS_BYTES 4096u
 /** Blocks that are written and not read back yet; so many are compared again after a kill. */
 #define BATCH 512u
@@ -45,7 +47,8 @@ struct buffer {
     bool is_there; /**< The device holds it already, as an earlier run began to write it. */
     bool is_again; /**< An earlier run began to write it, and the device does not hold it. */
     bool is_sample;
-    bool is_equal; /**< Once it is checked. */
+    bool is_witness; /**< A sample that was taken here, before the first write. */
+    bool is_equal;   /**< Once it is checked. */
     unsigned tries;
     uint64_t began_ns;
 };
@@ -94,6 +97,8 @@ struct board {
     unsigned comparing; /**< Reads of the fetchers in flight. */
     struct pack_block *samples;
     unsigned sample_count;
+    struct pack_block witnesses[WITNESSES];
+    unsigned witness_count;
     struct batch batches[2]; /**< Being filled, and being read back. */
 };
 
@@ -112,6 +117,22 @@ bool board_is_done(const struct board *board, uint64_t block);
 bool board_was_begun(const struct board *board, uint64_t block);
 void board_remember_begun(struct board *board, uint64_t block);
 void board_remember_done(struct board *board, uint64_t block);
+
+/** Before the first write: take samples, if nobody counts what others write. */
+void witness_begin(struct board *board);
+
+/** Leave those samples out that were written since. */
+void witness_keep_unwritten(struct board *board);
+
+/**
+ * Compare what the system has counted with what was begun to be written here; more is somebody else's, and a
+ * failure. The caller of the first one holds the monitor, that of the second one does not.
+ */
+void witness_count_before(struct board *board);
+void witness_count(struct board *board);
+
+/** The same once all threads have ended, when it must be as many bytes; says whether it was. */
+void witness_count_all(struct board *board);
 
 /** The threads' functions; each takes the board. */
 void feeder_serve(void *context);

@@ -22,6 +22,7 @@ static bool submit(struct run *run, struct buffer *buffer, bool is_write, uint64
     buffer->use = is_write ? BUFFER_WRITING : BUFFER_READING;
     buffer->began_ns = now_ns;
     pace_charge(&run->board->pace, buffer->block.length, now_ns);
+    board->result->bytes_begun += is_write ? buffer->block.length : 0;
     int failure = engine->ops->submit(engine, &transfer);
     if (failure != 0) {
         buffer->use = BUFFER_FREE;
@@ -56,7 +57,8 @@ static bool confirm(struct run *run) {
     if (status != 0) {
         board_fail(run->board, status, "%s", diag.text);
     }
-    run->is_confirmed = status == 0;
+    witness_count_before(run->board);
+    run->is_confirmed = run->board->status == 0;
     return run->is_confirmed;
 }
 
@@ -99,7 +101,9 @@ static void begin_reads(struct run *run, uint64_t now_ns) {
         if (buffer->use != BUFFER_FREE || batch->next == batch->count || !may_transfer(run, now_ns)) {
             continue;
         }
-        *buffer = (struct buffer){.block = batch->blocks[batch->next++], .is_sample = run->has_samples};
+        *buffer = (struct buffer){.block = batch->blocks[batch->next++],
+                                  .is_sample = run->has_samples,
+                                  .is_witness = run->has_witnesses};
         submit(run, buffer, false, now_ns);
     }
 }

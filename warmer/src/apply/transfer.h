@@ -13,8 +13,9 @@ struct run {
     struct batch *read;   /**< Those of them that the device keeps, or is about to. */
     unsigned writing, reading;
     bool is_confirmed;
-    bool is_keeping;  /**< The flusher works for `read`. */
-    bool has_samples; /**< `read` holds samples. */
+    bool is_keeping;    /**< The flusher works for `read`. */
+    bool has_samples;   /**< `read` holds samples. */
+    bool has_witnesses; /**< `read` holds samples that were taken here. */
     unsigned samples_begun;
     uint64_t began_ns, probe_ns, kept_ns;
     struct thread *threads[APPLY_THREADS];

@@ -14,6 +14,7 @@ static void look(struct board *board) {
     struct diag diag = {{0}};
     int status = settings->watch(settings->confirm_context, &diag);
     if (status == 0) {
+        witness_count(board);
         return;
     }
     monitor_enter(board->monitor);

@@ -6,6 +6,7 @@
 #include "device/lock.h"
 #include "device/writes.h"
 #include "system/clock.h"
+#include "system/console.h"
 #include "system/file.h"
 #include "system/folder.h"
 #include "system/interrupt.h"
@@ -23,7 +24,9 @@ struct job {
     const struct options *options;
     struct claim claim;
     struct device *device;
-    bool was_taken; /**< By an earlier run of this state; others may have written since. */
+    struct writes taken;   /**< Counted when the device was taken. */
+    struct writes counted; /**< Counted last; at the end once all is written. */
+    bool was_taken;        /**< By an earlier run of this state; others may have written since. */
     struct lock *lock;
     char locked[64]; /**< Of which device. */
     struct parts parts;
@@ -65,8 +68,11 @@ static int note_taken(struct job *job, struct diag *diag) {
                : diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot make %s: %s", path, folder_explain(failure));
 }
 
-/** Whoever started this may go on: nobody can mount the device from here to the end of this process. */
-static void tell_armed(const struct job *job) {
+/**
+ * Whoever started this may go on: nobody can mount the device from here to the end of this process. Where
+ * that cannot be said, nothing is written.
+ */
+static int tell_armed(const struct job *job, struct diag *diag) {
     struct json json = {.stream = stdout};
     json_open(&json, NULL, '{');
     json_text(&json, "event", "armed");
@@ -74,12 +80,13 @@ static void tell_armed(const struct job *job) {
     json_text(&json, "volumeId", job->options->volume);
     json_unsigned(&json, "bytes", device_bytes(job->device));
     if (job->options->since.is_counted) {
-        struct writes now;
-        writes_read(job->device, &now);
-        json_bool(&json, "unwrittenSince", writes_are_equal(&now, &job->options->since));
+        json_bool(&json, "unwrittenSince", writes_are_equal(&job->taken, &job->options->since));
     }
     json_close(&json, '}');
     json_end_line(&json);
+    return console_is_good() ? 0
+                             : diag_refuse(diag, WARMER_NO_OUTPUT, "nobody can be told that %s is taken",
+                                           job->options->device);
 }
 
 /**
@@ -112,6 +119,14 @@ static int compare_lock(const struct job *job, struct diag *diag) {
 static int watch(void *context, struct diag *diag) {
     const struct job *job = context;
     return claim_watch(&job->claim, job->device, diag);
+}
+
+static bool count_writes(void *context, uint64_t *bytes) {
+    struct job *job = context;
+    struct writes now;
+    writes_read(job->device, &now);
+    job->counted = now;
+    return writes_between(&job->taken, &now, bytes);
 }
 
 static int confirm(void *context, struct diag *diag) {
@@ -178,7 +193,11 @@ static int prepare(struct job *job, struct diag *diag) {
         status = note_taken(job, diag);
     }
     if (status == 0) {
-        tell_armed(job);
+        writes_read(job->device, &job->taken);
+        job->counted = job->taken;
+        status = tell_armed(job, diag);
+    }
+    if (status == 0) {
         status = load_manifest(job, diag);
     }
     if (status == 0) {
@@ -251,19 +270,20 @@ static void put_written(struct json *json, const struct apply_result *result) {
     json_bool(json, "writtenTruncated", result->written_truncated);
 }
 
-/** By what the next one that takes the device finds out whether anything was written since. */
-static void put_writes(struct json *json, const struct device *device) {
-    struct writes writes;
-    writes_read(device, &writes);
-    json_text(json, "bootId", writes.boot_id);
-    if (!writes.is_counted) {
+/**
+ * By what the next one that takes the device finds out whether anything was written since. It is what was
+ * compared at the end: a later write is one of those since.
+ */
+static void put_writes(struct json *json, const struct writes *writes) {
+    json_text(json, "bootId", writes->boot_id);
+    if (!writes->is_counted) {
         json_null(json, "writeCount");
         return;
     }
     json_open(json, "writeCount", '{');
-    json_unsigned(json, "sectors", writes.sectors);
-    json_unsigned(json, "requests", writes.requests);
-    json_unsigned(json, "diskSequence", writes.sequence);
+    json_unsigned(json, "sectors", writes->sectors);
+    json_unsigned(json, "requests", writes->requests);
+    json_unsigned(json, "diskSequence", writes->sequence);
     json_close(json, '}');
 }
 
@@ -282,7 +302,9 @@ static void put_result(const struct job *job, int status, const struct diag *dia
     json_bool(&json, "takenBefore", job->was_taken);
     put_counts(&json, result);
     put_written(&json, result);
-    put_writes(&json, job->device);
+    put_writes(&json, &job->counted);
+    json_bool(&json, "writesCounted", result->is_counted);
+    json_text(&json, "writesCountedNote", result->count_note);
     json_number(&json, "elapsedSeconds", seconds);
     json_number(&json, "mibPerSecond", seconds > 0 ? (double)result->bytes_written / MIB / seconds : 0);
     json_text_or_null(&json, "error", diag->text);
@@ -317,6 +339,7 @@ static int run(struct job *job, struct diag *diag) {
         .confirm = confirm,
         .confirm_context = job,
         .watch = job->claim.is_image ? NULL : watch,
+        .count_writes = job->claim.is_image ? NULL : count_writes,
         .observe = observe,
         .observe_context = &job->progress,
     };

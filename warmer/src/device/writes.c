@@ -4,11 +4,18 @@
 #include <string.h>
 
 #define BOOT_ID_LENGTH 36u
+#define SECTOR_BYTES 512u
 
 bool writes_are_equal(const struct writes *one, const struct writes *other) {
     return one->is_counted && other->is_counted && one->boot_id[0] != '\0' &&
            strcmp(one->boot_id, other->boot_id) == 0 && one->sectors == other->sectors &&
            one->requests == other->requests && one->sequence == other->sequence;
+}
+
+bool writes_between(const struct writes *before, const struct writes *after, uint64_t *bytes) {
+    *bytes = (after->sectors - before->sectors) * SECTOR_BYTES;
+    return before->has_counts && after->has_counts && before->sectors <= after->sectors &&
+           before->requests <= after->requests && before->sequence == after->sequence;
 }
 
 /** A comma and a number; NULL: something else. */
@@ -28,7 +35,7 @@ static const char *take_number(const char *text, uint64_t *number) {
 }
 
 bool writes_parse(const char *text, struct writes *writes) {
-    *writes = (struct writes){.is_counted = true};
+    *writes = (struct writes){.has_counts = true, .is_counted = true};
     if (strspn(text, "0123456789abcdef-") != BOOT_ID_LENGTH) {
         return false;
     }

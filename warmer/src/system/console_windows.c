@@ -47,10 +47,11 @@ static void prepare_terminal(void) {
     }
 }
 
-void console_prepare(int *count, char ***arguments) {
+bool console_prepare(int *count, char ***arguments) {
     _setmode(_fileno(stdin), _O_BINARY);
     _setmode(_fileno(stdout), _O_BINARY);
     _setmode(_fileno(stderr), _O_BINARY);
     prepare_terminal();
     take_arguments(count, arguments);
+    return true;
 }

@@ -26,6 +26,7 @@ static uint64_t idle_ns;
 
 /** Of the run: who is asked for others, and what came of it. */
 static int (*watch)(void *context, struct diag *diag);
+static bool (*count_writes)(void *context, uint64_t *bytes);
 static struct diag told;
 static atomic_uint looks;
 static bool is_waiting; /**< Once something is written, until somebody was looked for. */
@@ -78,6 +79,11 @@ static void write_manifest(int descriptor) {
     CHECK_EQ(write(descriptor, text, (size_t)length), length);
 }
 
+static int agree(void *context, struct diag *diag) {
+    (void)context, (void)diag;
+    return 0;
+}
+
 /** Write zeros to each block of the scripted device; what it is read back is zeros, too. */
 static int apply(double max_mib_s, double polite_latency_ms, struct apply_result *result) {
     char path[] = "/tmp/warmer-apply-XXXXXX";
@@ -101,7 +107,9 @@ static int apply(double max_mib_s, double polite_latency_ms, struct apply_result
                                       .polite_latency_ms = polite_latency_ms,
                                       .now_ns = fake_now_ns,
                                       .is_interrupted = is_interrupted,
+                                      .confirm = agree,
                                       .watch = watch,
+                                      .count_writes = count_writes,
                                       .observe = between_turns};
     told = (struct diag){{0}};
     *result = (struct apply_result){.blocks_written = 0};
@@ -210,11 +218,73 @@ static void a_device_that_is_written_quickly_is_looked_at_in_the_end(void) {
     CHECK_BETWEEN(looks, 1, 1000);
 }
 
+static uint64_t bytes_of_others;
+static unsigned begun_before; /**< Of which write on the others' bytes are there. */
+
+/** As a kernel counts: what is submitted here, of which all is done at the end, and what others do. */
+static bool count_all(void *context, uint64_t *bytes) {
+    (void)context;
+    *bytes = 0;
+    for (uint64_t i = 0; i < fake.submitted; i++) {
+        *bytes += fake.is_write[i] ? fake.lengths[i] : 0;
+    }
+    *bytes += fake.submitted >= begun_before ? bytes_of_others : 0;
+    return true;
+}
+
+static bool count_nothing(void *context, uint64_t *bytes) {
+    (void)context;
+    *bytes = 0;
+    return false;
+}
+
+static int apply_counted(bool (*count)(void *context, uint64_t *bytes), struct apply_result *result) {
+    fake_reset(&fake, quick);
+    idle_ns = MS;
+    watch = nobody;
+    count_writes = count;
+    int status = apply(0, 0, result);
+    count_writes = NULL;
+    return status;
+}
+
+static void what_the_system_counted_must_be_what_was_written(void) {
+    struct apply_result result;
+    bytes_of_others = 0;
+    CHECK_EQ(apply_counted(count_all, &result), 0);
+    CHECK(result.is_counted);
+    CHECK_TEXT(result.count_note, "");
+    bytes_of_others = 512;
+    begun_before = 0;
+    CHECK_EQ(apply_counted(count_all, &result), WARMER_DISTURBED);
+    CHECK_EQ(result.blocks_written, 0);
+    CHECK_TEXT(told.text, "0 blocks were written; somebody else has written to the device: 512 bytes were "
+                          "written or discarded since it was taken, and 0 of them by this program");
+    begun_before = 2 * BLOCKS;
+    CHECK_EQ(apply_counted(count_all, &result), WARMER_DISTURBED);
+    CHECK_EQ(result.blocks_written, BLOCKS);
+    CHECK(!result.is_counted);
+}
+
+static void what_is_not_counted_is_not_known(void) {
+    struct apply_result result;
+    CHECK_EQ(apply_counted(count_nothing, &result), 0);
+    CHECK(!result.is_counted);
+    CHECK(strstr(result.count_note, "does not count") != NULL);
+    bytes_of_others = (uint64_t)0 - 512; /* It did not count all the time. */
+    begun_before = 1;
+    CHECK_EQ(apply_counted(count_all, &result), 0);
+    CHECK(!result.is_counted);
+    CHECK(strstr(result.count_note, "the system counted 83885568 bytes") != NULL);
+}
+
 int main(void) {
     RUN(writes_and_what_is_read_back_keep_a_rate_together);
     RUN(small_reads_stay_under_the_limit_while_blocks_are_written);
     RUN(where_one_block_is_too_much_pauses_come_between);
     RUN(whoever_begins_to_use_the_device_stops_the_writing);
     RUN(a_device_that_is_written_quickly_is_looked_at_in_the_end);
+    RUN(what_the_system_counted_must_be_what_was_written);
+    RUN(what_is_not_counted_is_not_known);
     return CHECK_RESULT();
 }

@@ -134,6 +134,48 @@ else
     expect_true without_sequence_numbers_there_is_no_count grep -q '"writeCount":null' last
 fi
 
+# iostats NUMBER: whether the kernel counts what is written.
+iostats() {
+    echo "$1" >"/sys/block/${loop#/dev/}/queue/iostats"
+}
+trap 'iostats 1; umount mount 2>/dev/null; losetup --detach "$loop"; rm -rf "$work"' EXIT
+if [ -e "/sys/block/${loop#/dev/}/diskseq" ] && iostats 1 2>/dev/null; then
+    rm -f state state.taken
+    apply "$link"
+    tail -n 1 out >last
+    iostats 0
+    dd if=old of="$loop" bs=4096 count=1 oflag=direct conv=notrunc 2>/dev/null
+    since where_nothing_is_counted_nothing_is_proven false
+    rm -f state state.taken
+    dd if=old of="$loop" bs=1M conv=fsync 2>/dev/null
+    apply "$link"
+    expect_true where_nothing_is_counted_it_is_applied_and_says_so sh -c "test $status -eq 0 &&
+        grep -q '\"writeCount\":null,\"writesCounted\":false,\"writesCountedNote\":\"the system does not count' out"
+    expect_true and_other_blocks_are_compared_instead grep -qE 'device; [1-9][0-9]* blocks that were not written here' out
+    iostats 1
+fi
+
+# somebody WHAT: what somebody does between `armed` and the first write, for a moment.
+somebody() {
+    rm -rf state state.taken later
+    dd if=old of="$loop" bs=1M conv=fsync 2>/dev/null
+    : >out
+    "$WARMER" apply "$link" --volume $volume --manifest later/manifest --state state --wait-seconds 60 >out 2>err &
+    pid=$!
+    until grep -q armed out || ! kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+    "$@"
+    ln -s d later
+    finish
+}
+somebody dd if=/dev/urandom of="$loop" bs=4096 count=1 seek=9 conv=notrunc status=none
+expect_true who_wrote_for_a_moment_is_noticed sh -c "test $status -eq 88 && grep -q '0 blocks were written; somebody else has written' err"
+expect_true and_the_verdict_says_so test "$(field verdict)" = disturbed
+somebody blkdiscard --force --offset 4096 --length 4096 "$loop"
+expect_true who_discarded_for_a_moment_is_noticed test "$status" -eq 88 -a "$(field verdict)" = disturbed
+somebody dd if="$loop" of=/dev/null bs=4096 count=1 iflag=direct status=none
+expect_true who_read_is_not sh -c "test $status -eq 0 && sync '$loop' && cmp '$loop' new"
+expect_true all_that_was_counted_was_written_here grep -q '"writesCounted":true,"writesCountedNote":""' out
+
 # While the device is taken, nobody mounts it.
 : >out
 "$WARMER" apply "$link" --volume $volume --manifest none --state other --wait-seconds 30 >out 2>err &

@@ -31,7 +31,7 @@ static void anything_else_is_refused(void) {
 }
 
 static void only_equal_counts_of_one_attachment_are_equal(void) {
-    struct writes one = {BOOT, true, 5, 6, 7};
+    struct writes one = {BOOT, true, true, 5, 6, 7};
     struct writes other = one;
     CHECK(writes_are_equal(&one, &other));
     other.sectors++;
@@ -53,9 +53,27 @@ static void only_equal_counts_of_one_attachment_are_equal(void) {
     CHECK(!writes_are_equal(&one, &other));
 }
 
+static void bytes_between_two_counts_are_known_where_both_are_of_one_device(void) {
+    const struct writes before = {BOOT, true, false, 5, 6, 7};
+    struct writes after = {BOOT, true, false, 9, 8, 7};
+    uint64_t bytes = 0;
+    CHECK(writes_between(&before, &before, &bytes));
+    CHECK_EQ(bytes, 0);
+    CHECK(writes_between(&before, &after, &bytes));
+    CHECK_EQ(bytes, 4 * 512);
+    CHECK(!writes_between(&after, &before, &bytes));
+    after.sequence++;
+    CHECK(!writes_between(&before, &after, &bytes));
+    after.sequence--;
+    after.has_counts = false;
+    CHECK(!writes_between(&before, &after, &bytes));
+    CHECK(!writes_between(&after, &before, &bytes));
+}
+
 int main(void) {
     RUN(what_a_result_says_is_read);
     RUN(anything_else_is_refused);
     RUN(only_equal_counts_of_one_attachment_are_equal);
+    RUN(bytes_between_two_counts_are_known_where_both_are_of_one_device);
     return CHECK_RESULT();
 }

@@ -45,6 +45,8 @@ class AgentExit(IntEnum):
     NO_TRANSFER = 69
     ENDED = 70
     NO_ROOM = 73
+    NO_OUTPUT = 74
+    """All is done, but the result could not be printed."""
     NOT_WHOLE = 80
     WRONG_VOLUME = 81
     WRONG_SIZE = 82
@@ -54,7 +56,7 @@ class AgentExit(IntEnum):
     READ_ONLY = 86
     NO_MANIFEST = 87
     DISTURBED = 88
-    """While blocks were being written, somebody else used the device; the agent stopped at once."""
+    """Somebody else used the device after it was taken: seen by a look, or by what the kernel has counted."""
     BAD_MANIFEST = 89
     BAD_PACK = 90
     DIFFERS = 91
@@ -81,8 +83,10 @@ WROTE_NOTHING = frozenset(
 """This run of `apply` wrote nothing. An earlier run of the same command may have written."""
 IN_USE = frozenset({AgentExit.MOUNTED, AgentExit.HELD, AgentExit.SWAP})
 """Somebody uses the device; where an agent was killed, the kernel may hold it for a while as well."""
-INTERRUPTED = frozenset({AgentExit.INTERRUPTED, AgentExit.NO_TRANSFER, AgentExit.ENDED})
-"""Something ended the agent that may be over by now: a kill, a restart, S3 out of reach for a while."""
+INTERRUPTED = frozenset(
+    {AgentExit.INTERRUPTED, AgentExit.NO_TRANSFER, AgentExit.ENDED, AgentExit.NO_OUTPUT}
+)
+"""Something ended the agent that may be over by now: a kill, a restart, S3 out of reach, a full disk."""
 MAY_PASS = INTERRUPTED | IN_USE | {AgentExit.DISTURBED, AgentExit.TAKEN_BEFORE, AgentExit.NO_UNDO}
 """A further attempt of `apply` may succeed."""
 
