@@ -24,11 +24,13 @@ ROOT_DISK = "root-disk"
 
 # Process 1 of the instance. Orphans become its children: with SIGCHLD ignored the kernel buries them. It ends
 # when its standard input does, that is with the process that holds the other end; the kernel kills the rest.
+# Devices are those of this machine, so the agent must see all processes of it that may have one open.
 _BOOT = """
 set -e
-mount -t proc proc /proc
 mount -t tmpfs -o mode=755,size=1m instance-disks /dev/disk
-mkdir /dev/disk/by-id
+mkdir /dev/disk/by-id /dev/disk/processes
+mount --bind /proc /dev/disk/processes
+mount -t proc proc /proc
 mount --bind "$1" /var/lib/rewarm
 echo ready
 exec env --ignore-signal=CHLD cat >/dev/null

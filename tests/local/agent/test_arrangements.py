@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 
 from local import ROOT
+from rewarm.domain.ready.agent_output import AgentExit
 from rewarm.domain.volume.replacing import device_use
 from tests.local.agent.arrangements import guest
 from tests.local.agent.arrangements.play import PREFIX, REFUSALS
+from tests.local.agent.arrangements.second_writer import WAYS
 from tests.support.waiting import output_within
 
 AGENT = ROOT / "warmer" / "build" / "warmer"
@@ -61,6 +63,13 @@ def play_here(seed: str, count: int, seconds: int, *more: str) -> list[dict[str,
     return played(output_within(seconds, command), count, seed)
 
 
+def play_writers(seed: str, count: int, seconds: int) -> list[dict[str, Any]]:
+    """What was said of each application beside which somebody else may write."""
+    options = ["--agent", str(AGENT), "--delta", str(DELTA), "--seed", seed, "--count", str(count)]
+    command = [sys.executable, "-m", "tests.local.agent.arrangements.second_writer", *options]
+    return played(output_within(seconds, command), count, seed)
+
+
 def play_in_guest(folder: Path, seed: str, count: int, seconds: int, *more: str) -> list[dict[str, Any]]:
     image = folder / "image"
     guest.build(KERNEL, AGENT, DELTA, ["--seed", seed, "--count", str(count), *more], image)
@@ -87,6 +96,20 @@ def test_no_device_in_use_is_written_to(request: pytest.FixtureRequest) -> None:
 @pytest.mark.timeout(LONG_SECONDS + 60)
 def test_none_of_nine_thousand_devices_in_use_is_written_to(request: pytest.FixtureRequest) -> None:
     show_both_ends(play_here(seed_of(request), 9000, LONG_SECONDS, "--places", "16"))
+
+
+def test_nothing_is_applied_to_a_device_that_somebody_else_writes_to(request: pytest.FixtureRequest) -> None:
+    statuses = [play["status"] for play in play_writers(seed_of(request), 9, LIMIT_SECONDS)]
+    assert AgentExit.OK in statuses
+    assert AgentExit.DISTURBED in statuses
+
+
+@pytest.mark.long
+@pytest.mark.timeout(LONG_SECONDS + 60)
+def test_nothing_is_applied_beside_a_thousand_second_writers(request: pytest.FixtureRequest) -> None:
+    found = play_writers(seed_of(request), 1000, LONG_SECONDS)
+    noticed = {play["way"] for play in found if play["status"] == AgentExit.DISTURBED}
+    assert noticed == set(WAYS)
 
 
 @in_guest

@@ -77,8 +77,15 @@ def swap_off(device: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Namespaces of this process's own; mounts do not spread."""
+    """Namespaces of this process's own; mounts do not spread.
+
+    All are made on one processor. A mount namespace can be bound only into one with a lower number, and Linux
+    6.18 gives each processor a range of numbers.
+    """
+    processors = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(processors)})
     check(LIBC.unshare(flags))
+    os.sched_setaffinity(0, processors)
     if flags & CLONE_NEWNS:
         check(LIBC.mount(b"none", b"/", b"", ctypes.c_ulong(MS_REC | MS_PRIVATE), b""))
 
