@@ -87,7 +87,7 @@ bool find_device_below(const struct use_tree *tree, const char *volume_id, char 
     search.is_found &= !search.is_unclear;
     if (!search.is_found) {
         const char *digits = strncmp(volume_id, "vol-", 4) == 0 ? volume_id + 4 : volume_id;
-        snprintf(path, size, "disk with the serial number vol%s, and no name of it in " BY_ID, digits);
+        snprintf(path, size, "disk with the serial number vol%s", digits);
     }
     return search.is_found;
 }

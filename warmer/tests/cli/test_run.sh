@@ -216,4 +216,4 @@ kill -TERM "$pid"
 finish
 expect_true a_device_is_waited_for_until_somebody_interrupts test "$status" -eq 70
 expect_true and_named_by_its_serial_number grep -q \
-    'interrupted before there was a /dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol0000000000000dead' err
+    'interrupted before there was a disk with the serial number vol0000000000000dead' err

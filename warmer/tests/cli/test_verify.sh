@@ -67,3 +67,13 @@ run "$WARMER"
 expect without_a_command_it_says_what_to_try 2 \
     '{"event":"result","command":"help","verdict":"refused","error":"no command: try warmer --help"}' \
     'warmer: no command: try warmer --help'
+
+# A name with a volume's id stands for a disk here: an image has no serial number.
+cp disk vol-0123456789abcdef0 2>/dev/null || truncate -s 1M vol-0123456789abcdef0
+for command in verify warm; do
+    run "$WARMER" $command vol-0123456789abcdef0 --volume vol-0fedcba9876543210
+    expect_true "${command}_refuses_another_volume_than_the_one_named" sh -c \
+        "test $status -eq 81 && grep -q 'is vol-0123456789abcdef0 and not vol-0fedcba9876543210' err"
+    run "$WARMER" $command vol-0123456789abcdef0 --volume vol-0123456789abcdef0
+    expect_true "${command}_takes_the_volume_that_is_named" test "$status" -lt 2
+done

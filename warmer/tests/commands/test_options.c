@@ -122,6 +122,26 @@ static void extents_takes_any_number_of_files(void) {
     CHECK_TEXT(options.device, "d");
 }
 
+static void mount_is_told_the_volume_alone(void) {
+    struct options options;
+    struct diag diag;
+    CHECK_EQ(parse(WORDS("mount", "--volume=vol-1234abcd", "--path=", "--options="), &options, &diag), 0);
+    CHECK(options.path == NULL);
+    CHECK_TEXT(options.volume, "vol-1234abcd");
+    CHECK_EQ(parse(WORDS("mount", "--volume=vol-1234abcd", "--path=/srv/a", "--options=ro,subvol=/b"),
+                   &options, &diag),
+             0);
+    CHECK_TEXT(options.path, "/srv/a");
+    CHECK_TEXT(options.mount_options, "ro,subvol=/b");
+    CHECK_EQ(parse(WORDS("mount", "/dev/sda", "--volume=vol-1234abcd"), &options, &diag), WARMER_USAGE);
+    CHECK_TEXT(diag.text, "`warmer mount` finds the device by --volume, and takes no /dev/sda");
+    CHECK_EQ(parse(WORDS("unmount"), &options, &diag), WARMER_USAGE);
+    CHECK_TEXT(diag.text, "`warmer unmount` needs --volume");
+    CHECK_EQ(parse(WORDS("mount", "--volume=vol-1234abcd", "--options=ro,suid"), &options, &diag),
+             WARMER_USAGE);
+    CHECK_EQ(parse(WORDS("unmount", "--volume=vol-1234abcd", "--path=/a"), &options, &diag), WARMER_USAGE);
+}
+
 static void observe_has_limits(void) {
     struct options options;
     struct diag diag;
@@ -164,8 +184,8 @@ struct refusal {
 static const struct refusal refusals[] = {
     {{NULL}, "no command: try warmer --help"},
     {{"heat", "d"},
-     "unknown command heat: allowed are warm, verify, inspect, apply, extents, observe, run, device-use and "
-     "bench"},
+     "unknown command heat: allowed are warm, verify, inspect, apply, extents, observe, run, device-use, "
+     "bench, mount and unmount"},
     {{"device-use", "--action=check", "--volume=vol-0123456789abcdef0", "--mount=E:"},
      "--mount only goes with --action=online"},
     {{"warm"}, "which device? `warmer warm DEVICE`"},
@@ -264,6 +284,7 @@ int main(void) {
     RUN(values_come_after_a_space_or_an_equals_sign);
     RUN(what_a_document_starts_names_everything);
     RUN(extents_takes_any_number_of_files);
+    RUN(mount_is_told_the_volume_alone);
     RUN(observe_has_limits);
     RUN(help_and_version_need_no_device);
     RUN(wrong_use_is_refused_with_what_is_allowed);

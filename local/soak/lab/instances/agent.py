@@ -131,7 +131,7 @@ class AgentRun:
             if is_named and volume is not None and self._instance_id in volume.attached_to:
                 return volume
             yield self._data_plane.scheduler.sleep(1)
-        name = f"/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_{volume_id.replace('-', '')}"
+        name = f"disk with the serial number {volume_id.replace('-', '')}"
         raise _Exit(AgentExit.NO_DEVICE, "", f"warmer: no {name} after {DEVICE_SECONDS} s")
 
     def _prepare(self) -> int | None:
