@@ -125,6 +125,7 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         volume_id=None if event.volume.rewinds or event.volume.adopts else event.volume_id,
         instance_id=event.volume.instance_id,
         place=None if event.volume.adopts else (event.volume.snapshot_id, event.volume.availability_zone),
+        adopted=event.volume.adopts,
         # Nobody keeps data on a drill's volume, so it is deleted even if it is ready.
         announced=(event.attached_announced or swap_began) and not event.request.is_drill,
         # A failed plan's volume is of no use once the next plan makes its own.
@@ -157,7 +158,7 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
     record = noted or KnownVolume()
     account.kept_volumes.update(record.clean_up.kept_volumes if record.clean_up else ())
     _cancel_commands(remains, record, ports, account)
-    _lower_adopted(remains, record.adopted, ports, account, now)
+    _lower_adopted(remains, record.adopted or remains.adopted, ports, account, now)
     undone = _stop_instance(remains, ports.started)
     if undone.state == "pending":
         account.busy.append(undone.reason)

@@ -108,6 +108,8 @@ class Remains(Value):
     instance_id: str | None = None
     place: tuple[str, str] | None = None
     """Snapshot and Availability Zone, for fast snapshot restore."""
+    adopted: str | None = None
+    """The volume of others, as its execution or its boost names it; its item may be lost."""
     announced: bool = False
     """The volume was announced as usable, so it is never deleted."""
     on_failure: OnFailure = OnFailure.CLEAN_UP

@@ -35,6 +35,7 @@ from rewarm.steps.clean_up.missing_reports import (
     volumes_without_message,
     write_late_report,
 )
+from rewarm.steps.record.boosts import noted_boosts
 from rewarm.steps.record.lost_records import is_lost, recovered
 from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
 from rewarm.steps.record.volume import KnownRecording
@@ -217,7 +218,10 @@ def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> Sw
     busy, left = [], []
     for index in todo:
         try:
-            remove(remains_of(restore_id, record, index), ports, now=ports.now)
+            remains = remains_of(restore_id, record, index)
+            if not record.volume(index).is_known:
+                remains = replace(remains, adopted=_boosted(restore_id, index, ports))
+            remove(remains, ports, now=ports.now)
             _clear_instance(record.volume(index).recording, ports)
         except (ServiceUnavailableError, ThrottledError) as error:
             busy.append(str(error))
@@ -225,6 +229,16 @@ def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> Sw
             left.append(str(error))
     reason = "; ".join([*left, *busy])
     return SweptResource("restores", restore_id, "left" if left else "ending" if busy else "ended", reason)
+
+
+def _boosted(restore_id: str, index: int, ports: SweepPorts) -> str | None:
+    """The volume of others that was raised for this index, by its own note; the volume's item may be lost."""
+    of_index = (
+        noted.volume_id
+        for noted in noted_boosts(ports.table)
+        if (noted.restore_id, noted.index) == (restore_id, index)
+    )
+    return next(of_index, None)
 
 
 def _clear_instance(known: KnownRecording, ports: SweepPorts) -> None:

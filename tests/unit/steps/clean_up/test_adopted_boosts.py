@@ -9,6 +9,7 @@ import pytest
 
 from rewarm.domain.errors import ModificationPostponedError
 from rewarm.domain.model import Volume, VolumeSettings
+from rewarm.domain.units import iso
 from rewarm.domain.volume.performance import ModificationRule, PerformanceSettings, VolumeModification
 from rewarm.ports.restores import BOOST
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
@@ -17,7 +18,7 @@ from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
 from rewarm.steps.record.boosts import NotedBoost, noted_boost
 from rewarm.steps.record.leftovers import removed_and_kept
 from rewarm.steps.record.restore import RestoreNotes
-from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, World, at
+from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, World, at
 from tests.support.wired import wired
 from tests.support.worlds.performance import STACK, FakeInventory
 from tests.support.worlds.sweeping import SweepWorld
@@ -49,8 +50,8 @@ def swept(world: SweepWorld, minutes: float = 60) -> list[tuple[str, str]]:
     return [(one.state, one.reason) for one in found if one.sweep == "boosts"]
 
 
-def cleaned(world: SweepWorld) -> tuple[list[str], list[str]]:
-    remains = Remains(RESTORE_ID, 0, None, None, None, announced=True)
+def cleaned(world: SweepWorld, adopted: str | None = None) -> tuple[list[str], list[str]]:
+    remains = Remains(RESTORE_ID, 0, None, None, None, announced=True, adopted=adopted)
     result = remove(remains, wired(CleanUpPorts, world, stack_name=STACK), now=at(60))
     told = removed_and_kept(RESTORE_ID, [{"index": 0}], RestoreNotes(world.table, RESTORE_ID).read_whole())
     assert told == (result.removed, result.kept)
@@ -92,6 +93,23 @@ def test_a_clean_up_lowers_it_and_says_so(world: SweepWorld) -> None:
     removed, kept = cleaned(world)
     assert removed == [f"boost of {VOLUME_ID} (it goes back to gp3 with 3,000 IOPS and 125 MiB/s)"]
     assert (kept, len(world.modifications.started)) == ([], 1)
+
+
+def test_a_boost_is_named_although_the_item_of_its_volume_is_lost(world: SweepWorld) -> None:
+    """The execution knows its volume."""
+    del world.table.records[RESTORE_ID]["plan0"]
+    removed, _ = cleaned(world, adopted=VOLUME_ID)
+    assert removed == [f"boost of {VOLUME_ID} (it goes back to gp3 with 3,000 IOPS and 125 MiB/s)"]
+
+
+def test_the_sweepers_message_names_it_by_the_boosts_own_note(world: SweepWorld) -> None:
+    del world.table.records[RESTORE_ID]["plan0"]
+    world.table.put(RESTORE_ID, {"status": "initializing", "startedAt": iso(NOW)})
+    world.holds.enter(RESTORE_ID, instance_id=INSTANCE_ID, now=NOW)
+    world.ended("ABORTED")
+    world.modifications.become(VOLUME_ID, "optimizing")
+    world.sweep(now=at(60))
+    assert [f"boost of {VOLUME_ID}" in message["text"] for message in world.messages.sent] == [True]
 
 
 def test_a_clean_up_does_not_wait_for_ec2_and_says_what_it_costs(world: SweepWorld) -> None:
