@@ -411,6 +411,10 @@ class RestoreNotes(Value):
         ignored = {"status": outcome, "duplicateOf": owner_id, "reason": reason}
         self.table.put_new(self.restore_id, {**begun, **ignored})
 
+    def note_suppressed(self, owner_id: str, reason: str, at: datetime) -> None:
+        """It has ended without having begun, because this other restore works on the device."""
+        self._set(status=Status.SUPPRESSED.value, duplicateOf=owner_id, reason=reason, finishedAt=iso(at))
+
     def note_volume(self, volume_id: str) -> None:
         """It makes, adopts or rewinds this volume, by which it can be found."""
         self.table.note_volume(volume_id, self.restore_id)

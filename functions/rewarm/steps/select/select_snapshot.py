@@ -59,6 +59,9 @@ class SelectSnapshotResult(Contract):
     wait_seconds: int = Field(
         default=0, ge=0, description="Until the next look, where volumes are waited for; else 0."
     )
+    suppressed_by: str | None = Field(
+        default=None, description="The restore that works on the device, so that an alarm starts no other."
+    )
     volumes_key: str | None = None
     volume_count: int
     volumes: list[VolumeAssignment] = Field(
@@ -90,8 +93,7 @@ def select_snapshot(
     try:
         selected = _selected(event, ports)
     except TargetBusyError as error:
-        notes.note_held_by(error.held_by)
-        raise
+        return _busy(event, error, notes)
     if selected.waits_because is not None:
         return _waiting(event, selected, notes)
     if _wait(event)[1] is not None:
@@ -141,6 +143,19 @@ def _without_patience(source: Source) -> Source:
         return source
     existing = source.existing.model_copy(update={"wait_for_attachment_minutes": 0})
     return source.model_copy(update={"existing": existing})
+
+
+def _busy(event: SelectSnapshotEvent, error: TargetBusyError, notes: RestoreNotes) -> SelectSnapshotResult:
+    """A second alarm about a volume that is being restored already starts nothing, and calls nobody.
+
+    Raises the error for everybody who has asked for the restore.
+    """
+    trigger = notes.read().trigger
+    if error.held_by is None or trigger is None or trigger.kind != "alarm":
+        notes.note_held_by(error.held_by)
+        raise error
+    notes.note_suppressed(error.held_by, str(error), event.now)
+    return SelectSnapshotResult(request=event.request, suppressed_by=error.held_by, volume_count=0)
 
 
 def _waiting(event: SelectSnapshotEvent, selected: Selected, notes: RestoreNotes) -> SelectSnapshotResult:
