@@ -35,10 +35,10 @@ def test_user_data_is_an_attribute_that_nobody_may_change() -> None:
 
 
 def principals(value: Any) -> list[Any]:
-    """What stands for `Principal` anywhere in the template."""
+    """What stands for `Principal` anywhere in the template, but where it is denied something."""
     if isinstance(value, list):
         return [found for item in value for found in principals(item)]
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or value.get("Effect") == "Deny":
         return []
     own = [value["Principal"]] if "Principal" in value else []
     return own + [found for item in value.values() for found in principals(item)]
