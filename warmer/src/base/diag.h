@@ -14,7 +14,7 @@ enum warmer_exit {
     WARMER_NO_TRANSFER = 69,
     WARMER_ENDED = 70, /**< Something ended the program that `run` started. */
     WARMER_NO_ROOM = 73,
-    WARMER_NO_OUTPUT = 74, /**< The result could not be printed. */
+    WARMER_NO_OUTPUT = 74,     /**< The result could not be printed. */
     WARMER_NOT_MOUNTABLE = 75, /**< Of `mount` and `unmount`: refused, and nothing was changed. */
     /* Of `apply`; from here to WARMER_NO_MANIFEST nothing is written. */
     WARMER_NOT_WHOLE = 80, /**< A partition, or not a disk. */

@@ -89,8 +89,7 @@ static int unmount_all(const struct ours *ours, struct diag *diag) {
 }
 
 /** Whether the end of processes could free it, before the first is ended. */
-static int check_copies(const char *disk, struct family *family, const struct ours *ours,
-                        struct diag *diag) {
+static int check_copies(const char *disk, struct family *family, const struct ours *ours, struct diag *diag) {
     char what[512];
     return copies_find(family, ours, what, sizeof what) ||
                    copies_find_overlay(&ours->placed, OVERLAYS_UNKNOWN_TOO, what, sizeof what)

@@ -83,9 +83,7 @@ WROTE_NOTHING = frozenset(
 """This run of `apply` wrote nothing. An earlier run of the same command may have written."""
 IN_USE = frozenset({AgentExit.MOUNTED, AgentExit.HELD, AgentExit.SWAP})
 """Somebody uses the device; where an agent was killed, the kernel may hold it for a while as well."""
-INTERRUPTED = frozenset(
-    {AgentExit.INTERRUPTED, AgentExit.NO_TRANSFER, AgentExit.ENDED, AgentExit.NO_OUTPUT}
-)
+INTERRUPTED = frozenset({AgentExit.INTERRUPTED, AgentExit.NO_TRANSFER, AgentExit.ENDED, AgentExit.NO_OUTPUT})
 """Something ended the agent that may be over by now: a kill, a restart, S3 out of reach, a full disk."""
 MAY_PASS = INTERRUPTED | IN_USE | {AgentExit.DISTURBED, AgentExit.TAKEN_BEFORE, AgentExit.NO_UNDO}
 """A further attempt of `apply` may succeed."""

@@ -26,7 +26,11 @@ def look(
     volume = data_plane.volumes.get(given["volume"])
     is_named = instance_id not in data_plane.without_nvme
     if not is_named or volume is None or instance_id not in volume.attached_to:
-        end(AgentExit.NO_DEVICE, "", f"warmer: no disk with the serial number {given['volume'].replace('-', '')}")
+        end(
+            AgentExit.NO_DEVICE,
+            "",
+            f"warmer: no disk with the serial number {given['volume'].replace('-', '')}",
+        )
         return
     if given["action"] == "unmount":
         data_plane.mounted.pop(volume.volume_id, None)

@@ -79,9 +79,7 @@ class Bench:
         self.undo.callback(kernel.unmount, point)
         return point
 
-    def holder(
-        self, hold: Callable[[], object], namespaces: int = 0, keeper: Path | None = None
-    ) -> None:
+    def holder(self, hold: Callable[[], object], namespaces: int = 0, keeper: Path | None = None) -> None:
         """A process that does something and keeps what it has until the arrangement is taken down.
 
         With a `keeper` it ends at once, and a bind of its mount namespace on this file keeps what it has.

@@ -61,9 +61,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--places", type=int, default=24)
     parser.add_argument("--nvme", action="store_true")
-    parser.add_argument(
-        "--quick", action="store_true", help="end the agent where it would wait for a minute"
-    )
+    parser.add_argument("--quick", action="store_true", help="end the agent where it would wait for a minute")
     return parser.parse_args()
 
 
