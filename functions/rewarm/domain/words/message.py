@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -18,6 +19,8 @@ COPY_PACE = "at a baseline of 3,000 IOPS and 125 MiB/s until everything is copie
 """EBS user guide, "Copy an Amazon EBS volume"."""
 USEFUL_SHARE = Decimal("0.2")
 """Share of a plan's price: a bound that leaves more open says nothing about how good the plan is."""
+ONCE = frozenset({"ready", "failed"})
+"""Events that come once for a volume or a restore, however often they are sent."""
 TRIES_AGAIN = "Rewarm tries again every 15 minutes"
 
 
@@ -44,9 +47,27 @@ class Message(Value):
     links: tuple[tuple[str, str], ...] = ()
     asked_by: Caller | None = None
 
-    def to_json(self, *, at: datetime, notify: Mapping[str, object]) -> dict[str, object]:
-        """As channels take it; `notify` says which of them for people are wanted."""
+    def event_id(self, at: datetime, index: int | None) -> str:
+        """The same each time that the message is sent, by which a program knows a repetition.
+
+        A volume gets to full speed once, and a restore fails once, whatever the words are. Other news have
+        another id where they say something else; those of a rule also at another time.
+        """
+        said = "" if self.event in ONCE else self.text
+        when = iso(at) if self.kind == "Rule" else ""
+        place = "" if index is None else str(index)
+        parts = (self.restore_id, place, self.event, said, when)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+    def to_json(
+        self, *, at: datetime, notify: Mapping[str, object], index: int | None = None
+    ) -> dict[str, object]:
+        """As channels take it; `notify` says which of them for people are wanted.
+
+        `index` is that of the volume which it is about; None if it is about the whole restore.
+        """
         return {
+            "eventId": self.event_id(at, index),
             "event": self.event,
             "restoreId": self.restore_id,
             "at": iso(at),

@@ -248,4 +248,4 @@ def _note_sent(event: AnnounceEvent, table: RestoreTable, artifacts: Artifacts |
 
 def _as_json(message: Message, event: AnnounceEvent) -> JsonObject:
     notify = event.request.notify.to_json() if event.request else event.details.get("notify") or NOTIFY_ALL
-    return message.to_json(at=event.now, notify=notify)
+    return message.to_json(at=event.now, notify=notify, index=_index(event))

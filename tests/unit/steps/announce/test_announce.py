@@ -196,3 +196,26 @@ def test_a_failure_waits_for_its_record(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(AccessDeniedError):
         say_kind(world, "failed")
     assert titles(world) == []
+
+
+def ids(*kinds_and_details: tuple[str, dict[str, object]]) -> list[str]:
+    """The ids of these messages, each sent alone, as by another function after the first one died."""
+    found = []
+    for kind, details in kinds_and_details:
+        world = World()
+        say(world, kind, details)
+        found.append(world.messages.sent[-1]["eventId"])
+    return found
+
+
+def test_a_message_that_is_sent_again_has_the_same_id_though_figures_are_lost() -> None:
+    whole, bare = ready_details(), {**ready_details(), "initialization": None, "after": None}
+    first, again = ids(("ready", whole), ("ready", bare))
+    assert first == again
+    assert ids(("failed", {"failure": FAILURE, "results": []}))[0] != first
+
+
+def test_other_news_have_other_ids() -> None:
+    other = ready_details()
+    other["volume"] = {**other["volume"], "index": 1}
+    assert len({*ids(("ready", ready_details()), ("ready", other), ("plan", plan_details()))}) == 3
