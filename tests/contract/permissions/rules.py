@@ -203,11 +203,7 @@ def _bucket() -> Iterator[Rule]:
     runs_agents = (
         f"AttachVolume CleanUp DispatchWarmer {DRILLS} DrillRunHook Replace Rewind RunHook Sweep VerifyVolume"
     )
-    yield rule(
-        f"{runs_agents} Api ChooseStrategy PrepareFleet Rules SelectSnapshot",
-        "s3: GetObject",
-        objects("agents/*"),
-    )
+    yield rule(f"{runs_agents} Api", "s3: GetObject", objects("agents/*"))
     # What is written on volumes: packs and manifests, and what undoes that.
     yield rule(
         "ListBlocks CopyShard", "s3: GetObject PutObject", objects("deltas/*", "undo/*/[0-9]*/[0-9]*/*")
