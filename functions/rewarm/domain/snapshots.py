@@ -9,6 +9,7 @@ snapshots").
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -81,11 +82,12 @@ def _stored_elsewhere(snapshot: Snapshot) -> str | None:
         return f"it is stored on the Outpost {outpost}, and makes volumes on that Outpost only"
     if snapshot.zone is None or _OF_REGION.fullmatch(snapshot.zone):
         return None
-    region = _PARENT.match(snapshot.zone)
+    parent = _PARENT.match(snapshot.zone)
+    copy = ["aws", "ec2", "copy-snapshot", "--source-snapshot-id", snapshot.snapshot_id]
+    command = shlex.join([*copy, "--source-region", parent[0] if parent else "REGION"])
     return (
         f"it is stored in {snapshot.zone}, makes volumes in that Local Zone only, and its blocks cannot be "
-        f"listed; copy it to the Region: aws ec2 copy-snapshot --source-snapshot-id {snapshot.snapshot_id} "
-        f"--source-region {region[0] if region else '…'}"
+        f"listed; copy it to the Region: {command}"
     )
 
 
