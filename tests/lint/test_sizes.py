@@ -30,6 +30,7 @@ MORE_FILES = {
     "warmer/src/device": (19, "A module for each fact about a device, and for who uses it."),
     "warmer/src/system": (22, "A module for each thing that systems do differently; all else asks these."),
     "warmer/tests/cli": (34, "A script for each promise that only the whole program can keep."),
+    "warmer/tests/fuzz/corpus/used": (20, "An input for each reader, and for each refusal."),
 }
 """Folder -> the files that it may have, a module of C as one, and why it is not divided."""
 MOST_FUNCTION_LINES = 40
