@@ -9,6 +9,8 @@
  * lines, then `order START COUNT` lines. SOURCES is the sum of the sources' numbers, or `N,BLOCKS` to list so
  * many at most.
  *
+ * BROKEN_BYTE=N in the environment: a read that touches this byte fails.
+ *
  * With --map, its blocks that are not holes of the file are the ones that were ever written.
  *
  * used_dump [order] IMAGE … INPUT also writes an input for fuzz_used or fuzz_order: the sectors that were
@@ -29,6 +31,7 @@
 #define MAX_SECTORS (1u << 24)
 
 static bool was_read[MAX_SECTORS];
+static uint64_t broken = UINT64_MAX;
 
 static int read_file(void *context, uint64_t offset, void *buffer, size_t length) {
     FILE *file = context;
@@ -36,7 +39,8 @@ static int read_file(void *context, uint64_t offset, void *buffer, size_t length
          i++) {
         was_read[i] = true;
     }
-    if (fseeko(file, (off_t)offset, SEEK_SET) != 0 || fread(buffer, 1, length, file) != length) {
+    if ((broken >= offset && broken - offset < length) || fseeko(file, (off_t)offset, SEEK_SET) != 0 ||
+        fread(buffer, 1, length, file) != length) {
         return -EIO;
     }
     return 0;
@@ -165,6 +169,8 @@ int main(int count, char **arguments) {
     count -= has_map;
     arguments += has_map;
     bool is_order = count >= 4 && strcmp(arguments[1], "order") == 0;
+    const char *broken_byte = getenv("BROKEN_BYTE");
+    broken = broken_byte == NULL ? broken : strtoull(broken_byte, NULL, 10);
     const char *path = count < 2 ? "" : arguments[is_order ? 2 : 1];
     FILE *file = fopen(path, "rb");
     if (file == NULL || fseeko(file, 0, SEEK_END) != 0) {

@@ -7,6 +7,7 @@ Where a disk must be read whole, each block that was written must be called used
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -194,6 +195,25 @@ def narrowed(disks: Disks, mark: str) -> Image:
     return image
 
 
+def check_unreadable(program: str, disks: Disks) -> None:
+    """A place where an owner would leave its mark cannot be read: then it is not known, and all is read."""
+    image = disks.disk(96, EXT4)
+    for place in (
+        300,
+        4000,
+        272 * 1024,
+        MIB,
+        image.length - 496 * 1024,
+        image.length - 240 * 1024,
+        image.length - 1,
+    ):
+        os.environ["BROKEN_BYTE"] = str(place)
+        is_known, note, used = used_blocks(program, image, ["--map"])
+        is_whole = not is_known and len(used) == image.length // BLOCK and "cannot be read" in note
+        report(f"a_disk_that_cannot_be_read_at_{place}_is_read_whole", is_whole, is_known, note)
+    del os.environ["BROKEN_BYTE"]
+
+
 def report(name: str, is_good: bool, *details: object) -> None:
     print(f"{'ok' if is_good else 'not ok'} {name}")
     if not is_good:
@@ -219,6 +239,7 @@ def main() -> None:
                     check=True,
                     stdout=subprocess.DEVNULL,
                 )
+        check_unreadable(program, disks)
         for mark in ("md 1.0", "md 1.2", "zfs", "lvm"):
             is_known, note, used = used_blocks(program, narrowed(disks, mark), ["--map"])
             name = f"{mark.replace(' ', '_')}_in_the_last_partition_leaves_the_first_alone"
