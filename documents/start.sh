@@ -10,19 +10,14 @@ agent_sha256=$2
 shift 2
 home=/var/lib/rewarm/$agent_sha256
 agent=$home/warmer
-began_in=$PWD
 temporary=''
 
 say() {
   printf 'rewarm: %s\n' "$1" >&2
 }
 
-leave() { # the temporary directory, which goes if nobody has put another one in its place
-  [ -z "$temporary" ] || { rm -f warmer && { cd "$began_in" || cd /; } && rmdir "$temporary"; } 2>/dev/null
-}
-
 give_up() { # STATUS REASON
-  leave
+  rm -rf ${temporary:+"$temporary"}
   say "$2"
   exit "$1"
 }
@@ -32,28 +27,23 @@ checksum_fits() { # FILE
 }
 
 if ! checksum_fits "$agent"; then
-  made=$(mktemp -d) || give_up 69 'could not make a temporary directory'
-  # It is worked in from inside: where others can change names, its name may lead elsewhere by now.
-  if ! cd -P "$made" || [ "$(pwd -P)" != "$(cd -P "${made%/*}/" && pwd -P)/${made##*/}" ] ||
-    [ "$(find . ! -user "$(id -u)" -o -perm /077 -o ! -name .)" ]; then
-    give_up 69 "others can change $made: set TMPDIR to a directory that only root can write"
-  fi
-  temporary=$made
+  # There nobody else can change its name; TMPDIR may be a folder of anybody's.
+  temporary=$(TMPDIR=/tmp mktemp -d) || give_up 69 'could not make a temporary directory'
   # The address holds a signature, so no command line and no message shows it.
   printf 'url = "%s"\n' "$agent_url" | curl --fail --silent --show-error --location --retry 5 --retry-delay 1 \
-    --connect-timeout 10 --max-time 300 --output warmer --config - ||
+    --connect-timeout 10 --max-time 300 --output "$temporary/warmer" --config - ||
     give_up 69 'could not download the warm-up agent'
-  checksum_fits warmer || give_up 65 "the agent's checksum is not $agent_sha256"
-  chmod 0700 warmer
+  checksum_fits "$temporary/warmer" || give_up 65 "the agent's checksum is not $agent_sha256"
+  chmod 0700 "$temporary/warmer"
   # A rename within one file system, so that a command beside this one never sees half a file.
-  if ! reason=$({ mkdir -p "$home" && cp warmer "$agent.$$" && mv -f "$agent.$$" "$agent"; } 2>&1); then
+  if ! reason=$({ mkdir -p "$home" && cp "$temporary/warmer" "$agent.$$" && mv -f "$agent.$$" "$agent"; } 2>&1); then
     say "could not keep $agent, so it runs from where it was downloaded: $reason"
     rm -f "$agent.$$" 2>/dev/null
-    exec 3<warmer
+    exec 3<"$temporary/warmer"
     agent=/proc/self/fd/3
   fi
   # Before the agent starts, because this script may be killed any time. A file that is open runs without its name.
-  leave
+  rm -rf "$temporary"
 fi
 
 "$agent" "$@"
