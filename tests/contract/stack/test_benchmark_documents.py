@@ -124,7 +124,7 @@ class Command:
     def start(self, **values: str) -> subprocess.Popen[str]:
         text = filled("BenchmarkDocument", {**self.values, **values})
         text = text.replace(self.values["agentUrl"], AGENT.as_uri())
-        text = text.replace("/var/lib", str(self.home / "lib"))
+        text = text.replace("TMPDIR=/tmp ", "").replace("/var/lib", str(self.home / "lib"))
         return subprocess.Popen(
             ["/bin/sh", "-c", text],
             stdout=subprocess.PIPE,

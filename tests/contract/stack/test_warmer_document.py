@@ -94,7 +94,7 @@ class Command:
 
     def start(self, **values: str) -> subprocess.Popen[str]:
         text = filled("WarmerDocument", {**self.values, **values})
-        text = text.replace("/var/lib", str(self.home / "lib"))
+        text = text.replace("TMPDIR=/tmp ", "").replace("/var/lib", str(self.home / "lib"))
         return subprocess.Popen(
             ["/bin/sh", "-c", text],
             stdout=subprocess.PIPE,
