@@ -32,7 +32,11 @@ ln -s "$loop" /dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol0123456789abcde
 # How a command is run, each as a word of the shell.
 plainly() { "$@"; }
 without_ptrace() { setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace "$@"; }
-with_files() { (ulimit -n "$1" && shift && exec "$@"); }
+with_files() {
+    limit=$1
+    shift
+    prlimit --nofile="$limit" "$@"
+}
 in_pid_namespace() { unshare --pid --fork --mount-proc "$@"; }
 in_pid_namespace_with_the_machines_proc() { unshare --pid --fork "$@"; }
 without_proc() { unshare --mount sh -c 'umount -l /proc && exec "$@"' sh "$@"; }

@@ -50,7 +50,7 @@ def _ioctl(device: str, at: int, request: int) -> None:
 
 WAYS: dict[str, Callable[[str, int, bytes], None]] = {
     "directly": lambda device, at, data: _pwrite(device, at, data, os.O_DIRECT),
-    "later": lambda device, at, data: _pwrite(device, at, data),
+    "later": _pwrite,
     "at once": lambda device, at, data: _pwrite(device, at, data, os.O_DSYNC),
     "by a mapping": _map,
     "discards": lambda device, at, _: _ioctl(device, at, BLKDISCARD),
