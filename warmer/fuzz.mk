@@ -2,12 +2,12 @@
 #
 #   make fuzz-used FUZZ_ARGS="-runs=1000000"     likewise fuzz-order, fuzz-map, fuzz-options, fuzz-nvme_log,
 #                                                fuzz-manifest, fuzz-pack, fuzz-unpack, fuzz-histogram,
-#                                                fuzz-ring_page
+#                                                fuzz-ring_page, fuzz-mount_tables
 #   make fuzz FUZZ_ARGS="-max_total_time=60"     each target in turn
 
 CLANG ?= clang
 FUZZ_ARGS ?= -max_total_time=60
-FUZZ_TARGETS := used order map options nvme_log manifest pack unpack histogram ring_page
+FUZZ_TARGETS := used order map options nvme_log manifest pack unpack histogram ring_page mount_tables
 FUZZ_PROGRAMS := $(addprefix $(BUILD)/fuzz/replay_,$(FUZZ_TARGETS))
 FUZZ_HEADERS := $(wildcard tests/fuzz/*.h)
 

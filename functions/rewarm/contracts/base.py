@@ -29,7 +29,6 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from rewarm.domain.errors import InvalidRequestError
 from rewarm.domain.ready.waits import LONGEST_STATUS_WAIT_SECONDS
 from rewarm.domain.units import cut, iso, printable, shown
-from rewarm.domain.volume import mount_options
 
 JsonObject = dict[str, Any]
 
@@ -161,7 +160,7 @@ LIMITS = {
     "less_than_equal": "at most {le}",
     "less_than": "less than {lt}",
     "control_characters": "text without control characters",
-    "mount_option": f"{mount_options.WORDS}; others belong into the instance's fstab",
+    "mount_option": "{options}; others belong into the instance's fstab",
     "out_of_order": "low, value and high in this order",
     "too_short": "a number of entries from {min_length}",
     "too_long": "a number of entries up to {max_length}",

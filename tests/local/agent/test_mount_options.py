@@ -8,8 +8,7 @@ import subprocess
 import pytest
 
 from local import ROOT
-from rewarm.contracts.after import OPTIONS
-from rewarm.domain.volume import mount_options
+from rewarm.contracts.after import MOUNT_OPTIONS, OPTIONS, refused_option
 from tests.contract.stack import documents
 
 AGENT = ROOT / "warmer" / "build" / "warmer"
@@ -43,12 +42,12 @@ def agent_allows(options: str) -> bool:
     assert done.returncode == 2
     if done.stderr == "warmer: `warmer mount` needs --volume\n":
         return True
-    assert done.stderr == f"warmer: --options {options}: allowed is some of {mount_options.WORDS}\n"
+    assert done.stderr == f"warmer: --options {options}: allowed is some of {MOUNT_OPTIONS}\n"
     return False
 
 
 def functions_allow(options: str) -> bool:
-    is_taken = mount_options.refused_option(options) is None
+    is_taken = refused_option(options) is None
     if is_taken:  # the document lets them through
         assert re.fullmatch(OPTIONS, options)
         assert documents.filled("HookDocument", {"options": options})

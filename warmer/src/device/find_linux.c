@@ -69,11 +69,12 @@ static void look_at_link(const char *path, const char *name, void *context) {
     if (found[0] != '\0' && strcmp(found, search->volume_id) != 0) {
         return;
     }
-    if (!search->is_found) {
+    bool is_first = !search->is_found || strcmp(path, search->path) < 0;
+    search->is_unclear |= search->is_found && strcmp(search->number, number) != 0;
+    if (is_first) { /* Of several names always the same one, in whatever order they are listed. */
         snprintf(search->path, search->size, "%s", path);
         snprintf(search->number, sizeof search->number, "%s", number);
     }
-    search->is_unclear |= strcmp(search->number, number) != 0;
     search->is_found = true;
 }
 

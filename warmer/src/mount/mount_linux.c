@@ -213,13 +213,27 @@ static int take_place(const struct file_system *file_system, struct places *plac
     return status == 0 ? mount_at(file_system, place, diag) : status;
 }
 
+/** Find the file system, on a disk that stays open: no other volume can get its name until this process ends.
+ */
+static int find_file_system(const char *volume_id, const char *disk, struct file_system *found,
+                            struct diag *diag) {
+    if (open(disk, O_RDONLY | O_CLOEXEC) < 0) {
+        return diag_refuse(diag, WARMER_NO_TRANSFER, "could not open %s: %s", disk, strerror(errno));
+    }
+    int status = file_system_find(volume_id, disk, found, diag);
+    if (status == 0 && !file_system_is_of_volume(found)) {
+        status = diag_refuse(diag, WARMER_WRONG_VOLUME, "%s is not %s any more", disk, volume_id);
+    }
+    return status;
+}
+
 int mount_volume(const char *volume_id, const char *disk, const struct mount_wish *wish, struct diag *diag) {
     static struct file_system file_system;
     static struct places places;
     umask(022); /* Folders that are made are for the application, too. */
     int status = lock(diag);
     if (status == 0) {
-        status = file_system_find(volume_id, disk, &file_system, diag);
+        status = find_file_system(volume_id, disk, &file_system, diag);
     }
     if (status == 0) {
         status = places_find(FSTAB, &file_system, wish, &places, diag);

@@ -22,7 +22,7 @@ enum { MOUNT_EXT = 1u, MOUNT_XFS = 2u, MOUNT_BTRFS = 4u, MOUNT_ANY = 7u };
 /**
  * Whether each of a request's options may be given for a file system that is one of `kinds`: none gives
  * rights, weakens a check, can stop the kernel, or lets another program or device take part. If not,
- * `refused` gets the first that may not. The list is also in functions/rewarm/domain/volume/mount_options.py.
+ * `refused` gets the first that may not. The list is also in functions/rewarm/contracts/after.py.
  */
 bool mount_options_allow(const char *options, unsigned kinds, char refused[MOUNT_OPTION_BYTES]);
 

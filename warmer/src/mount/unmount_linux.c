@@ -121,33 +121,46 @@ static int end_users(const struct ours *ours, unsigned round, unsigned *idle, st
                              users.first, users.first_program);
 }
 
-/** Whether the kernel has the disk for itself alone, as for a file system that is mounted anywhere. */
-static bool is_held(const char *disk) {
+/** Whether the kernel has the disk for itself alone, as for a file system that is mounted anywhere: 0 or
+ * -errno. */
+static int try_alone(const char *disk) {
     int descriptor = open(disk, O_RDONLY | O_EXCL | O_CLOEXEC);
-    bool is_busy = descriptor < 0 && errno == EBUSY;
-    if (descriptor >= 0) {
-        close(descriptor);
+    if (descriptor < 0) {
+        return -errno;
     }
-    return is_busy;
+    close(descriptor);
+    return 0;
+}
+
+/** Who may hold it, in words that follow its name; empty: nobody knows. */
+static void find_holder(struct family *family, char *what, size_t size) {
+    static const struct ours none;
+    char holder[400];
+    what[0] = '\0';
+    if (copies_find(family, &none, holder, sizeof holder)) {
+        snprintf(what, size, ": %s", holder);
+    } else if (family->made.count > 0) {
+        snprintf(what, size, ": %.400s is made of it", family->made.items[0]);
+    }
 }
 
 static int check_released(struct family *family, struct diag *diag) {
-    static const struct ours none;
     const char *disk = family->members[0].name;
     char what[512];
-    for (unsigned round = 0; is_held(disk); round++) {
-        if (round >= RELEASE_ROUNDS) {
-            bool is_known = copies_find(family, &none, what, sizeof what);
-            if (!is_known && family->made.count > 0) {
-                snprintf(what, sizeof what, "%.400s is made of it", family->made.items[0]);
-                is_known = true;
-            }
-            return diag_refuse(diag, WARMER_HELD, "the kernel still holds %s%s%s", disk, is_known ? ": " : "",
-                               is_known ? what : "");
-        }
+    int failure = try_alone(disk);
+    for (unsigned round = 0; failure == -EBUSY && round < RELEASE_ROUNDS; round++) {
         clock_pause_ms(ROUND_MS);
+        failure = try_alone(disk);
     }
-    return 0;
+    if (failure == -EBUSY) {
+        find_holder(family, what, sizeof what);
+        return diag_refuse(diag, WARMER_HELD, "the kernel still holds %s%s", disk, what);
+    }
+    /* A disk that is detached already is held by nobody. */
+    return failure == 0 || failure == -ENXIO || failure == -ENOENT
+               ? 0
+               : diag_refuse(diag, WARMER_HELD, "the kernel does not say whether it still holds %s: %s", disk,
+                             strerror(-failure));
 }
 
 int unmount_disk(const char *disk, struct diag *diag) {

@@ -88,7 +88,7 @@ def disk(machine: Machine) -> Iterator[str]:
     sizes = "size=64M\\nsize=64M\\n"
     # Not every kernel reads the table by itself.
     shell(machine, f"printf '{sizes}' | sfdisk -q --label gpt {device} && partx -u {device}")
-    shell(machine, f"ln -sfn {device} {LINK}")
+    shell(machine, f"ln -sfn {device} {LINK} && ln -sfn {device} {LINK}_1")
     yield device
     shell(machine, f"umount /mnt/data; losetup --detach {device}")
 
