@@ -177,6 +177,9 @@ expect_true a_file_that_is_missing_is_named sh -c "test $status -eq 66 && grep -
 run "$WARMER" bench --file=disk --folder=missing
 expect_true and_a_folder sh -c "test $status -eq 66 && grep -q 'there is no folder missing' err"
 
+run "$WARMER" mount --volume=vol-0123456789abcdef0
+expect_true windows_mounts_what_comes_online sh -c "test $status -eq 2 && grep -q 'Windows mounts a volume when' err"
+
 run "$WARMER" observe disk
 expect_true windows_cannot_be_observed sh -c \
     "test $status -eq 3 && grep -q 'cannot observe: only Linux tells which blocks are read' err"
