@@ -89,8 +89,8 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "`restores/…/volumes.json`, `plan….json`, and those of a fleet": (ROLES,),
     "`deltas/…`": (f"{CLI}/test_apply.sh a_block_with_a_wrong_checksum_is_not_written",),
     "`undo/…/log.json`, its packs, `rewound/…json`": (
-        "tests/workflow/rewind/test_undo_logs.py "
-        "test_a_log_whose_head_was_changed_to_name_another_volume_writes_nothing",
+        ("tests/workflow/rewind/test_undo_logs.py "
+        "test_a_log_whose_head_was_changed_to_name_another_volume_writes_nothing"),
         "tests/unit/steps/blocks/test_copy_shard.py test_a_pack_of_an_undo_log_that_is_cut_off_is_refused",
         f"{LOGS} test_the_log_s_head_says_which_volume_goes_back_and_over_which_snapshot",
     ),

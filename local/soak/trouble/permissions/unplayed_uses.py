@@ -67,11 +67,14 @@ _LOOKS: tuple[Call, ...] = (
 )
 
 UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
+    ("the fast lab's looks at devices download no agent; the embedded AWS's do", "ReplaceFunctionRole",
+     (("s3:GetObject", _AGENT),)),
     (BENCHMARKS, "ApiFunctionRole", (
         *_BENCHMARK_CALLS,
         ("ssm:SendCommand", _document("BenchmarkWindows")),
         ("ssm:SendCommand", _INSTANCE),
         ("ssm:GetCommandInvocation", "*"),
+        ("s3:GetObject", _AGENT),
     )),
     (LINUX_ONLY, "DispatchWarmerFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
     (LINUX_ONLY, "VerifyVolumeFunctionRole", (("ssm:SendCommand", _document("WarmerWindows")),)),
