@@ -26,11 +26,13 @@ MORE_FILES = {
     "cli/rewarm_cli": (15, "What all commands share; each of their rooms is a folder below."),
     "events": (18, "A schema lies beside its example, and users link to both."),
     "local/aws/first_touch/src": (16, "One small program, of which no part stands alone."),
+    "tests/local/aws/machines": (15, "A file for each document at work on a machine, and what they share."),
     "warmer/src/commands": (19, "A module for each command, beside what commands share."),
     "warmer/src/device": (19, "A module for each fact about a device, and for who uses it."),
     "warmer/src/system": (22, "A module for each thing that systems do differently; all else asks these."),
     "warmer/tests/cli": (34, "A script for each promise that only the whole program can keep."),
     "warmer/tests/fuzz/corpus/used": (20, "An input for each reader, and for each refusal."),
+    "warmer/tests/fuzz": (15, "A target for each parser, beside what they share."),
 }
 """Folder -> the files that it may have, a module of C as one, and why it is not divided."""
 MOST_FUNCTION_LINES = 40

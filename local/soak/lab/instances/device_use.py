@@ -26,11 +26,8 @@ def look(
     volume = data_plane.volumes.get(given["volume"])
     is_named = instance_id not in data_plane.without_nvme
     if not is_named or volume is None or instance_id not in volume.attached_to:
-        end(
-            AgentExit.NO_DEVICE,
-            "",
-            f"warmer: no disk with the serial number {given['volume'].replace('-', '')}",
-        )
+        serial = given["volume"].replace("-", "")
+        end(AgentExit.NO_DEVICE, "", f"warmer: no disk with the serial number {serial}")
         return
     if given["action"] == "unmount":
         data_plane.mounted.pop(volume.volume_id, None)
