@@ -120,7 +120,7 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     (SHARED_POLICY, "DispatchWarmerFunctionRole", (("ssm:CancelCommand", "*"),)),
     (SHARED_POLICY, "VerifyVolumeFunctionRole", (("ssm:CancelCommand", "*"), ("s3:ListBucket", _BUCKET))),
     *((NOT_ONLINE, f"Drill{name}FunctionRole", (("ec2:DescribeInstances", "*"),))
-      for name in ("DispatchWarmer", "RunHook", "VerifyVolume")),
+      for name in ("DispatchWarmer", "VerifyVolume")),
     (SHARED_POLICY, "DrillAttachVolumeFunctionRole",
      (("ec2:DescribeInstances", "*"), ("ssm:DescribeInstanceInformation", "*"))),
     *((HALF_WAY, f"{name}FunctionRole", (("s3:AbortMultipartUpload", f"{_BUCKET}/deltas/list"),))
