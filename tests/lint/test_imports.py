@@ -118,6 +118,7 @@ SMALL_FOR_A_REASON = {
     "ports/messages.py": "no other port speaks to people",
     "ports/prices.py": "no other port is about the account's prices and quotas",
     "adapters/blocks/side_by_side.py": "four adapters use it, and the fast lab replaces its threads",
+    "domain/time/patience.py": "steps of five rooms ask it",
     "restore_page.py": "only functions that draw may import it",
     "domain/tags.py": "three adapters, rules and fleets share it, and few functions ask for tags",
 }

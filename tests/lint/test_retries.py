@@ -30,14 +30,14 @@ BUSY = (
 )
 OF_AWS = ("States.TaskFailed", "States.Timeout")
 BLOCKS: dict[tuple[str, ...], tuple[float, int, float, int]] = {
-    OF_LAMBDA: (4, 20, 2, 120),
-    ("ThrottledError",): (4, 14, 2, 120),
+    OF_LAMBDA: (4, 30, 2, 120),
+    ("ThrottledError",): (4, 30, 2, 120),
     BUSY: (2, 8, 2, 60),
     ("VolumeNotFoundError",): (5, 4, 2, 60),
     ("InstanceAwayError",): (5, 25, 2, 60),
     ("AccessDeniedError",): (4, 4, 2, 60),
     ("TooManyRestoresError",): (30, 60, 1.5, 300),
-    OF_STEP_FUNCTIONS: (4, 20, 2, 120),
+    OF_STEP_FUNCTIONS: (4, 30, 2, 120),
     OF_AWS: (4, 8, 2, 120),
 }
 """Errors -> seconds to the first retry, how many, how much longer each time, seconds at most."""
@@ -46,6 +46,8 @@ OTHER_ATTEMPTS = {
     ("Await Signal", OF_LAMBDA): 2,
     ("Await Signal Of Snapshot", OF_LAMBDA): 2,
     ("Await Signal Of Approval", OF_LAMBDA): 2,
+    # Hours of work are at stake.
+    **{(name, BUSY): 24 for name in ("Poll Initialization", "Verify Volume After", "Rewind")},
     # EC2 needs its time to detach what is to be deleted.
     ("Clean Up", BUSY): 20,
     ("Clean Up Attempt", BUSY): 20,

@@ -12,6 +12,7 @@
 - payloads: volumes, plans and results, which are too large for a payload of Step Functions
 - recordings: what recordings of reads say of a volume that is to be warmed up
 - replacing: stores a runbook or a rule, over another one only where its writer has seen that one
+- results: what became of one volume, also where its execution ended without an account
 - restore: what the record of a restore says, and each change of it
 - volume: what the record of one volume says, and each change of it
 """

@@ -164,10 +164,10 @@ def _accepted(event: StartInstanceEvent, noted: KnownInstance, ports: StartInsta
     """Notes once when EC2 has accepted the start: it may have been throttled for long before."""
     if noted.asked_at is not None:
         return noted
-    asked = {"askedAt": iso(event.now)}
-    if not RestoreNotes(ports.table, event.restore_id).replace_instance(asked, noted):
-        return noted  # another execution has written the state
-    return KnownInstance.model_validate({**noted.raw, **asked})
+    record = RestoreNotes(ports.table, event.restore_id)
+    is_noted = record.replace_instance({"askedAt": iso(event.now)}, noted)
+    # Else another execution has written the state.
+    return record.read().instance if is_noted else noted
 
 
 def _is_up(instance: Instance, started_at: datetime, ports: StartInstancePorts) -> bool:
