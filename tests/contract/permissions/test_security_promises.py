@@ -18,6 +18,8 @@ FORGED = "tests/local/soak/paths/test_forged_agents.py"
 CLI, CLICKS = "warmer/tests/cli", "tests/unit/handlers/api/test_slack_clicks.py"
 HOT, RECORDED = "tests/unit/domain/volume/test_hot.py", "tests/unit/steps/select/test_select_snapshot.py"
 REWIND, SENT = "tests/unit/steps/rewind/test_rewind.py", "tests/workflow/faults/test_hooks.py"
+HOSTILE = "tests/local/agent/test_hostile.py"
+UNDO = "tests/workflow/rewind/test_undo_logs.py"
 GATE, LOGS = "tests/unit/steps/rewind/test_gate.py", "tests/unit/steps/plan/test_rewinds.py"
 AUDIT, LEASES = (
     "tests/workflow/adopt/test_adoption_audit.py", "tests/unit/steps/clean_up/test_sweep_unrecorded.py",
@@ -36,6 +38,19 @@ PROMISES: dict[str, tuple[str, ...]] = {
         f"{CLI}/test_apply_users.sh a_mount_in_another_namespace_is_found",
         f"{CLI}/test_apply_device.sh a_mounted_device_is_refused",
         f"{GATE} test_packs_are_copied_while_the_evidence_is_pending_but_the_agent_gets_no_part",
+    ),
+    "A volume that is in use is detached": (
+        "warmer/tests/device/test_use.c what_the_kernel_holds_is_never_free",
+        "warmer/tests/device/test_use.c a_look_that_fails_hides_no_writer",
+    ),
+    "A local user keeps the agent from a device": (
+        f"{CLI}/test_lock.sh a_name_that_anybody_can_bind_locks_nothing",
+        f"{CLI}/test_lock.sh others_cannot_open_the_lock",
+    ),
+    "A local user redirects what root writes or deletes, by links and renames in a folder of their own": (
+        f"{HOSTILE} test_nothing_of_roots_changes_beside_a_hostile_user",
+        f"{HOSTILE} test_a_link_named_as_what_an_earlier_benchmark_left_is_left_alone",
+        f"{HOSTILE} test_fio_writes_into_the_folder_that_was_made_though_its_name_is_swapped",
     ),
     "Somebody forges what is written": (
         f"{CLI}/test_apply.sh a_block_with_a_wrong_checksum_is_not_written",
@@ -89,8 +104,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "`restores/…/volumes.json`, `plan….json`, and those of a fleet": (ROLES,),
     "`deltas/…`": (f"{CLI}/test_apply.sh a_block_with_a_wrong_checksum_is_not_written",),
     "`undo/…/log.json`, its packs, `rewound/…json`": (
-        ("tests/workflow/rewind/test_undo_logs.py "
-        "test_a_log_whose_head_was_changed_to_name_another_volume_writes_nothing"),
+        f"{UNDO} test_a_log_whose_head_was_changed_to_name_another_volume_writes_nothing",
         "tests/unit/steps/blocks/test_copy_shard.py test_a_pack_of_an_undo_log_that_is_cut_off_is_refused",
         f"{LOGS} test_the_log_s_head_says_which_volume_goes_back_and_over_which_snapshot",
     ),
@@ -185,7 +199,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
         f"{HOOK} test_a_folder_in_one_that_others_can_write_is_not_taken",
         f"{HOOK} test_a_link_to_another_folder_is_not_followed",
         f"{HOOK} test_only_file_systems_that_the_kernel_reads_itself_are_mounted",
-        f"{AFTER} test_no_option_of_a_mount_gives_rights",
+        f"{AFTER} test_an_option_of_a_mount_that_is_not_known_to_be_safe_is_refused",
     ),
     "Output shows secrets": (
         f"{SENT} test_megabytes_of_output_are_cut_to_the_last_four_kib",
