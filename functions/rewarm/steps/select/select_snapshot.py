@@ -177,7 +177,9 @@ def _check_logs(undone: str | None, chosen: Sequence[VolumeAssignment], table: R
     Whoever can write to the bucket could else name another volume there. A record that is lost, or older than
     400 days, names none. Raises TargetNotUsableError.
     """
-    for volume in chosen if undone is not None else ():
+    if undone is None:
+        return
+    for volume in chosen:
         rewound = VolumeNotes(table, undone, volume.undo_index or 0).read().rewind
         if rewound is not None and rewound.volume_id not in (None, volume.rewinds):
             raise TargetNotUsableError(
