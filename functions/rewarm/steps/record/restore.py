@@ -412,8 +412,12 @@ class RestoreNotes(Value):
         self.table.put_new(self.restore_id, {**begun, **ignored})
 
     def note_suppressed(self, owner_id: str, reason: str, at: datetime) -> None:
-        """It has ended without having begun, because this other restore works on the device."""
-        self._set(status=Status.SUPPRESSED.value, duplicateOf=owner_id, reason=reason, finishedAt=iso(at))
+        """It has ended without having begun, because this other restore works on the device.
+
+        Its alarm may start the next one at once.
+        """
+        ended = {"finishedAt": iso(at), "alarmHeldUntil": iso(at)}
+        self._set(status=Status.SUPPRESSED.value, duplicateOf=owner_id, reason=reason, **ended)
 
     def note_volume(self, volume_id: str) -> None:
         """It makes, adopts or rewinds this volume, by which it can be found."""

@@ -27,7 +27,7 @@ from rewarm.domain.value import Value
 from rewarm.domain.volume.holds import AlarmStart, Running
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import MOST_ROUNDS, Pace, RestoreTable
-from rewarm.steps.record.restore import RestoreNotes, parsed_time
+from rewarm.steps.record.restore import RestoreNotes, Status, parsed_time
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.request.alarm_events import alarm_trigger, suppression
 from rewarm.steps.request.runbooks import request_of_runbook, resolve_request
@@ -300,14 +300,15 @@ def earlier_alarm(
 ) -> Earlier | None:
     """Returns the alarm's last restore until it has ended and its cooldown is over; else None.
 
-    Raises ServiceUnavailableError.
+    One that was suppressed, because another restore had its device, begins no cooldown. Raises
+    ServiceUnavailableError.
     """
     digest = _digest(runbook)
     for _round in range(MOST_ROUNDS):
         last = keeper.holds.alarm(alarm_name)
         if last is not None and last.restore_id == restore_id:
             return None
-        if last is not None:
+        if last is not None and keeper.table.standing(last.restore_id).status != Status.SUPPRESSED:
             ends = last.cooldown_ends(cooldown, digest)
             if now < ends:
                 return Earlier("suppressed", last.restore_id, f"the cooldown ends at {ends:%H:%M:%S} UTC")

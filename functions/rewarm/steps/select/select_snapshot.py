@@ -33,7 +33,7 @@ from rewarm.ports.snapshots import SnapshotBlocks, SnapshotCatalog
 from rewarm.steps.record.application import note_document
 from rewarm.steps.record.bucket import first_map_key
 from rewarm.steps.record.payloads import is_small, write_volumes
-from rewarm.steps.record.restore import RestoreNotes, stop_if_cancelled
+from rewarm.steps.record.restore import KnownRestore, RestoreNotes, stop_if_cancelled
 from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.select.admission import HoldingPorts, assign_and_hold
@@ -146,16 +146,21 @@ def _without_patience(source: Source) -> Source:
 
 
 def _busy(event: SelectSnapshotEvent, error: TargetBusyError, notes: RestoreNotes) -> SelectSnapshotResult:
-    """A second alarm about a volume that is being restored already starts nothing, and calls nobody.
+    """A second alarm about a volume that an alarm is restoring already starts nothing, and calls nobody.
 
-    Raises the error for everybody who has asked for the restore.
+    Raises the error for everybody who has asked for the restore, and where the device is held for another
+    reason: by a drill, or by a restore that somebody else has asked for.
     """
-    trigger = notes.read().trigger
-    if error.held_by is None or trigger is None or trigger.kind != "alarm":
+    restores = (notes, RestoreNotes(notes.table, error.held_by or ""))
+    if error.held_by is None or not all(_by_alarm(restore.read()) for restore in restores):
         notes.note_held_by(error.held_by)
         raise error
     notes.note_suppressed(error.held_by, str(error), event.now)
     return SelectSnapshotResult(request=event.request, suppressed_by=error.held_by, volume_count=0)
+
+
+def _by_alarm(record: KnownRestore) -> bool:
+    return record.trigger is not None and record.trigger.kind == "alarm" and not record.is_drill
 
 
 def _waiting(event: SelectSnapshotEvent, selected: Selected, notes: RestoreNotes) -> SelectSnapshotResult:
