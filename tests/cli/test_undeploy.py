@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import json
 import subprocess
+from unittest.mock import Mock
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from rewarm_cli.clone.undeploy import DELETED, STILL_THERE, STOPPED, main
@@ -118,6 +120,17 @@ def test_a_bucket_with_versions_has_to_be_emptied_of_them(capsys, status, said):
         )
     main(["--yes"], run_sam=sam_that_deletes)
     assert said in capsys.readouterr().out
+
+
+def test_whoever_may_not_look_what_stays_hears_that_the_stack_is_deleted(capsys, monkeypatch):
+    stack("rewarm", "ArtifactsBucket", "RestoresTable")
+    denied = ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "GetBucketVersioning")
+    monkeypatch.setattr("rewarm_cli.clone.undeploy._removal", Mock(side_effect=denied))
+    assert main(["--yes"], run_sam=sam_that_deletes) == DELETED
+    said = capsys.readouterr().out
+    assert "rewarm is deleted" in said
+    assert "what else is not known" in said
+    assert "GetBucketVersioning" in said
 
 
 @pytest.mark.parametrize(("answer", "status"), [("y\n", STILL_THERE), ("n\n", DECLINED)])

@@ -97,7 +97,12 @@ def _undeploy(session: boto3.Session, name: str, *, asked: bool, run_sam: RunSam
         say("\n".join([*_failures(session, found), HINT]))
         return STILL_THERE
     say(f"{name} is deleted. This stays until you remove it:")
-    say("\n".join([*_kept(session, name, outputs), HINT]))
+    try:
+        for line in _kept(session, name, outputs):
+            say(line)
+    except ClientError as problem:
+        say(f"  what else is not known: {problem}")
+    say(HINT)
     return DELETED
 
 
