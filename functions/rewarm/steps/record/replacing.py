@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 from rewarm.contracts.base import Contract, parsed
-from rewarm.domain.errors import AlreadyStoredError, InvalidRequestError
+from rewarm.domain.errors import AlreadyStoredError, InvalidRequestError, ServiceUnavailableError
 from rewarm.ports import JsonObject
-from rewarm.ports.restores import RestoreTable
+from rewarm.ports.restores import MOST_ROUNDS, RestoreTable
 
 NOTHING = "nothing"
 """Instead of a version: nothing is to be replaced."""
@@ -27,13 +27,14 @@ def store(
     """Stores the content under its kind and name.
 
     `replaces` is the version that the writer has seen, or NOTHING; None replaces whatever is there. Raises
-    AlreadyStoredError where something else is stored, which stays. `what` names it.
+    AlreadyStoredError where something else is stored, which stays. `what` names it. Raises
+    ServiceUnavailableError if others write all the time.
     """
     wanted: JsonObject = content.to_json()
     if replaces is None:
         table.store(*key, wanted, trigger=trigger)
         return
-    while True:
+    for _round in range(MOST_ROUNDS):
         item = table.stored(*key)
         was = None if item is None else item["request"]
         if was is not None and version_of(was) != replaces and _today(was, type(content)) != wanted:
@@ -46,6 +47,7 @@ def store(
             )
         if table.replace(*key, wanted, trigger=trigger, was=was):
             return
+    raise ServiceUnavailableError(f"{what} is stored all the time; try again")
 
 
 def version_of(stored: JsonObject) -> str:

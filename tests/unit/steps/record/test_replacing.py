@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rewarm.contracts.parsing import parse_restore_request
-from rewarm.domain.errors import AlreadyStoredError
+from rewarm.domain.errors import AlreadyStoredError, ServiceUnavailableError
 from rewarm.ports.restores import RUNBOOK
 from rewarm.steps.record.replacing import NOTHING, store, version_of
 from tests.support.builders import TO_INSTANCE, World
@@ -79,3 +79,10 @@ def test_of_two_writers_at_once_none_replaces_what_it_has_not_seen(
     else:
         put(table, OURS, seen)
         assert table.runbook("rewarm-a") == OURS.to_json()
+
+
+def test_it_does_not_try_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = World().table
+    monkeypatch.setattr(table, "replace", lambda *_, **__: False)
+    with pytest.raises(ServiceUnavailableError, match="try again"):
+        put(table, OURS, NOTHING)
