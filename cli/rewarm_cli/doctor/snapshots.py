@@ -181,7 +181,7 @@ def _usable(account: Account, found: Json) -> Finding:
             )
         return problem("snapshot", f"{snapshot_id} {reason}", from_archive(snapshot_id))
     if _local_zone(found):
-        source = ("--source-region", account.region, "--source-snapshot-id", snapshot_id)
+        source = ("--source-region", str(account.region), "--source-snapshot-id", snapshot_id)
         return problem("snapshot", f"{snapshot_id} {reason}", words.aws("ec2", "copy-snapshot", *source))
     todo = "wait for it" if found["State"] == "pending" else "take another snapshot"
     return problem("snapshot", f"{snapshot_id} {reason}", todo)
