@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as ET
+from collections import Counter
 from decimal import Decimal
 
 import pytest
@@ -271,3 +272,12 @@ def test_the_readme_counts_what_an_idle_stack_pays_for():
     assert f"with Slack | {types.count('AWS::SecretsManager::Secret')} |" in readme
     assert all(int(number) * Decimal(each) == Decimal(month) for _, number, each, month in rows)
     assert f"about {sum(Decimal(month) for *_, month in rows)} USD a month" in readme
+
+
+def test_the_changelog_says_nothing_twice():
+    """It is merged as a union of lines, which keeps a section twice where another branch has moved it."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    for version in re.split(r"(?m)^## ", text)[1:]:
+        titles = re.findall(r"(?m)^(?:### |- ).*", version)
+        assert [title for title, count in Counter(titles).items() if count > 1] == []
+    assert not re.search(r"[^\n]\n### ", text)
