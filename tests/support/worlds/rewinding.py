@@ -98,9 +98,10 @@ class Rewinding(ReplacingWorld):
         return self.pending
 
     def report(self, account: dict) -> None:
-        """What the agent uploads."""
+        """What the agent uploads; of its volume, unless the account says something else."""
         attempt = self.pending.attempt if self.pending else 0
-        self.artifacts.objects[progress_key(RESTORE_ID, 0, warm_ups=0, restarts=attempt)] = account
+        key = progress_key(RESTORE_ID, 0, warm_ups=0, restarts=attempt)
+        self.artifacts.objects[key] = {"volumeId": OLD} | account
 
     def opened(self, copied: JoinPartsResult = COPIED) -> RewindResult:
         """Up to the agent that may write, and has all parts."""
@@ -132,6 +133,7 @@ class Rewinding(ReplacingWorld):
         """The agent ends."""
         told = {
             "event": "result",
+            "volumeId": OLD,
             "verdict": "applied",
             "blocksDone": 40,
             "blocksResumed": 0,

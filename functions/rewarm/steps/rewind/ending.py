@@ -186,7 +186,7 @@ def _may_pass(event: RewindEvent, pending: RewindResult, writer: Writer) -> bool
     is_too_old = pending.phase == "wait" and event.now - sent_at(pending, event.now) > LONGEST_ARMED
     if writer.is_done or is_too_old:
         return True
-    if status is None or status.status != "Failed":
+    if writer.wrong is not None or status is None or status.status != "Failed":
         return False
     if is_one_of(status.exit_code, IN_USE):
         return pending.writing or _was_killed_before(pending, writer, status.exit_code)

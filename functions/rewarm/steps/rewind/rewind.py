@@ -98,7 +98,7 @@ def rewind(event: RewindEvent, ports: RewindPorts) -> RewindResult:
             raise
         if not pending.writing:
             raise unwritten(event, error) from error
-        result = stop(event, pending, _writer(pending, ports), error, ports)
+        result = stop(event, pending, _writer(event, pending, ports), error, ports)
     return note(event, result, ports)
 
 
@@ -178,8 +178,8 @@ def _sent(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
 def _arm(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
     """Waits until the agent has the volume, makes its snapshot, and asks for the first blocks."""
     stop_if_cancelled(ports.table, event.restore_id)
-    writer = _writer(pending, ports)
-    if writer.ended is not None:
+    writer = _writer(event, pending, ports)
+    if writer.ended is not None or writer.wrong is not None:
         return again(event, pending, writer)
     since = sent_at(pending, event.now)
     waits = pending.model_copy(update={"wait_seconds": _until_next_look(since, event.now)})
@@ -230,7 +230,7 @@ def _wait(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
     """Waits for the snapshot; then opens the gate, and has the blocks copied that differ in it."""
     if not pending.writing:
         stop_if_cancelled(ports.table, event.restore_id)
-    writer = _writer(pending, ports)
+    writer = _writer(event, pending, ports)
     if writer.ended is not None:
         return again(event, pending, writer)
     since = sent_at(pending, event.now)
@@ -279,7 +279,7 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     """Waits until the agent has written everything and read it back."""
     if event.is_direct:
         stop_if_cancelled(ports.table, event.restore_id)
-    writer = _writer(pending, ports)
+    writer = _writer(event, pending, ports)
     if writer.is_done and not writer.was_interrupted(matters_before_writing=not event.is_direct):
         check_alone_at_end(event, pending, writer, ports)
         return done(event, pending, writer, ports)
@@ -305,7 +305,7 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
 
 def _stop(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> RewindResult:
     """Waits until the agent has ended; then the rewind fails."""
-    return stopped(event, pending, _writer(pending, ports), ports)
+    return stopped(event, pending, _writer(event, pending, ports), ports)
 
 
 def _until_next_look(since: datetime, now: datetime) -> int:
@@ -348,10 +348,10 @@ def _newest_before(event: RewindEvent, made: Snapshot, ports: RewindPorts) -> st
     return None if found is None or found.snapshot_id == event.volume.snapshot_id else found.snapshot_id
 
 
-def _writer(pending: RewindResult, ports: RewindPorts) -> Writer:
+def _writer(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Writer:
     if pending.dispatch is None:
         return Writer(None, None)
-    return watch(pending.dispatch, ports)
+    return watch(pending.dispatch, event.written_id, ports)
 
 
 _PHASES: Mapping[str, Callable[[RewindEvent, RewindResult, RewindPorts], RewindResult]] = MappingProxyType(

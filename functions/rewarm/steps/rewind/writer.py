@@ -54,6 +54,8 @@ class Writer(Value):
 
     account: JsonObject | None
     ended: CommandStatus | None
+    wrong: str | None = None
+    """Which other volume its account is about, as a clause; that account counts for nothing."""
 
     @property
     def has_taken(self) -> bool:
@@ -111,18 +113,27 @@ def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -
     return sent
 
 
-def watch(sent: DispatchWarmerResult, ports: AgentPorts) -> Writer:
-    """What the agent says now."""
+def watch(sent: DispatchWarmerResult, volume_id: str, ports: AgentPorts) -> Writer:
+    """What the agent says now of that volume."""
     status = ports.commands.status(sent.command_id, sent.instance_id)
     account = ports.artifacts.get_json(sent.progress_key)
     if status is None or not status.finished:
-        return Writer(account, None)
-    return Writer(agent_output.result(status) or account, status)
+        return _of_volume(volume_id, account, None)
+    return _of_volume(volume_id, agent_output.result(status) or account, status)
+
+
+def _of_volume(volume_id: str, account: JsonObject | None, ended: CommandStatus | None) -> Writer:
+    """The agent names its volume when it has taken it and at its end, but not in between."""
+    names_it = account is not None and account.get("event") in {"armed", "result"}
+    wrong = agent_output.wrong_volume(account or {}, volume_id) if names_it else None
+    return Writer(account if wrong is None else None, ended, wrong)
 
 
 def failure(writer: Writer, event: RewindEvent, *, writing: bool) -> RestoreError:
     """Why the agent ended without having put the volume back; `writing` if blocks may be written."""
     status, instance_id = writer.ended, event.volume.instance_id
+    if writer.wrong is not None:
+        return AgentFailedError(f"what the agent on {instance_id} says counts for nothing: {writer.wrong}")
     if status is None:
         return AgentUnreachableError(f"{instance_id} said nothing")
     ending = agent_output.ending(status)

@@ -156,7 +156,8 @@ def _finish(
     if run is not None:
         run.settle()
     result = {
-        "event": "result", "command": "apply", "verdict": "applied", "blocksResumed": 0,
+        "event": "result", "command": "apply", "verdict": "applied", "volumeId": given["volume"],
+        "blocksResumed": 0,
         "samplesDiffering": 0, **counts, **(run.account if run else {}),
     }  # fmt: skip
     _publish(data_plane, given, result)
@@ -168,7 +169,8 @@ def _fail(
 ) -> None:
     """It ends in order, and says what it wrote."""
     verdict = "refused" if code is AgentExit.TAKEN_BEFORE else "failed"
-    result = {"event": "result", "command": "apply", "verdict": verdict, **run.account}
+    told = {"verdict": verdict, "volumeId": given["volume"]}
+    result = {"event": "result", "command": "apply", **told, **run.account}
     _publish(data_plane, given, result)
     end(code, json.dumps(result) + "\n", f"warmer: {code.name}")
 
