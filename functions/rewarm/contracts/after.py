@@ -212,6 +212,9 @@ class HookPart(Contract):
     )
     since: Instant | None = Field(default=None, description="When it was about to be sent.")
     until: Instant | None = Field(default=None, description="Later than this it was not sent.")
+    away_since: Instant | None = Field(
+        default=None, description="Since when its instance has been found out of reach; null once it is sent."
+    )
     command_id: str | None = None
     ended_at: Instant | None = None
     output: str = Field(default="", description="The end of what it printed.")

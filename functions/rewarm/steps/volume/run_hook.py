@@ -200,7 +200,7 @@ def _send(run: _Run, application: Application, position: int) -> Application:
     event, ports, part = run.event, run.ports, application.parts[position]
     try:
         if not ports.instances.is_online(run.instance_id):
-            return _kept(run, application, position, _unreached(event.now, application, part))
+            return _kept(run, application, position, _unreached(event.now, run.instance_id, part))
         place = HookPlace(event.volume, event.volume_id, len(run.known.indexes), document_of(run.known))
         call = call_of(event.request, position, place, ports)
     except TEMPORARY:
@@ -221,29 +221,31 @@ def _send(run: _Run, application: Application, position: int) -> Application:
         _kept(run, noted, position, part)
         raise
     except AgentUnreachableError:
-        return _kept(run, noted, position, _unreached(event.now, application, part))
+        return _kept(run, noted, position, _unreached(event.now, run.instance_id, part))
     except RestoreError as error:
         if isinstance(error, TEMPORARY):
             raise
         is_denied = isinstance(error, AccessDeniedError)
         reason = f"Rewarm may not send the document {call.document}: {error}" if is_denied else str(error)
         return _kept(run, noted, position, _failed(part, reason, event.now))
-    running = {"state": "running", "command_id": command_id}
+    running = {"state": "running", "command_id": command_id, "away_since": None}
     followed = _kept(run, noted, position, sending.model_copy(update=running))
     if followed is noted:  # nobody would look after it
         _cancelled(run, command_id)
     return followed
 
 
-def _unreached(now: datetime, application: Application, part: HookPart) -> HookPart:
-    """The part as it is, until the instance was out of reach for too long."""
-    ends = [earlier.ended_at for earlier in application.parts if earlier.ended_at]
-    away = now - max([*ends, application.started_at])
+def _unreached(now: datetime, instance_id: str, part: HookPart) -> HookPart:
+    """The part, which waits until its instance has been out of reach for too long.
+
+    Time in which nobody could look, because AWS throttled the calls, counts for nothing.
+    """
+    since = part.away_since or now
+    away = now - since
     if away <= _patience(part):
-        return part
+        return part.model_copy(update={"away_since": since})
     waited = duration_text(away.total_seconds())
-    reason = f"{application.instance_id} was not online in Systems Manager for {waited}"
-    return _failed(part, reason, now)
+    return _failed(part, f"{instance_id} was not online in Systems Manager for {waited}", now)
 
 
 def _patience(part: HookPart) -> timedelta:

@@ -439,6 +439,22 @@ class TestInstance:
         assert restore.look(seconds=200).state == "failed"
         assert "was not online in Systems Manager" in restore.part["reason"]
 
+    @pytest.mark.parametrize("looks", [1, 3])
+    def test_only_the_time_after_it_was_found_away_counts(self, looks):
+        """Before that, every call was throttled for an hour."""
+        restore = Restore({"document": {**DOCUMENT, "timeLimitSeconds": 10}})
+        restore.hooks.failure = ThrottledError("slow down")
+        with pytest.raises(ThrottledError):
+            restore.look()
+        restore.hooks.failure = None
+        restore.world.instances.add(instance(ssm_online=False))
+        restore.seconds += 3_600
+        for _ in range(looks):
+            assert not restore.look(seconds=60).finished
+        restore.world.instances.add(instance())
+        restore.look()
+        assert (restore.part["state"], restore.part.get("awaySince")) == ("running", None)
+
     def test_the_time_for_all_of_it_has_the_waits_for_the_instance(self):
         restore = Restore({"document": {**DOCUMENT, "timeLimitSeconds": 43_200}})
         restore.world.instances.add(instance(ssm_online=False))
