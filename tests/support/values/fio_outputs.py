@@ -39,9 +39,11 @@ def account(
 
 
 def run_text(
-    target: str, pattern: str, fio: Any, *, status: int = 0, serial: str = "", note: str = ""
+    target: str, pattern: str, fio: Any, *, status: int = 0, serial: str | None = None, note: str = ""
 ) -> str:
-    """What the document uploads of one run."""
+    """What the document uploads of one run; a volume that is its target has its own number."""
+    if serial is None:
+        serial = target.replace("vol-", "vol") if target.startswith("vol-") else ""
     text = f"#run target={target} pattern={pattern} fileSystem=ext4 source=/dev/nvme1n1 serial={serial}\n"
     text += f"#note {note}\n" if note else ""
     return f"{text}#status {status}\n{json.dumps(fio) if fio is not None else ''}\n"

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/** A folder to measure in, as Linux knows it. What is not known is empty. */
+/** A folder or a device to measure in, as Linux knows it. What is not known is empty. */
 struct bench_place {
     char source[256];     /**< What is mounted there. */
     char file_system[64]; /**< Its type. */

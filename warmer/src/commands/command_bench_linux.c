@@ -8,6 +8,7 @@
 #include "commands/bench_place.h"
 #include "commands/commands.h"
 #include "device/find.h"
+#include "device/identity.h"
 #include "system/clock.h"
 #include "system/file.h"
 #include "system/file_linux.h"
@@ -193,10 +194,27 @@ static int run_on_folder(const struct bench *bench, const char *folder, const st
     return status;
 }
 
+/** Which volume the device is, in the form of a serial number; empty where nobody knows. */
+static void find_volume(struct bench_place *place) {
+    struct device *device = NULL;
+    struct diag refusal = {{0}};
+    if (device_open(place->source, &device, &refusal) == 0) {
+        struct identity identity;
+        identity_find(place->source, device, &identity);
+        if (identity.volume_id[0] != '\0') {
+            snprintf(place->serial, sizeof place->serial, "vol%.17s", identity.volume_id + strlen("vol-"));
+        }
+    }
+    device_close(device);
+}
+
 static int run_on_volume(const struct bench *bench, const char *volume_id, const struct job *job) {
     struct bench_place place = {{0}, {0}, {0}};
     char text[300];
     bool is_there = find_device(volume_id, place.source, sizeof place.source);
+    if (is_there) {
+        find_volume(&place);
+    }
     put_run(bench, volume_id, job, &place);
     if (!is_there) {
         snprintf(text, sizeof text, "there is no %.255s", place.source);

@@ -27,6 +27,7 @@ expect_true the_folder_is_described grep -qE "^#run target=.*/data pattern=read 
 expect_true a_folder_that_is_missing_is_said_so grep -q '^#note there is no folder .*/gone$' store/put-1
 expect_true and_one_that_is_full grep -q '^#note .*/data has [0-9]* MiB free, the scratch files need 999999999 MiB$' store/put-1
 expect_true and_a_volume_that_is_not_here grep -q '^#note there is no disk with the serial number vol0000000000000dead$' store/put-1
+expect_true which_has_no_number grep -qx '#run target=vol-0000000000000dead pattern=read fileSystem= source=.* serial=' store/put-1
 expect_true no_scratch_file_stays test -z "$(ls -A data)"
 
 if is_emulated; then

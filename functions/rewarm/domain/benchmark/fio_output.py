@@ -155,14 +155,19 @@ def runs(text: str) -> list[BenchmarkOutput]:
 
 
 def _run(line: str, body: str) -> BenchmarkOutput:
+    """A run on a volume counts only if the disk's serial number says that it was on this one."""
     facts = dict(part.partition("=")[::2] for part in line.split())
     result, problem = _result_or_problem(body)
+    target, volume_id = facts.get("target", ""), _volume_id(facts.get("serial", ""))
+    if result is not None and re.fullmatch(VOLUME_ID, target):
+        problem = agent_output.wrong_volume({"volumeId": volume_id}, target)
+        result = None if problem else result
     return BenchmarkOutput(
-        target=facts.get("target", ""),
+        target=target,
         pattern=facts.get("pattern", ""),
         file_system=facts.get("fileSystem", ""),
         source=facts.get("source", ""),
-        volume_id=_volume_id(facts.get("serial", "")),
+        volume_id=volume_id,
         result=result,
         problem=problem,
     )

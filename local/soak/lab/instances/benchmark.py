@@ -64,10 +64,11 @@ def _run(data_plane: MemoryDataPlane, instance_id: str, target: str, job: str) -
     """(what the script writes of one run, whether fio ended well)."""
     name = job.split(maxsplit=1)[0]
     device = f"/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol{target.removeprefix('vol-')}"
-    begin = f"#run target={target} pattern={name} fileSystem= source={device} serial=\n"
+    begin = f"#run target={target} pattern={name} fileSystem= source={device}"
     volume = data_plane.volumes.get(target)
     if volume is None or instance_id not in volume.attached_to:
-        return f"{begin}#note there is no {device}\n#status 75\n\n", False
+        return f"{begin} serial=\n#note there is no {device}\n#status 75\n\n", False
+    begin += f" serial={volume.volume_id.replace('-', '')}\n"
     return f"{begin}#status 0\n{json.dumps(_account(name, volume, job))}\n", True
 
 

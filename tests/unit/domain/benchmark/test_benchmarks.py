@@ -11,6 +11,7 @@ from rewarm.domain.benchmark.benchmarks import ON_DEVICE, PATTERNS, PatternName,
 from rewarm.domain.benchmark.fio_output import FioResult
 from rewarm.domain.errors import BenchmarkFailedError
 from rewarm.domain.model import InstanceEbsLimits
+from tests.support.builders import VOLUME_ID
 from tests.support.values.fio_outputs import account, run_text, side
 
 MB_S = 1e6 / 1_048_576
@@ -106,6 +107,20 @@ class TestDocumentOutput:
         assert first.result is not None
         assert first.problem is None
         assert (second.result, second.problem, second.volume_id) == (None, "there is no folder /efs", None)
+
+    @pytest.mark.parametrize("serial", ["vol0fedcba9876543210", "", "vol", "0123456789abcdef0"])
+    def test_a_run_on_another_volume_has_no_figures(self, serial: str) -> None:
+        (other,) = fio_output.runs(run_text(VOLUME_ID, "random-read", account(side(5)), serial=serial))
+        assert other.result is None
+        assert other.problem is not None
+        assert other.problem.startswith("it worked on ")
+        assert other.problem.endswith(f", and not on {VOLUME_ID}")
+        (its_own,) = fio_output.runs(run_text(VOLUME_ID, "random-read", account(side(5))))
+        assert (its_own.volume_id, its_own.problem) == (VOLUME_ID, None)
+
+    def test_why_a_run_on_a_volume_failed_is_said_whatever_its_number(self) -> None:
+        text = run_text(VOLUME_ID, "random-read", None, status=75, serial="", note="there is no disk")
+        assert fio_output.runs(text)[0].problem == "there is no disk"
 
     def test_a_run_that_was_ended_says_so(self) -> None:
         (one,) = fio_output.runs(run_text("/data", "init", None, status=124))
