@@ -43,7 +43,9 @@ LONG_GIB = (600, 1_024)
 BLOCKS_A_GIB = 2_048
 OBSERVE_KINDS = (None, "killed", "hangs", "no-download", "no-progress", "wrong-sha256")
 """What befalls the agent that records; nothing of it matters to a restore."""
-_HEAD = '{"recording":1,"volumeId":"vol-1","bytes":%d,"blockBytes":524288,"seconds":60,"complete":true}\n'
+_HEAD = (
+    '{"recording":1,"volumeId":"vol-00000001","bytes":%d,"blockBytes":524288,"seconds":60,"complete":true}\n'
+)
 RECORDINGS: dict[str, Callable[[int], str]] = {
     "good": lambda size: (_HEAD % size) + "".join(f"{block} 2 0\n" for block in (3, 1, 2)),
     "of another volume": lambda size: (_HEAD % (3 * size)) + "1 1 0\n",
@@ -160,7 +162,7 @@ class Further:
         (shown,) = lab.region.call("ec2", "DescribeSnapshots", {"SnapshotIds": [snapshot_id]})["Snapshots"]
         whose = snapshot_id if shown["VolumeId"] == NO_VOLUME else shown["VolumeId"]
         at = datetime.fromtimestamp(lab.region.now(), UTC) - timedelta(days=age_days)
-        key, bucket = recording_key(whose, at, "restore-0", 0), lab.stack.buckets[0]
+        key, bucket = recording_key(whose, at, "restore-0", 0, "vol-00000001"), lab.stack.buckets[0]
         lab.buckets.put(bucket, key, RECORDINGS[kind](shown["VolumeSize"] * GIB).encode("latin-1"))
         if self._chance.random() < 0.3:
             lab.scheduler.after(self._when(), lambda: forget(lab, key))

@@ -38,7 +38,7 @@ def keep(
     **changes: Any,
 ) -> str:
     """Puts a recording into the fake bucket; returns its key."""
-    key = recording_key(lineage, at, restore_id, 0)
+    key = recording_key(lineage, at, restore_id, 0, VOLUME_ID)
     artifacts.texts[key] = recording(blocks, **changes)
     artifacts.written_at[key] = at
     return key

@@ -14,6 +14,7 @@ from dataclasses import replace
 from itertools import chain
 
 from rewarm.domain.model import BLOCK_BYTES, MIB, VOLUME_ID, Snapshot, Volume
+from rewarm.domain.ready.agent_output import wrong_volume
 from rewarm.domain.units import shown, size_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs, runs_in_order
@@ -40,6 +41,14 @@ _LONGEST_HEAD = 1_024
 _MOST = 1 << 46
 """Bytes: 64 TiB, the largest volume of EBS; and seconds of a recording, which are fewer."""
 _LINE = re.compile(r"(0|[1-9][0-9]{0,8}) [1-9][0-9]{0,19} (?:0|[1-9][0-9]{0,5})")
+
+
+_NAMED = re.compile(f"-({VOLUME_ID})$")
+"""The end of a recording's name: the volume that the command was for."""
+
+
+class OtherVolumeError(ValueError):
+    """The recording is of another volume than the command was for."""
 
 
 class Recording(Value):
@@ -81,14 +90,20 @@ class HotSet(Value):
         return runs_in_order(self.blocks)
 
 
-def read_recording(text: str | None) -> Recording:
-    """Reads what `warmer observe` wrote. Raises ValueError with the reason in words."""
+def read_recording(text: str | None, volume_id: str | None) -> Recording:
+    """Reads what `warmer observe` wrote of this volume; None if nobody knows of which.
+
+    Raises ValueError with the reason in words.
+    """
     if text is None:
         raise ValueError(f"it is gone, or has more than {size_text(MOST_BYTES)}")
     first, _, rest = text.partition("\n")
     head = _head(first)
     if head.get("recording") != 1 or head.get("blockBytes") != BLOCK_BYTES:
         raise ValueError("it does not begin as a recording does")
+    wrong = wrong_volume(head, volume_id) if volume_id is not None else None
+    if wrong is not None:
+        raise OtherVolumeError(wrong)
     volume_bytes, seconds = head.get("bytes"), head.get("seconds")
     if (
         type(volume_bytes) is not int
@@ -139,7 +154,8 @@ def hot_set(texts: Iterable[tuple[str, str | None]], sizes: Sequence[int], writt
     left_out: list[str] = []
     for name, text in texts:
         try:
-            found = read_recording(text)
+            named = _NAMED.search(name)
+            found = read_recording(text, named[1] if named else None)
             if found.volume_bytes not in sizes:
                 raise ValueError(f"it is of a device of {size_text(found.volume_bytes)}")  # noqa: TRY301
             usable.append(found)

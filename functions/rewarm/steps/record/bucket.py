@@ -14,12 +14,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from rewarm.domain.errors import RestoreError, TargetNotUsableError
-from rewarm.domain.model import DELTA_SECONDS, Instance
+from rewarm.domain.model import DELTA_SECONDS, VOLUME_ID, Instance
 from rewarm.ports.artifacts import Artifacts
 
 _UNDO_OBJECT = re.compile(r"undo/([^/]+)/(\d+)/.+")
 RECORDINGS = "recordings/"
-_RECORDING = re.compile(rf"{RECORDINGS}([^/]+)/(\d{{10}})-([^/]+)-(\d+)")
+_RECORDING = re.compile(rf"{RECORDINGS}([^/]+)/(\d{{10}})-([^/]+?)-(\d+)(?:-({VOLUME_ID}))?")
 _LATEST = 9_999_999_999
 """Seconds since 1970. A recording's key has the seconds left until then, so S3 lists the newest first."""
 _UNDO_PACK = re.compile(r"undo/[^/]+/\d+/(\d+)/\d{6,}-\d{3,}")
@@ -83,18 +83,22 @@ def recordings_prefix(lineage: str) -> str:
     return f"{RECORDINGS}{lineage}/"
 
 
-def recording_key(lineage: str, at: datetime, restore_id: str, index: int) -> str:
+def recording_key(lineage: str, at: datetime, restore_id: str, index: int, volume_id: str) -> str:
     """Where the agent uploads what an application reads of a volume from then on."""
-    return f"{recordings_prefix(lineage)}{_LATEST - int(at.timestamp()):010d}-{restore_id}-{index}"
+    began = f"{_LATEST - int(at.timestamp()):010d}"
+    return f"{recordings_prefix(lineage)}{began}-{restore_id}-{index}-{volume_id}"
 
 
-def recording_of(key: str) -> tuple[str, datetime, str, int] | None:
-    """The lineage, start, restore and volume index of a recording, from its key."""
+def recording_of(key: str) -> tuple[str, datetime, str, int, str | None] | None:
+    """The lineage, start, restore, volume index and volume of a recording, from its key.
+
+    Keys of recordings that are older than this naming have no volume.
+    """
     found = _RECORDING.fullmatch(key)
     if found is None:
         return None
     began = datetime.fromtimestamp(_LATEST - int(found[2]), UTC)
-    return found[1], began, found[3], int(found[4])
+    return found[1], began, found[3], int(found[4]), found[5]
 
 
 def progress_key(restore_id: str, index: int, *, warm_ups: int, restarts: int) -> str:

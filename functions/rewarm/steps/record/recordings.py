@@ -16,7 +16,15 @@ from rewarm.domain.errors import NoStrategyFitsError, RestoreError
 from rewarm.domain.model import BLOCK_BYTES, GIB
 from rewarm.domain.time.measured import Phase
 from rewarm.domain.units import ceil_seconds, count_text, duration_text, size_text
-from rewarm.domain.volume.hot import COPIES_OF, KEPT, MOST_BYTES, HotSet, hot_set, read_recording
+from rewarm.domain.volume.hot import (
+    COPIES_OF,
+    KEPT,
+    MOST_BYTES,
+    HotSet,
+    OtherVolumeError,
+    hot_set,
+    read_recording,
+)
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands
@@ -70,13 +78,24 @@ def note_first_reads(notes: VolumeNotes, artifacts: Artifacts, commands: Command
         known = volume.recording
         with suppress(RestoreError):
             noted |= _outcome(known, commands)
-        with suppress(RestoreError, ValueError):
+        with suppress(RestoreError):
             if known.key and known.volume_id == volume.command.volume_id == volume.volume_id:
-                found = read_recording(artifacts.get_text(known.key, most_bytes=MOST_BYTES))
-                if found.blocks and found.cold_blocks is not None:
-                    noted |= {"blocks": len(found.blocks), "coldBlocks": found.cold_blocks}
+                noted |= _reads(artifacts.get_text(known.key, most_bytes=MOST_BYTES), known.volume_id)
         if noted:
             notes.note_recorded(known, noted)
+
+
+def _reads(text: str | None, volume_id: str | None) -> JsonObject:
+    """What was read, and how much of it cold; nothing if no recording says so yet."""
+    try:
+        found = read_recording(text, volume_id)
+    except OtherVolumeError as error:
+        return {"state": "failed", "problem": f"the recording counts for nothing: {error}"}
+    except ValueError:
+        return {}
+    if not found.blocks or found.cold_blocks is None:
+        return {}
+    return {"blocks": len(found.blocks), "coldBlocks": found.cold_blocks}
 
 
 def _outcome(known: KnownRecording, commands: Commands) -> JsonObject:

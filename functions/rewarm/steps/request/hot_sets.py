@@ -38,7 +38,7 @@ def list_hot_sets(ports: HotSetPorts) -> JsonObject:
 def get_hot_set(lineage: str, ports: HotSetPorts) -> JsonObject:
     """Returns the newest recordings, and how large their hot set is at most. Raises HotSetNotFoundError."""
     found = [
-        (place, _read(text))
+        (place, _read(text, place[4]))
         for key, text in newest_recordings(lineage, ports.artifacts)
         if (place := recording_of(key))
     ]
@@ -52,17 +52,17 @@ def get_hot_set(lineage: str, ports: HotSetPorts) -> JsonObject:
     return HotSetAnswer(lineage=lineage, blocks=hot.block_count, bytes=hot.bytes, recordings=lines).to_json()
 
 
-def _read(text: str | None) -> Recording | str:
+def _read(text: str | None, volume_id: str | None) -> Recording | str:
     """The recording, or why it is left out."""
     try:
-        return read_recording(text)
+        return read_recording(text, volume_id)
     except ValueError as error:
         return str(error)
 
 
-def _line(place: tuple[str, datetime, str, int], recording: Recording | str) -> RecordingLine:
+def _line(place: tuple[str, datetime, str, int, str | None], recording: Recording | str) -> RecordingLine:
     found = recording if isinstance(recording, Recording) else None
-    _, began_at, restore_id, index = place
+    _, began_at, restore_id, index, _ = place
     return RecordingLine(
         restore_id=restore_id,
         index=index,

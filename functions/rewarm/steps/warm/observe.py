@@ -25,7 +25,8 @@ def observe(
     """Sends the command once; a later call finds the first one. Notes an error before it raises it."""
     volume, learn = target.volume, request.warm_up.learn
     seconds = 60 * learn.minutes if learn is not None else 0
-    key = recording_key(volume.lineage or target.volume_id, now, target.restore_id, volume.index)
+    whose = volume.lineage or target.volume_id
+    key = recording_key(whose, now, target.restore_id, volume.index, target.volume_id)
     has_map, seconds_left = volume.warm_because is None, seconds + ENDING_SECONDS
     command = AgentCommand("observe", f"--seconds {seconds}", seconds_left, key, has_map=has_map)
     notes = VolumeNotes(ports.table, target.restore_id, volume.index)

@@ -14,13 +14,14 @@ from rewarm.domain.model import GIB, MIB, Extent
 from rewarm.domain.volume.hot import (
     MOST_BLOCKS,
     HotSet,
+    OtherVolumeError,
     forbidden_by,
     hot_set,
     lineage_of,
     lineage_tags,
     read_recording,
 )
-from tests.support.builders import SNAPSHOT_ID, SOURCE_VOLUME_ID, snapshot
+from tests.support.builders import SNAPSHOT_ID, SOURCE_VOLUME_ID, VOLUME_ID, snapshot
 from tests.support.worlds.recordings import recording
 
 BYTES = 100 * GIB
@@ -32,7 +33,7 @@ def made(*lists, written=MANY, sizes=(BYTES,)):
 
 
 def test_one_recording_is_read_in_its_order():
-    found = read_recording(recording([7, 3, 4, 900]))
+    found = read_recording(recording([7, 3, 4, 900]), None)
     assert (list(found.blocks), found.volume_bytes, found.seconds) == ([7, 3, 4, 900], BYTES, 1_800)
     assert found.is_complete
     assert made([7, 3, 4, 900]).blocks == (7, 3, 4, 900)
@@ -40,7 +41,7 @@ def test_one_recording_is_read_in_its_order():
 
 @pytest.mark.parametrize(("more", "cold"), [({}, None), ({"coldBlocks": 0}, 0), ({"coldBlocks": 2}, 2)])
 def test_it_says_how_many_blocks_were_cold_where_a_warm_up_ran(more, cold):
-    assert read_recording(recording([7, 3], **more)).cold_blocks == cold
+    assert read_recording(recording([7, 3], **more), None).cold_blocks == cold
 
 
 def test_a_block_of_more_recordings_comes_first_then_one_that_is_read_sooner():
@@ -109,7 +110,7 @@ def test_neighbours_that_follow_each_other_are_one_extent():
 )
 def test_a_recording_that_is_damaged_is_left_out_and_named(text, reason):
     with pytest.raises(ValueError, match=reason.replace(".", r"\.")):
-        read_recording(text)
+        read_recording(text, None)
     found = hot_set([("bad", text), ("good", recording([1]))], [BYTES], MANY)
     assert (found.blocks, found.recordings, len(found.left_out)) == ((1,), 1, 1)
     assert found.left_out[0].startswith("bad: ")
@@ -118,6 +119,18 @@ def test_a_recording_that_is_damaged_is_left_out_and_named(text, reason):
 def test_a_recording_of_another_device_is_left_out():
     found = made([1, 2], sizes=(50 * GIB, 60 * GIB))
     assert (found.blocks, found.left_out) == ((), ("r0: it is of a device of 100 GiB",))
+
+
+@pytest.mark.parametrize("other", ["vol-0fedcba9876543210", None, 7, VOLUME_ID.upper()])
+def test_a_recording_of_another_volume_than_its_name_says_is_left_out(other):
+    text, name = recording([1], volumeId=other), f"123-restore-1-0-{VOLUME_ID}"
+    found = hot_set([(name, text), (name, recording([2])), ("older", text)], [BYTES], MANY)
+    assert found.blocks in [(2, 1), (1, 2)]
+    (left_out,) = found.left_out
+    assert left_out.startswith(f"{name}: it worked on ")
+    assert left_out.endswith(f", and not on {VOLUME_ID}")
+    with pytest.raises(OtherVolumeError):
+        read_recording(text, VOLUME_ID)
 
 
 def test_an_empty_recording_is_one():
@@ -130,7 +143,7 @@ def test_an_empty_recording_is_one():
 def test_any_text_is_read_or_refused(text, noise):
     for candidate in (text, recording([1]) + text, recording([1]).replace("1", noise.decode("latin-1"))):
         with suppress(ValueError):
-            assert len(read_recording(candidate).blocks) <= candidate.count("\n")
+            assert len(read_recording(candidate, None).blocks) <= candidate.count("\n")
 
 
 @given(st.integers(0, 2**32))

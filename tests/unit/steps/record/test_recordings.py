@@ -13,7 +13,16 @@ from rewarm.domain.model import GIB, Strategy
 from rewarm.domain.time.measured import Phase
 from rewarm.steps.record.bucket import recording_key, recording_of
 from rewarm.steps.record.recordings import read_hot_set, with_hot_sets
-from tests.support.builders import NOW, RESTORE_ID, SNAPSHOT_ID, SOURCE_VOLUME_ID, assignment, plan, request
+from tests.support.builders import (
+    NOW,
+    RESTORE_ID,
+    SNAPSHOT_ID,
+    SOURCE_VOLUME_ID,
+    VOLUME_ID,
+    assignment,
+    plan,
+    request,
+)
 from tests.support.fakes import FakeArtifacts
 from tests.support.worlds.recordings import keep
 
@@ -34,9 +43,11 @@ def test_the_newest_eight_recordings_of_the_lineage_count():
 
 
 def test_the_key_says_when_and_of_which_restore_and_the_newest_is_listed_first():
-    older, newer = (recording_key("snap-1", at, RESTORE_ID, 3) for at in (NOW - DAY, NOW))
+    older, newer = (recording_key("snap-1", at, RESTORE_ID, 3, VOLUME_ID) for at in (NOW - DAY, NOW))
     assert newer < older
-    assert recording_of(newer) == ("snap-1", NOW.astimezone(UTC), RESTORE_ID, 3)
+    assert recording_of(newer) == ("snap-1", NOW.astimezone(UTC), RESTORE_ID, 3, VOLUME_ID)
+    older_key = newer.removesuffix(f"-{VOLUME_ID}")
+    assert recording_of(older_key) == ("snap-1", NOW.astimezone(UTC), RESTORE_ID, 3, None)
     assert recording_of("recordings/snap-1/other") is None
 
 
@@ -89,6 +100,17 @@ def test_a_bucket_that_does_not_answer_is_a_note():
     )
 
 
+def test_a_recording_of_another_volume_than_the_command_was_for_orders_nothing():
+    artifacts = FakeArtifacts()
+    keep(artifacts, [1])
+    keep(artifacts, [2], at=NOW - DAY, volumeId="vol-0fedcba9876543210")
+    hot = found(artifacts)
+    assert hot.blocks == (1,)
+    (note,) = hot.left_out
+    assert note.endswith(f", and not on {VOLUME_ID}")
+    assert ': it worked on "vol-0fedcba9876543210"' in note
+
+
 def planned(artifacts, *plans, objective=None, **asked):
     given = plans or (VolumePlan(volume=assignment(lineage=SOURCE_VOLUME_ID), plan=plan()),)
     return with_hot_sets(request(warmUp=asked, objective=objective or {}), given, artifacts)
@@ -131,7 +153,7 @@ def test_a_plan_names_recordings_that_do_not_count():
     keep(artifacts, [1], bytes=50 * GIB)
     (told,), (note,) = planned(artifacts)
     assert told.hot is None
-    assert note.endswith("-0: it is of a device of 50 GiB.")
+    assert note.endswith(f"-0-{VOLUME_ID}: it is of a device of 50 GiB.")
 
 
 @pytest.mark.parametrize(

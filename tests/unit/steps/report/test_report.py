@@ -286,6 +286,15 @@ class TestOneVolume:
         result, _ = accounts.reported(world, [accounts.planned()], [accounts.ready()])
         assert result.volumes[0].first_reads == reads, "the restore's report says the same"
 
+    @pytest.mark.parametrize("other", ["vol-0fedcba9876543210", None])
+    def test_a_recording_of_another_volume_counts_for_nothing_and_says_why(self, other):
+        reads, record = self.first_reads(World(), coldBlocks=7, volumeId=other)
+        assert reads is None
+        recording = record.public()["volumes"][0]["recording"]
+        assert recording["state"] == "failed"
+        assert recording["problem"].startswith("the recording counts for nothing: it worked on ")
+        assert recording["problem"].endswith(f", and not on {VOLUME_ID}")
+
     @pytest.mark.parametrize(
         "case",
         [

@@ -39,10 +39,11 @@ def test_the_agent_records_and_uploads_under_the_lineage():
     assert (parameters["action"], parameters["arguments"]) == ("observe", "--seconds 1200")
     assert (parameters["firstUrl"], parameters["coldArguments"]) == ("none", "")
     assert parameters["mapUrl"].startswith("https://"), "what is not written cannot be cold"
-    assert f"put/{recording_key(SOURCE_VOLUME_ID, NOW, RESTORE_ID, 0)}?" in parameters["progressUrl"]
+    key = recording_key(SOURCE_VOLUME_ID, NOW, RESTORE_ID, 0, VOLUME_ID)
+    assert f"put/{key}?" in parameters["progressUrl"]
     assert parameters["executionTimeout"] == "1800"
     assert (noted(world).command_id, noted(world).problem) == (command_id, "")
-    assert noted(world).key == recording_key(SOURCE_VOLUME_ID, NOW, RESTORE_ID, 0)
+    assert noted(world).key == key
 
 
 def test_a_volume_that_is_warm_has_no_map():
