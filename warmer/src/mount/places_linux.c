@@ -15,6 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/** A request's options. Those of fstab and our own, which keep programs from rights, have to fit behind them.
+ */
+#define WISH_BYTES (PLACE_OPTIONS_BYTES / 4)
+
 /** Folders of the system, which no file system takes the place of; /var has too much below it that is data.
  */
 static const char *const of_the_system[] = {"bin",    "boot", "dev",  "etc", "lib",  "lib32", "lib64",
@@ -228,7 +232,7 @@ static int check_folders(const char *path, struct diag *diag) {
     return 0;
 }
 
-/** Append to a place's options, where there is room: each list has half of it at most. */
+/** Append to a place's options. There is room: fstab's are half of it at most, and a wish's a quarter. */
 static void append(struct place *place, const char *options) {
     size_t length = strlen(place->options);
     snprintf(place->options + length, sizeof place->options - length, "%s%s",
@@ -265,6 +269,10 @@ static int complete_options(struct place *place, const struct file_system *file_
 static int check_wish(const struct file_system *file_system, const struct mount_wish *wish,
                       struct diag *diag) {
     char refused[MOUNT_OPTION_BYTES];
+    if (strlen(wish->options) > WISH_BYTES) {
+        return diag_refuse(diag, WARMER_NOT_MOUNTABLE, "more than %u bytes of options are not allowed",
+                           WISH_BYTES);
+    }
     return mount_options_allow(wish->options, file_system->kind, refused)
                ? 0
                : diag_refuse(diag, WARMER_NOT_MOUNTABLE,
@@ -294,8 +302,8 @@ int places_find(const char *fstab, const struct file_system *file_system, const 
     snprintf(path, sizeof path, "%s", wish->path == NULL ? "" : wish->path);
     places->count = 0;
     places->left_out[0] = '\0';
-    if (wish->path != NULL && !path_make_plain(path)) {
-        return diag_refuse(diag, WARMER_NOT_MOUNTABLE, "%s is no plain path", wish->path);
+    if (wish->path != NULL && (strlen(wish->path) >= sizeof path || !path_make_plain(path))) {
+        return diag_refuse(diag, WARMER_NOT_MOUNTABLE, "%.200s is no plain path", wish->path);
     }
     int status = check_wish(file_system, wish, diag);
     status = status == 0 ? fstab_open(fstab, &lines, diag) : status;
