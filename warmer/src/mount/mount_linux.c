@@ -34,7 +34,7 @@ static bool is_of(const struct mounted *mounted, const struct file_system *file_
     if (mounted->major == file_system->major && mounted->minor == file_system->minor) {
         return true;
     }
-    return mounted->major == 0 && mounted->source[0] == '/' &&
+    return mounted->major == 0 && mounted_source_counts(mounted->type, mounted->source) &&
            use_look(&use_own_tree, mounted->source, &node) && node.kind == USE_BLOCK &&
            node.major == file_system->major && node.minor == file_system->minor;
 }

@@ -27,6 +27,10 @@ void mountinfo_close(struct mountinfo *mountinfo) {
     *mountinfo = (struct mountinfo){0};
 }
 
+bool mounted_source_counts(const char *type, const char *source) {
+    return source != NULL && source[0] == '/' && strcmp(type, "btrfs") == 0;
+}
+
 bool mounted_at(const char *path, struct mounted *found) {
     struct mountinfo mountinfo;
     struct mount_line line;

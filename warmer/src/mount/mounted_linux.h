@@ -12,6 +12,12 @@ struct mounted {
     char source[512];
 };
 
+/**
+ * Whether the source of a mount whose number no device has is its device. The kernel has looked it up for
+ * btrfs alone; of tmpfs or FUSE it is any text that whoever mounts it likes, as every user may.
+ */
+bool mounted_source_counts(const char *type, const char *source);
+
 /** Find the last mount at a folder, which is the one that is seen there; false: there is none. */
 bool mounted_at(const char *path, struct mounted *found);
 

@@ -2,15 +2,17 @@
 
 #include "mount/mounted_linux.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 bool is_of_family(struct family *family, const char *root, const struct mount_line *line) {
     const struct use_node node = {.kind = USE_BLOCK, .major = line->major, .minor = line->minor};
     const struct member *member = family_member(family, &node);
-    if (member == NULL && line->major == 0 && line->source != NULL && line->source[0] == '/') {
+    if (member == NULL && line->major == 0 && mounted_source_counts(line->type, line->source)) {
         member = family_at(family, root, line->source);
     }
     return member != NULL && member->is_own;
@@ -31,8 +33,12 @@ static void place(struct ours *ours, const struct mount_line *line) {
     placed_add_number(&ours->placed, line->major, line->minor);
     if (line->major == 0) {
         placed_add_mount(&ours->placed, line->id);
-        if (mount_of_path(line->point) == line->id && stat(line->point, &status) == 0) {
+        int folder = open(line->point, O_PATH | O_CLOEXEC);
+        if (folder >= 0 && mount_of(folder) == line->id && fstat(folder, &status) == 0) {
             placed_add_number(&ours->placed, major(status.st_dev), minor(status.st_dev));
+        }
+        if (folder >= 0) {
+            close(folder);
         }
     }
 }

@@ -34,14 +34,10 @@ static bool has_number(const struct placed *placed, unsigned major, unsigned min
     return false;
 }
 
-unsigned mount_of_path(const char *path) {
+unsigned mount_of(int descriptor) {
     char facts[64];
     char line[128];
     unsigned id = 0;
-    int descriptor = open(path, O_PATH | O_CLOEXEC);
-    if (descriptor < 0) {
-        return 0;
-    }
     snprintf(facts, sizeof facts, "/proc/self/fdinfo/%d", descriptor);
     FILE *stream = fopen(facts, "re");
     while (stream != NULL && id == 0 && fgets(line, sizeof line, stream) != NULL) {
@@ -50,6 +46,15 @@ unsigned mount_of_path(const char *path) {
     if (stream != NULL) {
         fclose(stream);
     }
+    return id;
+}
+
+unsigned mount_of_path(const char *path) {
+    int descriptor = open(path, O_PATH | O_CLOEXEC);
+    if (descriptor < 0) {
+        return 0;
+    }
+    unsigned id = mount_of(descriptor);
     close(descriptor);
     return id;
 }

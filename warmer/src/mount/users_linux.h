@@ -24,6 +24,9 @@ void placed_add_mount(struct placed *placed, unsigned id);
  */
 bool placed_has(const struct placed *placed, const char *path);
 
+/** The number of the mount in which a file was opened; 0: it is not known. */
+unsigned mount_of(int descriptor);
+
 /** The number of the mount in which a path leads to something; 0: it is not known. */
 unsigned mount_of_path(const char *path);
 

@@ -40,6 +40,12 @@ class TestMounting:
         assert {"nosuid", "nodev", "noatime"} <= set(options)
         assert "was mounted at /mnt/data already" in hook(machine, path="/mnt/data")[1]
 
+    def test_what_only_has_the_name_of_the_disk_is_another_file_system(self, machine: Machine) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK}; mkdir /mnt/data")
+        shell(machine, f"mount -t tmpfs $(readlink -f {LINK}) /mnt/data")
+        status, _, errors = hook(machine, path="/mnt/data")
+        assert (status, "/mnt/data has /dev/loop" in errors) == (75, True), errors
+
     def test_what_fstab_says_of_the_uuid_counts(self, machine: Machine) -> None:
         shell(machine, f"mkfs.ext4 -q -U {UUID} {LINK}")
         shell(machine, f"echo 'UUID={UUID} /mnt/orders ext4 noatime,nofail 0 2' >>/etc/fstab")

@@ -11,6 +11,7 @@ from local.aws.machines.machine import Machine
 from tests.local.aws.machines.hooks import LINK, hook, hook_machine, mounted, shell
 
 HELD, REFUSED = 84, 75
+PRIVATE = "unshare -m --propagation private"
 OVERLAY = "cd /mnt/data && mkdir u w && mount -t overlay -o"
 
 
@@ -89,11 +90,23 @@ class TestEnding:
         inside = (
             "os.system('umount /mnt/data; mount -t tmpfs none /mnt/data')\nfile = open('/mnt/data/o', 'w')"
         )
-        other = process(machine, inside, "unshare -m --propagation private")
+        other = process(machine, inside, PRIVATE)
         user = process(machine, "file = open('/mnt/data/orders', 'w')")
         unmount(machine)
         assert lives(machine, other)
         assert not lives(machine, user)
+
+    @pytest.mark.parametrize("namespace", ["", PRIVATE], ids=["own", "another"])
+    def test_a_mount_that_only_has_the_name_of_the_disk_is_none_of_it(
+        self, machine: Machine, namespace: str
+    ) -> None:
+        name = shell(machine, f"readlink -f {LINK}; mkdir /mnt/else").split()[0]
+        alone = "umount /mnt/data; " if namespace else ""
+        inside = f"os.system('{alone}mount -t tmpfs {name} /mnt/else')\nfile = open('/mnt/else/o', 'w')"
+        other = process(machine, inside, namespace)
+        user = process(machine, "file = open('/mnt/data/orders', 'w')")
+        assert unmount(machine) == (0, "/mnt/data is unmounted\n", "")
+        assert (lives(machine, other), lives(machine, user)) == (True, False)
 
     def test_one_in_another_namespace_that_follows_this_one_is_ended(self, machine: Machine) -> None:
         shell(machine, "umount /mnt/data && mount --make-shared /mnt")
@@ -171,7 +184,7 @@ class TestRefusing:
     def test_a_copy_of_its_own_that_another_namespace_has_is_named(self, machine: Machine) -> None:
         shell(machine, "mount --make-private /mnt/data")
         user = process(machine, "os.chdir('/mnt/data')")
-        other = process(machine, "", "unshare -m --propagation private")
+        other = process(machine, "", PRIVATE)
         status, _, errors = unmount(machine)
         assert (status, is_mounted(machine), lives(machine, user)) == (REFUSED, True, True), errors
         assert (
