@@ -9,7 +9,7 @@
  * Whoever sees another /run, as in a container, has other locks. So the lock saves work, and guards nothing:
  * a device that is written to is guarded by O_EXCL, which crosses all namespaces.
  */
-#include "device/lock.h"
+#include "device/lock_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +19,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define FOLDER_BYTES 256u
 
 struct lock {
     int descriptor;
@@ -81,12 +79,7 @@ static int take(int folder, const char *name) {
     return failure == 0 ? file : failure;
 }
 
-/** A descriptor of the lock, or -errno with what it is about in `place`. */
-static int take_key(const struct device *device, char *place, size_t size) {
-    char key[64];
-    char name[80];
-    device_key(device, key, sizeof key);
-    snprintf(name, sizeof name, "%s.lock", key);
+int lock_take(const char *name, char *place, size_t size) {
     int folder = open_folder(place, size);
     if (folder < 0) {
         return folder;
@@ -96,8 +89,23 @@ static int take_key(const struct device *device, char *place, size_t size) {
     return file;
 }
 
+const char *lock_explain(int failure) {
+    return failure == -EPERM || failure == -ELOOP || failure == -ENOTDIR
+               ? "the folder or the file is somebody else's, or others can write to it"
+               : strerror(-failure);
+}
+
+/** A descriptor of the lock, or -errno with what it is about in `place`. */
+static int take_key(const struct device *device, char *place, size_t size) {
+    char key[64];
+    char name[80];
+    device_key(device, key, sizeof key);
+    snprintf(name, sizeof name, "%s.lock", key);
+    return lock_take(name, place, size);
+}
+
 int lock_device(const struct device *device, const char *path, struct lock **held, struct diag *diag) {
-    char place[FOLDER_BYTES] = "";
+    char place[LOCK_FOLDER_BYTES] = "";
     struct lock *lock = malloc(sizeof *lock);
     if (lock == NULL) {
         return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot lock %s: out of memory", path);
@@ -113,9 +121,7 @@ int lock_device(const struct device *device, const char *path, struct lock **hel
         return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot lock %s: another warmer is reading it", path);
     }
     return diag_refuse(diag, WARMER_CANNOT_OPEN, "cannot lock %s by a file in %s: %s", path, place,
-                       failure == -EPERM || failure == -ELOOP || failure == -ENOTDIR
-                           ? "the folder or the file is somebody else's, or others can write to it"
-                           : strerror(-failure));
+                       lock_explain(failure));
 }
 
 void lock_release(struct lock *lock) {

@@ -1,5 +1,6 @@
 #include "mount/mount_linux.h"
 
+#include "device/lock_linux.h"
 #include "device/use_linux.h"
 #include "mount/mount_options.h"
 #include "mount/mounted_linux.h"
@@ -11,15 +12,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define FSTAB "/etc/fstab"
-/** Only root can make files here, so nobody else can hold the lock. */
-#define LOCK_FOLDER "/run/rewarm"
-#define LOCK_FILE LOCK_FOLDER "/mount.lock"
+#define LOCK_FILE "mount.lock"
 #define LOCK_SECONDS 100u
 #define LOCK_PAUSE_MS 50u
 /** systemd acts on a new mount within that time. */
@@ -47,20 +44,19 @@ static enum state look(const struct place *place, const struct file_system *file
 /** One mount at a time, for as long as the process lives. Returns 0 or a refusal's status. */
 static int lock(struct diag *diag) {
     uint64_t due_ns = clock_now_ns() + LOCK_SECONDS * NS_PER_SECOND;
-    (void)mkdir(LOCK_FOLDER, 0700);
-    int descriptor = open(LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (descriptor < 0) {
-        return diag_refuse(diag, WARMER_NO_TRANSFER, "could not open " LOCK_FILE ": %s", strerror(errno));
-    }
-    while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-        if (clock_now_ns() >= due_ns) {
-            close(descriptor);
-            return diag_refuse(diag, WARMER_NO_TRANSFER, "another warmer has mounted something for %u s",
-                               LOCK_SECONDS);
-        }
+    char place[LOCK_FOLDER_BYTES] = "";
+    int held = lock_take(LOCK_FILE, place, sizeof place);
+    while (held == -EWOULDBLOCK && clock_now_ns() < due_ns) {
         clock_pause_ms(LOCK_PAUSE_MS);
+        held = lock_take(LOCK_FILE, place, sizeof place);
     }
-    return 0;
+    if (held == -EWOULDBLOCK) {
+        return diag_refuse(diag, WARMER_NO_TRANSFER, "another warmer has mounted something for %u s",
+                           LOCK_SECONDS);
+    }
+    return held >= 0 ? 0
+                     : diag_refuse(diag, WARMER_NO_TRANSFER, "cannot lock " LOCK_FILE " in %s: %s", place,
+                                   lock_explain(held));
 }
 
 /** Make a folder and those above it. Returns 0 or -errno. */

@@ -40,6 +40,21 @@ class TestMounting:
         assert {"nosuid", "nodev", "noatime"} <= set(options)
         assert "was mounted at /mnt/data already" in hook(machine, path="/mnt/data")[1]
 
+    @pytest.mark.parametrize(
+        "others",
+        [
+            "mkdir -m 777 /run/rewarm",
+            "mkdir /run/rewarm && chown 65534 /run/rewarm",
+            "ln -s /var/tmp /run/rewarm",
+            "mkdir -m 700 /run/rewarm && ln -s /etc/fstab /run/rewarm/mount.lock",
+            "mkdir -m 700 /run/rewarm && : >/run/rewarm/mount.lock && chmod 666 /run/rewarm/mount.lock",
+        ],
+    )
+    def test_a_lock_that_others_could_hold_is_none(self, machine: Machine, others: str) -> None:
+        shell(machine, f"mkfs.ext4 -q {LINK}; mount -t tmpfs -o mode=755 none /run && {others}")
+        status, _, errors = hook(machine, path="/mnt/data")
+        assert (status, "cannot lock mount.lock in /run/rewarm" in errors) == (69, True), errors
+
     def test_what_only_has_the_name_of_the_disk_is_another_file_system(self, machine: Machine) -> None:
         shell(machine, f"mkfs.ext4 -q {LINK}; mkdir /mnt/data")
         shell(machine, f"mount -t tmpfs $(readlink -f {LINK}) /mnt/data")
