@@ -51,6 +51,7 @@ void ours_find(struct family *family, struct ours *found) {
     (void)mountinfo_open("self", &mountinfo);
     while (mountinfo_next(&mountinfo, &line)) {
         bool is_ours = is_of_family(family, "", &line);
+        found->is_cut |= is_ours && found->count == OURS_LIMIT;
         if (is_ours && found->count < OURS_LIMIT) {
             parents[found->count] = line.parent;
             struct our_mount *mount = &found->items[found->count++];

@@ -17,6 +17,7 @@ struct our_mount {
 struct ours {
     struct our_mount items[OURS_LIMIT];
     size_t count;
+    bool is_cut; /**< There are more. */
     struct placed placed;
     char below[512]; /**< Where another file system is mounted below one of them; empty: nowhere. */
 };

@@ -91,6 +91,10 @@ static int unmount_all(const struct ours *ours, struct diag *diag) {
 /** Whether the end of processes could free it, before the first is ended. */
 static int check_copies(const char *disk, struct family *family, const struct ours *ours, struct diag *diag) {
     char what[512];
+    if (ours->is_cut) {
+        snprintf(what, sizeof what, "it has more than %u mounts, and one of them is in use", OURS_LIMIT);
+        return refuse(disk, what, diag);
+    }
     return copies_find(family, ours, what, sizeof what) ||
                    copies_find_overlay(&ours->placed, OVERLAYS_UNKNOWN_TOO, what, sizeof what)
                ? refuse(disk, what, diag)
@@ -167,6 +171,7 @@ int unmount_disk(const char *disk, struct diag *diag) {
     static struct family family;
     static struct ours ours;
     unsigned idle = 0;
+    bool was_cut = false;
     family_find(&use_own_tree, disk, &family);
     if (family.count == 0) {
         return diag_refuse(diag, WARMER_NO_DEVICE, "%s is gone", disk);
@@ -176,13 +181,15 @@ int unmount_disk(const char *disk, struct diag *diag) {
         if (ours.count == 0) {
             return check_released(&family, diag);
         }
+        was_cut |= ours.is_cut;
         int status = round == 0 ? check_holders(family.members[0].name, &family, &ours, diag) : 0;
         if (status == 0) {
             status = unmount_all(&ours, diag);
         }
         if (status == -EBUSY) {
             ours_find(&family, &ours);
-            status = round == 0 ? check_copies(family.members[0].name, &family, &ours, diag) : 0;
+            ours.is_cut |= was_cut; /* Nobody has looked at what is behind the end of the list. */
+            status = round == 0 || was_cut ? check_copies(family.members[0].name, &family, &ours, diag) : 0;
             if (status == 0 && ours.count > 0) {
                 status = end_users(&ours, round, &idle, diag);
                 clock_pause_ms(ROUND_MS);

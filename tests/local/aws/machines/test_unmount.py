@@ -181,6 +181,16 @@ class TestRefusing:
             shell(machine, f"{undo} /mnt/data/b")
         assert unmount(machine)[0] == 0
 
+    def test_no_process_is_ended_if_not_all_mounts_can_be_looked_at(self, machine: Machine) -> None:
+        many = "for i in $(seq 70); do mkdir /mnt/$i && mount --bind /mnt/data /mnt/$i; done"
+        shell(machine, many)
+        number = process(machine, "os.chdir('/mnt/70')")
+        status, _, errors = unmount(machine)
+        assert (status, lives(machine, number)) == (REFUSED, True), errors
+        assert "it has more than 64 mounts, and one of them is in use; nothing was ended" in errors
+        shell(machine, f"kill {number}; while readlink /proc/{number}/exe; do sleep 0.05; done")
+        assert (unmount(machine)[0], is_mounted(machine)) == (0, False)
+
     def test_a_copy_of_its_own_that_another_namespace_has_is_named(self, machine: Machine) -> None:
         shell(machine, "mount --make-private /mnt/data")
         user = process(machine, "os.chdir('/mnt/data')")
