@@ -97,14 +97,19 @@ static int look_at(const struct member *member, struct finding *finding, struct 
     return 0;
 }
 
+/** A disk that has many partitions, as one of Xen's, has some of another major number. */
+static bool is_later(const struct member *one, const struct member *other) {
+    return one->node.major != other->node.major ? one->node.major > other->node.major
+                                                : one->node.minor > other->node.minor;
+}
+
 /** The partition with the next number; NULL: there is none. */
 static const struct member *next_part(struct family *family, const struct member *last) {
     const struct member *next = NULL;
     for (size_t i = 1; i < family->count; i++) {
         const struct member *member = &family->members[i];
-        bool is_later = last == NULL || member->node.major > last->node.major ||
-                        (member->node.major == last->node.major && member->node.minor > last->node.minor);
-        if (member->is_own && is_later && (next == NULL || member->node.minor < next->node.minor)) {
+        bool is_left = member->is_own && (last == NULL || is_later(member, last));
+        if (is_left && (next == NULL || is_later(next, member))) {
             next = member;
         }
     }
