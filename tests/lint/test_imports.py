@@ -53,7 +53,7 @@ NO_ENVIRONMENT = {"logging", "os", "random", "socket", "time", "uuid"}
 
 ROOM_MAY_USE = {
     "domain": {
-        "benchmark": {"ready"},
+        "benchmark": {"ready", "volume"},
         "blocks": {"plan", "time", "volume"},
         "plan": {"time", "volume"},
         "ready": {"volume"},

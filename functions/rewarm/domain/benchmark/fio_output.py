@@ -14,6 +14,7 @@ from rewarm.domain.errors import BenchmarkFailedError
 from rewarm.domain.model import MIB, VOLUME_ID
 from rewarm.domain.ready import agent_output
 from rewarm.domain.value import Value
+from rewarm.domain.volume.proof import wrong_volume
 
 KNOWN_VERSION = re.compile(r"^fio-3\.\d+")
 """Before 3.0 latencies were in microseconds, in other fields (fio HOWTO, "JSON output")."""
@@ -160,7 +161,7 @@ def _run(line: str, body: str) -> BenchmarkOutput:
     result, problem = _result_or_problem(body)
     target, volume_id = facts.get("target", ""), _volume_id(facts.get("serial", ""))
     if result is not None and re.fullmatch(VOLUME_ID, target):
-        problem = agent_output.wrong_volume({"volumeId": volume_id}, target)
+        problem = wrong_volume({"volumeId": volume_id}, target)
         result = None if problem else result
     return BenchmarkOutput(
         target=target,

@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import Any
 
 from rewarm.domain.model import CommandStatus
-from rewarm.domain.units import shown, size_text
+from rewarm.domain.units import size_text
 from rewarm.domain.value import Value
 
 WRONG_CHECKSUM = 65
@@ -136,19 +136,6 @@ def cold_measurement(status: CommandStatus) -> dict[str, Any] | None:
     """What the warm-up command measured before it read anything; None where it did not measure."""
     found = (parsed(line) for line in status.stdout.splitlines())
     return next((value for value in found if value and value.get("event") == "before"), None)
-
-
-def wrong_volume(account: Mapping[str, Any], volume_id: str) -> str | None:
-    """Which other volume an account is about, as a clause; None if it is about the one that was asked for.
-
-    Every release of the agent names the volume, by the device's own serial number where it reads one.
-    """
-    found = account.get("volumeId")
-    if found == volume_id:
-        return None
-    return (
-        f"it worked on {shown(found) if found else 'a device that names no volume'}, and not on {volume_id}"
-    )
 
 
 def is_unreachable(status: CommandStatus) -> bool:

@@ -14,10 +14,10 @@ from dataclasses import replace
 from itertools import chain
 
 from rewarm.domain.model import BLOCK_BYTES, MIB, VOLUME_ID, Snapshot, Volume
-from rewarm.domain.ready.agent_output import wrong_volume
 from rewarm.domain.units import shown, size_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Runs, runs_in_order
+from rewarm.domain.volume.proof import wrong_volume
 
 MOST_BLOCKS = 131_072
 """Lines of a recording, and blocks of a hot set: 64 GiB."""

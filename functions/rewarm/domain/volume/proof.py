@@ -2,15 +2,17 @@
 
 A tag proves nothing, because whoever may create tags can put ours on anything. It leads to a record, and the
 record decides. Without a proof nothing is deleted, moved, lowered or tagged; people get the command instead.
+And what an instance says of a volume counts only if it names that volume.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from rewarm.domain.model import Snapshot, Volume
-from rewarm.domain.units import iso
+from rewarm.domain.units import iso, shown
 from rewarm.domain.value import Value
 from rewarm.domain.volume.leftovers import ATTEMPT_TAG, EVIDENCE_TAG, INDEX_TAG, RESTORE_TAG
 from rewarm.domain.volume.performance import performance_of
@@ -129,3 +131,16 @@ def unproven_snapshot(snapshot: Snapshot, why: str) -> str:
 def to_hear_no_more(name: str) -> str:
     """The end of a sentence: the command for whoever wants to keep it."""
     return f"; to hear no more of it: aws ec2 delete-tags --resources {name} --tags Key=rewarm:stack"
+
+
+def wrong_volume(account: Mapping[str, Any], volume_id: str) -> str | None:
+    """Which other volume an account is about, as a clause; None if it is about the one that was asked for.
+
+    Every release of the agent names the volume, by the device's own serial number where it reads one.
+    """
+    found = account.get("volumeId")
+    if found == volume_id:
+        return None
+    return (
+        f"it worked on {shown(found) if found else 'a device that names no volume'}, and not on {volume_id}"
+    )

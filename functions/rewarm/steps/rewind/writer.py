@@ -26,6 +26,7 @@ from rewarm.domain.ready.agent_output import IN_USE, WROTE_NOTHING, AgentExit, i
 from rewarm.domain.snapshots import unusable
 from rewarm.domain.units import count_text, iso
 from rewarm.domain.value import Value
+from rewarm.domain.volume.proof import wrong_volume
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import APPLY
 from rewarm.ports.snapshots import SnapshotCatalog
@@ -125,7 +126,7 @@ def watch(sent: DispatchWarmerResult, volume_id: str, ports: AgentPorts) -> Writ
 def _of_volume(volume_id: str, account: JsonObject | None, ended: CommandStatus | None) -> Writer:
     """The agent names its volume when it has taken it and at its end, but not in between."""
     names_it = account is not None and account.get("event") in {"armed", "result"}
-    wrong = agent_output.wrong_volume(account or {}, volume_id) if names_it else None
+    wrong = wrong_volume(account or {}, volume_id) if names_it else None
     return Writer(account if wrong is None else None, ended, wrong)
 
 

@@ -34,6 +34,7 @@ from rewarm.domain.time.patience import LEAST
 from rewarm.domain.units import duration_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Scope
+from rewarm.domain.volume.proof import wrong_volume
 from rewarm.domain.volume.volume_types import HDD_TYPES
 from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
@@ -268,7 +269,7 @@ def _measured(status: CommandStatus, volume_id: str) -> _Measured:
         if agent_output.figures(account).errors:
             raise VolumeUnreadableError(f"reads of the measurement failed: {ending}")
         raise AgentFailedError(f"the measurement gave no result: {ending}")
-    wrong = agent_output.wrong_volume(account, volume_id)
+    wrong = wrong_volume(account, volume_id)
     if wrong is not None:
         raise AgentFailedError(f"the measurement counts for nothing: {wrong}")
     return _Measured(account["verdict"], Measurement.model_validate(account))

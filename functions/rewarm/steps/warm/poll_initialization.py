@@ -29,6 +29,7 @@ from rewarm.domain.time.patience import LEAST
 from rewarm.domain.units import duration_text, size_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.extents import Scope, reported
+from rewarm.domain.volume.proof import wrong_volume
 from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.instances import Commands, Instances
 from rewarm.ports.restores import RestoreTable
@@ -260,7 +261,7 @@ def _measured_before(status: CommandStatus | None, volume_id: str) -> VerifyVolu
     measured = agent_output.cold_measurement(status) if status is not None else None
     if measured is None or measured.get("verdict") not in {"fast", "slow"}:
         return None
-    if agent_output.wrong_volume(measured, volume_id) is not None:
+    if wrong_volume(measured, volume_id) is not None:
         return None
     try:
         result = Measurement.model_validate(measured)
@@ -312,7 +313,7 @@ def _account(
 
 def _check_everything_was_read(event: PollInitializationEvent, account: JsonObject) -> None:
     """Checks the agent's `complete` against our own block map, by which the volume may still be cold."""
-    wrong = agent_output.wrong_volume(account, event.volume_id)
+    wrong = wrong_volume(account, event.volume_id)
     if wrong is not None:
         raise AgentFailedError(f"the warm-up agent on {event.volume.instance_id} read nothing here: {wrong}")
     read = agent_output.figures(account)

@@ -8,7 +8,7 @@ import pytest
 
 from rewarm.domain.errors import AgentFailedError, AgentUnreachableError
 from rewarm.domain.model import CommandStatus
-from rewarm.domain.ready.agent_output import wrong_volume
+from rewarm.domain.volume.proof import wrong_volume
 from rewarm.steps.replace.device_look import Look, reply
 from rewarm.steps.verify.verify_volume import _measured
 from tests.support.builders import INSTANCE_ID, NOW, VOLUME_ID, measurement
