@@ -75,9 +75,10 @@ mount -t tmpfs -o ro none /var/lib
 run "$WARMER" warm disk
 expect_true without_a_place_for_it_nothing_is_read sh -c "test $status -eq 3 && grep -q 'by a file in /var/lib/rewarm: Read-only' err"
 
+exec 3<"$WARMER" # it may lie below /tmp itself
 mount -t tmpfs -o mode=1777 none /tmp
 mkdir /tmp/own
-cp "$WARMER" /tmp/own/warmer && chmod 755 /tmp/own /tmp/own/warmer
+cat <&3 >/tmp/own/warmer && chmod 755 /tmp/own /tmp/own/warmer
 truncate -s 1M /tmp/own/disk
 run as_nobody env -u XDG_RUNTIME_DIR /tmp/own/warmer warm /tmp/own/disk
 expect_true others_have_a_folder_of_their_own test "$status" -eq 0 -a "$(stat -c '%u %a' /tmp/rewarm-65534)" = "65534 700"

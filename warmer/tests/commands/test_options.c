@@ -106,8 +106,9 @@ static void what_a_document_starts_names_everything(void) {
     CHECK_EQ(parse(WORDS("run", "--volume=vol-1"), &options, &diag), WARMER_USAGE);
     CHECK_TEXT(diag.text, "--volume vol-1: allowed is vol- and 17 or 8 hexadecimal digits");
     CHECK_EQ(parse(WORDS("run", "--volume=vol-123456789"), &options, &diag), WARMER_USAGE);
-    CHECK_EQ(parse(WORDS("device-use", "--volume=vol-1234abcd"), &options, &diag), 0);
-    CHECK_EQ(parse(WORDS("device-use", "--volume=vol-0123456789abcdef0"), &options, &diag), 0);
+    CHECK_EQ(parse(WORDS("device-use", "--action=online", "--volume=vol-1234abcd"), &options, &diag), 0);
+    CHECK_EQ(parse(WORDS("device-use", "--action=online", "--volume=vol-0123456789abcdef0"), &options, &diag),
+             0);
 }
 
 static void extents_takes_any_number_of_files(void) {
