@@ -76,6 +76,7 @@ answers() {
                 \( $is_free = yes -a "$status" -eq 0 -a $now = new \) -o \( "$status" -ne 0 -a $now = old \)
         fi
         [ -z "$holder" ] || let_go "$holder"
+        holder= # also so that the end of it is not the end of this script
     done
 }
 
