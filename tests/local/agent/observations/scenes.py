@@ -210,8 +210,10 @@ def it_ends_with_the_disk_and_takes_no_other_for_it(place: Place) -> None:
 @contextlib.contextmanager
 def _mapped(name: str, *parts: str) -> Iterator[str]:
     """A device of device-mapper that is made of parts of disks, one behind the other."""
-    if not Path("/dev/mapper/control").exists():
-        raise SkippedError("this kernel has no device-mapper")
+    try:  # tools of LVM make the file also where the kernel has nothing behind it
+        Path("/dev/mapper/control").open("rb").close()
+    except OSError as error:
+        raise SkippedError("this kernel has no device-mapper") from error
     length = 100 * BLOCK // 512
     table = [f"{number * length} {length} linear {part}" for number, part in enumerate(parts)]
     make = ["dmsetup", "create", "--noudevsync", name]
