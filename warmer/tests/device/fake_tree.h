@@ -125,7 +125,7 @@ static int fake_take_alone(const char *path, const struct use_node *node) {
 }
 
 /** What every tree has: the kernel's threads can be looked at, and block devices are listed. */
-static void put_machine(void) {
+static inline void put_machine(void) {
     put("/proc/2/ns/pid", "file 0:4 4026531836");
     put_link("/proc/self", "42");
     put("/proc/42/comm", "warmer\n");
