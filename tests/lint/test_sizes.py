@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.tree import ROOT, files
 
-MOST_LINES = {"template.yaml": 2_826, "statemachine": 2_308, "events": 7_051, "functions": 53_302}
+MOST_LINES = {"template.yaml": 2_826, "statemachine": 2_308, "events": 7_051, "functions": 53_304}
 """File or folder -> lines of it, and of all below it; of functions/ those in Python."""
 MOST_MODULES = 299
 """In functions/."""

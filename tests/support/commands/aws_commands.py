@@ -43,13 +43,21 @@ def operation_of(words: Sequence[str]) -> tuple[OperationModel | None, Sequence[
     service, command, *rest = words
     if (service, command) in NOT_OPERATIONS:
         return None, rest
-    model = _service(service)
+    model = _service("s3" if service == "s3api" else service)
     operations = {_dashed(name): name for name in model.operation_names}
     if command == "wait":
         waiters = botocore.session.Session().get_waiter_model(service)
         named = {_dashed(name): waiters.get_waiter(name).operation for name in waiters.waiter_names}
         return model.operation_model(named[rest[0]]), rest[1:]
-    return model.operation_model(operations[command]), rest
+    operation = model.operation_model(operations[command])
+    return operation, [_spelled_out(word, operation) for word in rest]
+
+
+def _spelled_out(word: str, operation: OperationModel) -> str:
+    """`--no-name` of the AWS CLI as `--name=false`, where the operation has such a truth."""
+    name = _members(operation).get(word.removeprefix("--no-"))
+    is_truth = name is not None and operation.input_shape.members[name].type_name == "boolean"
+    return f"--{word.removeprefix('--no-')}=false" if word.startswith("--no-") and is_truth else word
 
 
 def complaints_about(words: Sequence[str]) -> str:

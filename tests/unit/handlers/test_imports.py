@@ -23,7 +23,7 @@ ONLY_FOR = {
 MADE_LATER = {"cloudformation", "kms", "pricing", "service-quotas"}
 """Services that few cold starts ask, by botocore's names: their clients are made at their first call."""
 MOST_IMPORTED = {
-    "sweep": 115, "prepare_fleet": 100, "choose_strategy": 96, "clean_up": 76, "rewind": 71, "announce": 61,
+    "sweep": 115, "prepare_fleet": 100, "choose_strategy": 96, "clean_up": 76, "rewind": 71, "announce": 62,
     "select_snapshot": 72, "create_volume": 45, "check_approval": 44, "load_plan": 40,
     "report": 69, "release_target": 30, "public": 25, "api": 22, "rules": 43,
 }  # fmt: skip

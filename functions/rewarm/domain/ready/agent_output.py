@@ -47,6 +47,8 @@ class AgentExit(IntEnum):
     NO_ROOM = 73
     NO_OUTPUT = 74
     """All is done, but the result could not be printed."""
+    NOT_MOUNTABLE = 75
+    """Of `mount` and `unmount`: refused, and nothing was ended or mounted over."""
     NOT_WHOLE = 80
     WRONG_VOLUME = 81
     WRONG_SIZE = 82
