@@ -41,7 +41,7 @@ COMMANDS = [
     ),
     ("cli", f"./rewarm runbook list --output yaml --query runbooks {API}", 1, "refused"),
     ("cli", "make undeploy ARGS=--help", 0, "make undeploy"),
-    ("deploy", ".venv/bin/python -m local.built", 0, ""),
+    ("deploy", '.venv/bin/python -c "import local.built"', 0, ""),
     ("release", ".venv/bin/python -m local.tools.release --help", 0, "make release"),
     ("run", "make soak ARGS=--help", 0, "make soak"),
     pytest.param("run", 'make soak ARGS="--restores 1 --seed 1"', 0, "0 leaks", marks=LONG),

@@ -206,7 +206,7 @@ class _Stage:
         if not self.scene.silent and round(self.seconds) % 5 == 0:
             self.artifacts.objects[PROGRESS_KEY] = {"event": "progress", **account}
         if done == total:
-            result = warm_result(**account, verdict=self.scene.agent_verdict)
+            result = warm_result(**account, volumeId=self.volume_id, verdict=self.scene.agent_verdict)
             code = 0 if self.scene.agent_verdict == "complete" else 1
             self.lab.plane.commands[-1].end(code, json.dumps(result))
 
