@@ -50,7 +50,7 @@ def taken_device(user: RestoreUser) -> Json:
 
 
 LOST = "0123456789abcdef0"
-NOT_USABLE = "allowed is a completed snapshot in the standard tier"
+NOT_USABLE = "allowed is a completed snapshot in the Region's standard tier"
 
 
 def rewound(*, gib_now: int = 8, machine: Json | None = None) -> Callable[[RestoreUser], Json]:

@@ -50,6 +50,7 @@ DEPLOYMENT = (
 )
 SHARED_POLICY = "others need the policy whole; here only after an answer that was lost"
 NO_DRILL = "the paths play it in the function of the same name that is not for drills"
+NO_DOWNLOAD = "the fast lab looks at devices and writes them without an agent; the embedded AWS downloads it"
 NOT_ONLINE = "an instance that is not online, of which the message says more"
 HALF_WAY = "an upload in parts that fails half way"
 PUT_BACK = "a clean-up that puts a replaced volume back itself, or that the state Replace could not finish"
@@ -67,8 +68,8 @@ _LOOKS: tuple[Call, ...] = (
 )
 
 UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
-    ("the fast lab's looks at devices download no agent; the embedded AWS's do", "ReplaceFunctionRole",
-     (("s3:GetObject", _AGENT),)),
+    (NO_DOWNLOAD, "ReplaceFunctionRole", (("s3:GetObject", _AGENT),)),
+    (NO_DOWNLOAD, "RewindFunctionRole", (("s3:GetObject", _AGENT),)),
     (BENCHMARKS, "ApiFunctionRole", (
         *_BENCHMARK_CALLS,
         ("ssm:SendCommand", _document("BenchmarkWindows")),
