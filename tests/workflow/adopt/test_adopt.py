@@ -81,6 +81,7 @@ def test_a_boosted_volume_is_raised_read_and_lowered_again(
     path = tmp_path / "large.ext4"
     subprocess.run(["cp", "--sparse=always", str(user.image.path), str(path)], check=True)
     os.truncate(path, LARGE_GIB * GIB)
+    subprocess.run(["resize2fs", "-f", str(path)], check=True, capture_output=True)
     much = user.region.add_snapshot(size_gib=LARGE_GIB, extents=((0, LARGE_GIB * 2_048),), path=path)
     wanted = {"SnapshotId": much, "VolumeType": "io2", "Iops": SLOW_IOPS}
     instance_id = user.instance(instance_type="m5.4xlarge")
