@@ -33,15 +33,14 @@ const struct member *family_numbered(const struct family *family, const char *nu
     return sscanf(number, "%u:%u", &node.major, &node.minor) == 2 ? family_member(family, &node) : NULL;
 }
 
-/** Note a failure of what must be there. */
-static void doubt(struct family *family, const char *what, int failure) {
+void family_miss(struct family *family, const char *what, int failure) {
     texts_add(&family->unknown, "something that is not known, because looking at %.250s failed: %s", what,
               strerror(-failure));
 }
 
 void family_doubt(struct family *family, const char *what, int failure) {
     if (failure < 0 && !kernel_is_absence(failure)) {
-        doubt(family, what, failure);
+        family_miss(family, what, failure);
     }
 }
 
@@ -196,7 +195,7 @@ static bool is_ours(struct family *family, const char *device, const char *backi
     }
     snprintf(path, sizeof path, "%.2000s%.2000s", family->tree->root, backing);
     if (failure != -ENXIO && !use_look(family->tree, path, &node)) {
-        doubt(family, device, failure);
+        family_miss(family, device, failure);
     }
     return false;
 }
@@ -303,7 +302,7 @@ void family_of(const struct use_tree *tree, const struct use_node *node, const c
         before = family->count;
         int count = kernel_for_each(folder, add_loop, family);
         if (count < 0 && family_is_block(family)) {
-            doubt(family, folder, count);
+            family_miss(family, folder, count);
         }
     }
     family_doubt(family, folder, kernel_for_each(folder, add_zram, family));
@@ -314,7 +313,7 @@ void family_find(const struct use_tree *tree, const char *path, struct family *f
     struct use_node node;
     begin(tree, family);
     if (!use_look(tree, path, &node)) {
-        doubt(family, path, -errno);
+        family_miss(family, path, -errno);
         return;
     }
     char *real = realpath(path, NULL);

@@ -31,6 +31,9 @@ struct family {
 /** Note that a look failed, with -errno, unless there is nothing to look at, or it has ended. */
 void family_doubt(struct family *family, const char *what, int failure);
 
+/** Note that a look at what must be there failed, with -errno. */
+void family_miss(struct family *family, const char *what, int failure);
+
 /** As use_look; a failure is noted. */
 bool family_look(struct family *family, const char *path, struct use_node *node);
 

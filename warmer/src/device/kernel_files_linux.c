@@ -69,6 +69,38 @@ int kernel_for_each_line(const char *path, kernel_take *take, void *context) {
     return descriptor < 0 ? -errno : kernel_for_each_line_of(descriptor, take, context);
 }
 
+/** Who gets the paths of swap areas. */
+struct swaps {
+    kernel_take *take;
+    void *context;
+};
+
+static void take_swap(char *line, void *context) {
+    const struct swaps *swaps = context;
+    line[strcspn(line, " \t")] = '\0';
+    if (line[0] == '/') { /* The first line is a heading. */
+        kernel_decode(line);
+        swaps->take(line, swaps->context);
+    }
+}
+
+int kernel_for_each_swap(const char *path, kernel_take *take, void *context) {
+    struct swaps swaps = {take, context};
+    return kernel_for_each_line(path, take_swap, &swaps);
+}
+
+static void take_id(char *line, void *context) {
+    (void)sscanf(line, "mnt_id: %u", (unsigned *)context);
+}
+
+int kernel_mount_of(int descriptor, unsigned *id) {
+    char path[64];
+    *id = 0;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", descriptor);
+    int failure = kernel_for_each_line(path, take_id, id);
+    return failure == 0 && *id == 0 ? -ENODATA : failure;
+}
+
 bool kernel_is_absence(int failure) {
     return failure == -ENOENT || failure == -ENOTDIR || failure == -ESRCH || failure == -ENXIO ||
            failure == -ENODEV;

@@ -28,6 +28,15 @@ int kernel_for_each_line(const char *path, kernel_take *take, void *context);
 /** The same of a descriptor that is open, and is closed. */
 int kernel_for_each_line_of(int descriptor, kernel_take *take, void *context);
 
+/**
+ * Call for the path of each swap area that the file at `path` lists, as /proc/swaps does. Returns 0, or
+ * -errno where not all of them could be read; a kernel without swap has no such file.
+ */
+int kernel_for_each_swap(const char *path, kernel_take *take, void *context);
+
+/** Find the number of the mount in which a file was opened. Returns 0 or -errno. */
+int kernel_mount_of(int descriptor, unsigned *id);
+
 /** Whether a failure, as -errno, only says that there is nothing, or no more: a process may have ended. */
 bool kernel_is_absence(int failure);
 

@@ -177,44 +177,52 @@ static void take_mount(char *line, void *context) {
     }
 }
 
-/** Whether what this process sees was looked at; if not, it is noted. */
-static bool is_seen(const char *process, struct search *search) {
-    const struct use_tree *tree = search->family->tree;
+/** Find what a process sees; false: it is not known. */
+static bool find_view(const char *process, const struct use_tree *tree, struct view *view) {
     char path[KERNEL_PATH_BYTES];
-    struct view view;
     snprintf(path, sizeof path, "%.2000s/ns/mnt", process);
-    if (!use_look(tree, path, &view.space)) {
+    if (!use_look(tree, path, &view->space)) {
         return false;
     }
     snprintf(path, sizeof path, "%.2000s/root", process);
-    if (!use_look(tree, path, &view.root)) {
-        return false;
-    }
+    return use_look(tree, path, &view->root);
+}
+
+static bool is_seen(const struct search *search, const struct view *view) {
     for (size_t i = 0; i < search->view_count; i++) {
-        if (use_same_node(&search->views[i].space, &view.space) &&
-            use_same_node(&search->views[i].root, &view.root)) {
+        if (use_same_node(&search->views[i].space, &view->space) &&
+            use_same_node(&search->views[i].root, &view->root)) {
             return true;
         }
     }
-    if (search->view_count < VIEWS) {
-        search->views[search->view_count++] = view;
-    }
     return false;
+}
+
+void mounts_doubt(struct family *family, const char *process, int failure) {
+    char mounts[KERNEL_PATH_BYTES];
+    snprintf(mounts, sizeof mounts, "%.2000s/mountinfo", process);
+    /* One that has ended has no namespace, and one that is gone cannot be looked at. */
+    if (failure != -EINVAL && (access(process, F_OK) == 0 || !kernel_is_absence(-errno))) {
+        family_doubt(family, mounts, failure);
+    }
 }
 
 static void take_process(const char *path, const char *name, void *context) {
     struct search *search = context;
     char mounts[KERNEL_PATH_BYTES];
-    if (!kernel_is_number(name) || is_seen(path, search)) {
+    struct view view;
+    bool is_known = kernel_is_number(name) && find_view(path, search->family->tree, &view);
+    if (!kernel_is_number(name) || (is_known && is_seen(search, &view))) {
         return;
     }
     search->process = path;
     snprintf(mounts, sizeof mounts, "%.2000s/mountinfo", path);
     int failure = kernel_for_each_line(mounts, search->take, search);
-    /* One that has ended has no namespace, and one that is gone cannot be looked at. */
-    if (failure != -EINVAL && access(path, F_OK) == 0) {
-        family_doubt(search->family, mounts, failure);
+    /* If it failed, the process may have ended, and others see the same. */
+    if (failure == 0 && is_known && search->view_count < VIEWS) {
+        search->views[search->view_count++] = view;
     }
+    mounts_doubt(search->family, path, failure);
 }
 
 static void look(struct search *search) {
@@ -299,22 +307,18 @@ void mounts_find_kept(struct family *family, struct texts *found) {
     look(&search);
 }
 
-static void take_id(char *line, void *context) {
-    (void)sscanf(line, "mnt_id: %u", (unsigned *)context);
-}
-
-/** The number of the mount that a path leads to, which may be another one above the one that is meant. */
-static unsigned mount_at(const char *point) {
-    char path[64];
-    unsigned id = 0;
+/**
+ * Find the number of the mount that a path leads to, which may be another one above the one that is meant.
+ * Returns 0 or -errno.
+ */
+static int mount_at(const char *point, unsigned *id) {
     int descriptor = open(point, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (descriptor < 0) {
-        return 0;
+        return -errno;
     }
-    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", descriptor);
-    (void)kernel_for_each_line(path, take_id, &id);
+    int failure = kernel_mount_of(descriptor, id);
     close(descriptor);
-    return id;
+    return failure;
 }
 
 /** A mount that is to end. */
@@ -324,7 +328,12 @@ struct own_mount {
 };
 
 static void unmount(const struct own_mount *mount) {
-    if (mount_at(mount->point) != mount->id) {
+    unsigned id = 0;
+    int failure = mount_at(mount->point, &id);
+    if (failure != 0) {
+        fprintf(stderr, "warmer: cannot unmount %s: looking at it failed: %s\n", mount->point,
+                strerror(-failure));
+    } else if (id != mount->id) {
         fprintf(stderr, "warmer: cannot unmount %s: something else is mounted over it\n", mount->point);
     } else if (umount2(mount->point, UMOUNT_NOFOLLOW) != 0) {
         fprintf(stderr, "warmer: cannot unmount %s: %s\n", mount->point, strerror(errno));
@@ -354,7 +363,11 @@ void mounts_end(struct family *family) {
     static struct own_mounts found;
     found.family = family;
     found.count = 0;
-    (void)kernel_for_each_line("/proc/self/mountinfo", take_own, &found);
+    int failure = kernel_for_each_line("/proc/self/mountinfo", take_own, &found);
+    if (failure != 0) {
+        fprintf(stderr, "warmer: cannot unmount all of it: looking at /proc/self/mountinfo failed: %s\n",
+                strerror(-failure));
+    }
     for (; found.count > 0; found.count--) {
         unmount(&found.items[found.count - 1]);
     }

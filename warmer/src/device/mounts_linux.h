@@ -10,6 +10,9 @@
  */
 void mounts_find(struct family *family, struct texts *mounts, struct texts *journals);
 
+/** Note that the mounts of a process, by its folder, could not all be read, unless it has ended. */
+void mounts_doubt(struct family *family, const char *process, int failure);
+
 /**
  * Find where file systems of the family are mounted in namespaces that no process is in, but that a mount of
  * them keeps (nsfs). Each is entered for a moment, so this is only for devices that are known to be in use.

@@ -30,11 +30,9 @@ struct swaps {
     struct texts *others;
 };
 
-static void take_swap(char *line, void *context) {
+static void take_swap(char *area, void *context) {
     const struct swaps *swaps = context;
-    line[strcspn(line, " \t")] = '\0';
-    kernel_decode(line);
-    const struct member *member = family_at(swaps->family, swaps->family->tree->root, line);
+    const struct member *member = family_at(swaps->family, swaps->family->tree->root, area);
     if (member != NULL) {
         texts_add(swaps->others, "swap on %s", member->name);
     }
@@ -44,7 +42,7 @@ static void find_swaps(struct family *family, struct texts *others) {
     struct swaps swaps = {family, others};
     char path[KERNEL_PATH_BYTES];
     snprintf(path, sizeof path, "%.250s/swaps", family->processes);
-    family_doubt(family, path, kernel_for_each_line(path, take_swap, &swaps));
+    family_doubt(family, path, kernel_for_each_swap(path, take_swap, &swaps));
 }
 
 static void put_opener(const struct opener *opener, struct texts *others) {

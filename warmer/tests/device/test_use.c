@@ -246,6 +246,19 @@ static void each_namespace_is_looked_at_once(void) {
     CHECK(texts_has(&use.mounts, "/container"));
 }
 
+/** Whichever is asked first has no mounts to be read any more, because it ends. */
+static void a_process_that_ends_hides_no_mount_of_others_in_its_namespace(void) {
+    begin();
+    for (unsigned id = 90; id < 98; id++) {
+        char path[128];
+        snprintf(path, sizeof path, "%u", id);
+        put_space(path, "file 0:4 1", "30 1 259:1 / /one rw - xfs /dev/nvme1n1 rw\n");
+        snprintf(path, sizeof path, "%s/proc/%u/mountinfo", root, id);
+        CHECK(id == 93 || remove(path) == 0);
+    }
+    expect("/one", NULL);
+}
+
 static void swap_is_found_under_any_name(void) {
     begin();
     put("/dev/swap here", "259:2");
@@ -517,6 +530,7 @@ int main(void) {
     RUN(a_btrfs_of_other_disks_is_none_of_ours);
     RUN(the_log_of_a_file_system_elsewhere_is_named);
     RUN(each_namespace_is_looked_at_once);
+    RUN(a_process_that_ends_hides_no_mount_of_others_in_its_namespace);
     RUN(swap_is_found_under_any_name);
     RUN(a_loop_device_on_a_partition_is_a_member);
     RUN(loop_devices_on_each_other_are_members_in_any_order);
