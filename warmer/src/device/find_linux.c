@@ -21,17 +21,21 @@ struct search {
     char *path;
     size_t size;
     bool is_found;
-    bool is_unclear; /**< Names of it lead to two disks. */
+    bool is_unclear; /**< Names of it lead to two disks, or to one that may be another volume. */
     char number[32]; /**< Of the disk that was found by a name. */
 };
 
-/** The volume's id from the serial number of a disk by its folder in /sys; empty if that is not known. */
-static void read_serial(const char *folder, char *volume_id, uint32_t size) {
+/**
+ * The volume's id from the serial number of a disk by its folder in /sys; empty if there is none. Returns 0,
+ * or -errno where that is not known.
+ */
+static int read_serial(const char *folder, char *volume_id, uint32_t size) {
     char serial[64];
-    kernel_read_line(folder, "device/serial", serial, sizeof serial);
+    int failure = kernel_read_line(folder, "device/serial", serial, sizeof serial);
     if (!identity_volume_id(serial, volume_id, size)) {
         volume_id[0] = '\0';
     }
+    return kernel_is_absence(failure) ? 0 : failure;
 }
 
 /** A disk by its folder in /sys; one with several ways to it has a hidden disk for each. */
@@ -40,7 +44,7 @@ static void look_at_disk(const char *folder, const char *name, void *context) {
     char path[KERNEL_PATH_BYTES];
     char number[32];
     char found[32];
-    read_serial(folder, found, sizeof found);
+    (void)read_serial(folder, found, sizeof found); /* What is not known is not taken. */
     if (search->is_found || strcmp(found, search->volume_id) != 0) {
         return;
     }
@@ -65,7 +69,8 @@ static void look_at_link(const char *path, const char *name, void *context) {
         return;
     }
     snprintf(folder, sizeof folder, "%.2000s/sys/dev/block/%s", search->tree->root, number);
-    read_serial(folder, found, sizeof found);
+    int failure = read_serial(folder, found, sizeof found);
+    search->is_unclear |= failure != 0;
     if (found[0] != '\0' && strcmp(found, search->volume_id) != 0) {
         return;
     }

@@ -88,6 +88,15 @@ static void names_that_lead_to_two_disks_are_none(void) {
     CHECK(is_at(NULL));
 }
 
+/** Such a disk may be another volume. A folder cannot be read as a file, not even by root. */
+static void a_disk_whose_serial_number_cannot_be_read_is_not_taken_by_its_name(void) {
+    begin(NULL);
+    make_folders("/sys/block/nvme2n1/device/serial/");
+    make_folders("/sys/dev/block/259:2/device/serial/");
+    put_link(BY_ID "nvme-Amazon_Elastic_Block_Store_" SERIAL, "/dev/nvme2n1");
+    CHECK(is_at(NULL));
+}
+
 static void names_of_partitions_and_names_that_lead_nowhere_are_passed_over(void) {
     begin(NULL);
     put_disk("nvme2n1p1", "259:4", NULL);
@@ -119,6 +128,7 @@ int main(void) {
     RUN(a_disk_without_a_serial_number_is_found_by_any_name);
     RUN(a_name_that_leads_to_another_disk_is_never_taken);
     RUN(names_that_lead_to_two_disks_are_none);
+    RUN(a_disk_whose_serial_number_cannot_be_read_is_not_taken_by_its_name);
     RUN(names_of_partitions_and_names_that_lead_nowhere_are_passed_over);
     RUN(a_device_file_of_another_disk_is_not_taken_by_its_name);
     RUN(an_old_volume_has_eight_digits);
