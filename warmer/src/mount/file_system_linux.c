@@ -10,8 +10,10 @@
 #include "device/find.h"
 #include "mount/mount_options.h"
 #include "mount/mount_tables.h"
+#include "mount/ours_linux.h"
 #include "mount/tool_linux.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +54,21 @@ static int refuse_probe(const char *device, int status, const struct tool_output
                        status, output->errors);
 }
 
+/** Whether what blkid finds nothing on can be read where file systems begin: its status does not say. */
+static int check_readable(const char *device, struct diag *diag) {
+    static unsigned char bytes[BTRFS_PLACE + SUPERBLOCK_BYTES];
+    int descriptor = open(device, O_RDONLY | O_CLOEXEC);
+    ssize_t count = descriptor < 0 ? -1 : pread(descriptor, bytes, sizeof bytes, 0);
+    int failure = errno;
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+    return count >= 0 ? 0
+                      : diag_refuse(diag, WARMER_NO_TRANSFER,
+                                    "it is not known what is on %s, because it could not be read: %s", device,
+                                    strerror(failure));
+}
+
 /** The disk and its partitions, as many as have something; more than one is an answer, too. */
 struct finding {
     struct file_system *found;
@@ -75,7 +92,7 @@ static int look_at(const struct member *member, struct finding *finding, struct 
     }
     read_value(output.text, "ID_FS_TYPE", type, sizeof type);
     if (status == BLKID_NOTHING || type[0] == '\0') {
-        return 0;
+        return check_readable(member->name, diag);
     }
     struct file_system *found = finding->found;
     size_t length = strlen(finding->names);
@@ -120,13 +137,17 @@ static const struct member *next_part(struct family *family, const struct member
 static int find_one(const char *disk, struct file_system *found, struct diag *diag) {
     static struct family family;
     struct finding finding = {.found = found};
-    family_find(&use_own_tree, disk, &family);
-    if (family.count == 0) {
-        return diag_refuse(diag, WARMER_NO_DEVICE, "%s is gone", disk);
+    int status = ours_begin(disk, &family, diag);
+    if (status != 0) {
+        return status;
+    }
+    if (family.unknown.count > 0) {
+        return diag_refuse(diag, WARMER_NOT_MOUNTABLE, "%s has %s; mount it with a document of yours", disk,
+                           family.unknown.items[0]);
     }
     found->disk_major = family.members[0].node.major;
     found->disk_minor = family.members[0].node.minor;
-    int status = look_at(&family.members[0], &finding, diag);
+    status = look_at(&family.members[0], &finding, diag);
     const struct member *part = finding.count > 0 ? NULL : next_part(&family, NULL);
     for (; status == 0 && part != NULL; part = next_part(&family, part)) {
         status = look_at(part, &finding, diag);

@@ -23,7 +23,7 @@
 #define SYSTEMD_MS 1000u
 
 /** What is mounted at a place. */
-enum state { FREE, OURS, ANOTHER };
+enum state { FREE, OURS, ANOTHER, UNKNOWN };
 
 /** What a mount has is the device's number, or else, as of btrfs, its source's. */
 static bool is_of(const struct mounted *mounted, const struct file_system *file_system) {
@@ -38,7 +38,8 @@ static bool is_of(const struct mounted *mounted, const struct file_system *file_
 
 static enum state look(const struct place *place, const struct file_system *file_system,
                        struct mounted *mounted) {
-    return !mounted_at(place->path, mounted) ? FREE : is_of(mounted, file_system) ? OURS : ANOTHER;
+    int found = mounted_at(place->path, mounted);
+    return found < 0 ? UNKNOWN : found == 0 ? FREE : is_of(mounted, file_system) ? OURS : ANOTHER;
 }
 
 /** One mount at a time, for as long as the process lives. Returns 0 or a refusal's status. */
@@ -77,15 +78,18 @@ static int make_folders(const char *path) {
 static int check_empty(const char *path, struct diag *diag) {
     DIR *folder = opendir(path);
     unsigned count = 0;
-    if (folder == NULL) {
-        return errno == ENOENT ? 0
-                               : diag_refuse(diag, WARMER_NOT_MOUNTABLE,
-                                             "%s is no folder that can be read: %s", path, strerror(errno));
-    }
-    while (readdir(folder) != NULL) {
+    int failure = folder == NULL ? errno : 0;
+    while (errno = 0, folder != NULL && readdir(folder) != NULL) {
         count++; /* Itself and the one above are two. */
     }
-    closedir(folder);
+    failure = failure == 0 ? errno : failure;
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    if (failure != 0 && failure != ENOENT) {
+        return diag_refuse(diag, WARMER_NOT_MOUNTABLE, "%s is no folder that can be read: %s", path,
+                           strerror(failure));
+    }
     return count <= 2 ? 0 : diag_refuse(diag, WARMER_NOT_MOUNTABLE, "%s is not empty", path);
 }
 
@@ -116,6 +120,13 @@ static void read_serial(const struct mounted *mounted, char *serial, size_t size
     serial[strcspn(serial, " \n")] = '\0';
 }
 
+static int refuse_unknown(const struct place *place, int code, struct diag *diag) {
+    return diag_refuse(diag, code,
+                       "it is not known what is mounted at %s, because " MOUNTED_LIST
+                       " could not be read; mount it with a document of yours",
+                       place->path);
+}
+
 /** A name may have become another volume's, and systemd may unmount at once, or mount over it. */
 static int check_mounted(const struct file_system *file_system, const struct place *place,
                          struct diag *diag) {
@@ -126,6 +137,9 @@ static int check_mounted(const struct file_system *file_system, const struct pla
         return diag_refuse(diag, WARMER_NO_TRANSFER,
                            "%s was unmounted as soon as %s was mounted there: see fstab and systemctl status",
                            place->path, file_system->device);
+    }
+    if (state == UNKNOWN) {
+        return refuse_unknown(place, WARMER_NO_TRANSFER, diag);
     }
     if (state == ANOTHER) {
         return diag_refuse(diag, WARMER_NO_TRANSFER,
@@ -198,6 +212,9 @@ static int take_place(const struct file_system *file_system, struct places *plac
     if (state == OURS) {
         say_there_already(file_system, place);
         return 0;
+    }
+    if (state == UNKNOWN) {
+        return refuse_unknown(place, WARMER_NOT_MOUNTABLE, diag);
     }
     if (state == ANOTHER) {
         return diag_refuse(diag, WARMER_NOT_MOUNTABLE, "%s has %s mounted", place->path, mounted.source);

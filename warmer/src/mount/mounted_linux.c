@@ -1,41 +1,48 @@
 #include "mount/mounted_linux.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool mountinfo_open(const char *process, struct mountinfo *mountinfo) {
+void mountinfo_open(const char *process, struct mountinfo *mountinfo) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%.32s/mountinfo", process);
     *mountinfo = (struct mountinfo){.stream = fopen(path, "re")};
-    return mountinfo->stream != NULL;
+    mountinfo->failure = mountinfo->stream == NULL ? -errno : 0;
 }
 
 bool mountinfo_next(struct mountinfo *mountinfo, struct mount_line *line) {
-    while (mountinfo->stream != NULL && getline(&mountinfo->text, &mountinfo->size, mountinfo->stream) >= 0) {
+    if (mountinfo->failure != 0) {
+        return false;
+    }
+    while (errno = 0, getline(&mountinfo->text, &mountinfo->size, mountinfo->stream) >= 0) {
         if (mountinfo_parse(mountinfo->text, line)) {
             return true;
         }
     }
+    mountinfo->failure = feof(mountinfo->stream) != 0 ? 0 : errno == 0 ? -EIO : -errno;
     return false;
 }
 
-void mountinfo_close(struct mountinfo *mountinfo) {
+int mountinfo_close(struct mountinfo *mountinfo) {
+    int failure = mountinfo->failure;
     if (mountinfo->stream != NULL) {
         fclose(mountinfo->stream);
     }
     free(mountinfo->text);
     *mountinfo = (struct mountinfo){0};
+    return failure;
 }
 
 bool mounted_source_counts(const char *type, const char *source) {
     return source != NULL && source[0] == '/' && strcmp(type, "btrfs") == 0;
 }
 
-bool mounted_at(const char *path, struct mounted *found) {
+int mounted_at(const char *path, struct mounted *found) {
     struct mountinfo mountinfo;
     struct mount_line line;
     bool is_there = false;
-    (void)mountinfo_open("self", &mountinfo);
+    mountinfo_open("self", &mountinfo);
     while (mountinfo_next(&mountinfo, &line)) {
         if (strcmp(line.point, path) == 0) {
             is_there = true;
@@ -44,6 +51,6 @@ bool mounted_at(const char *path, struct mounted *found) {
             snprintf(found->source, sizeof found->source, "%s", line.source == NULL ? "?" : line.source);
         }
     }
-    mountinfo_close(&mountinfo);
-    return is_there;
+    int failure = mountinfo_close(&mountinfo);
+    return failure != 0 ? failure : is_there;
 }

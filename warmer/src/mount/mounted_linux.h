@@ -5,6 +5,9 @@
 
 #include <stdio.h>
 
+/** The mounts of this process's own namespace. */
+#define MOUNTED_LIST "/proc/self/mountinfo"
+
 /** A mount of this process's own namespace. */
 struct mounted {
     unsigned major, minor; /**< Of the file system. */
@@ -18,21 +21,27 @@ struct mounted {
  */
 bool mounted_source_counts(const char *type, const char *source);
 
-/** Find the last mount at a folder, which is the one that is seen there; false: there is none. */
-bool mounted_at(const char *path, struct mounted *found);
+/**
+ * Find the last mount at a folder, which is the one that is seen there. Returns 1 if there is one, 0 if there
+ * is none, or -errno where MOUNTED_LIST could not all be read.
+ */
+int mounted_at(const char *path, struct mounted *found);
 
 /** The mounts that a process sees, one after the other. */
 struct mountinfo {
     FILE *stream;
     char *text;
     size_t size;
+    int failure; /**< -errno of a look that failed; then there are no more lines. */
 };
 
-/** Open that of a process, such as "self" or "77"; false: it cannot be read. */
-bool mountinfo_open(const char *process, struct mountinfo *mountinfo);
+/** Open that of a process, such as "self" or "77". */
+void mountinfo_open(const char *process, struct mountinfo *mountinfo);
 
+/** Find the next mount; false: there is none, or it could not be read. */
 bool mountinfo_next(struct mountinfo *mountinfo, struct mount_line *line);
 
-void mountinfo_close(struct mountinfo *mountinfo);
+/** Returns 0, or -errno where not all mounts up to here could be read. */
+int mountinfo_close(struct mountinfo *mountinfo);
 
 #endif

@@ -1,6 +1,7 @@
 #ifndef WARMER_OURS_LINUX_H
 #define WARMER_OURS_LINUX_H
 
+#include "base/diag.h"
 #include "device/family_linux.h"
 #include "mount/mount_tables.h"
 #include "mount/users_linux.h"
@@ -22,7 +23,17 @@ struct ours {
     char below[512]; /**< Where another file system is mounted below one of them; empty: nowhere. */
 };
 
+/**
+ * Find the family of a disk. Returns 0, WARMER_NO_DEVICE where it is gone, or WARMER_NOT_MOUNTABLE where that
+ * is not known.
+ */
+int ours_begin(const char *disk, struct family *family, struct diag *diag);
+
+/** Find them. A look that fails is noted as unknown of the family. */
 void ours_find(struct family *family, struct ours *found);
+
+/** Whether one of them has this number, which no other mount has in any namespace. */
+bool ours_have(const struct ours *ours, unsigned id);
 
 /** Whether a mount is of a file system of the disk or one of its partitions, as a process sees it whose root
  * folder is at `root`. */

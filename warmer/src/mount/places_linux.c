@@ -28,35 +28,44 @@ static const char *const of_data[] = {"/data", "/media", "/mnt", "/srv"};
 /** Options by which a part of a file system is on another device. */
 static const char *const of_other_devices[] = {"device", "journal_dev", "journal_path", "logdev", "rtdev"};
 
-/** Lines of fstab, one after the other. Begin with the path of the file. */
+/** Lines of fstab, one after the other. */
 struct fstab {
+    const char *path;
     FILE *stream;
     char *text;
     size_t size;
+    int failure; /**< The errno of a line that could not be read; then there are no more. */
 };
 
 /** A file that is not there has no lines. Returns 0 or a refusal's status. */
 static int fstab_open(const char *path, struct fstab *fstab, struct diag *diag) {
-    *fstab = (struct fstab){.stream = fopen(path, "re")};
+    *fstab = (struct fstab){.path = path, .stream = fopen(path, "re")};
     return fstab->stream != NULL || errno == ENOENT
                ? 0
                : diag_refuse(diag, WARMER_NO_TRANSFER, "could not read %s: %s", path, strerror(errno));
 }
 
 static bool fstab_next(struct fstab *fstab, struct fstab_line *line) {
-    while (fstab->stream != NULL && getline(&fstab->text, &fstab->size, fstab->stream) >= 0) {
+    while (errno = 0, fstab->stream != NULL && getline(&fstab->text, &fstab->size, fstab->stream) >= 0) {
         if (fstab_parse(fstab->text, line)) {
             return true;
         }
     }
+    fstab->failure = fstab->stream == NULL || feof(fstab->stream) != 0 ? 0 : errno == 0 ? EIO : errno;
     return false;
 }
 
-static void fstab_close(struct fstab *fstab) {
+/** Close it after what was done with its lines. Returns that status, or a refusal's where lines are missing.
+ */
+static int fstab_close(struct fstab *fstab, int status, struct diag *diag) {
     if (fstab->stream != NULL) {
         fclose(fstab->stream);
     }
     free(fstab->text);
+    return status != 0 || fstab->failure == 0
+               ? status
+               : diag_refuse(diag, WARMER_NO_TRANSFER, "could not read all of %s: %s", fstab->path,
+                             strerror(fstab->failure));
 }
 
 /** Whether a name in by-id is that of the volume's disk, or of its partition. */
@@ -312,7 +321,7 @@ int places_find(const char *fstab, const struct file_system *file_system, const 
     }
     status = wish->path == NULL ? find_all(&lines, file_system, places, diag)
                                 : find_named(&lines, file_system, path, places, diag);
-    fstab_close(&lines);
+    status = fstab_close(&lines, status, diag);
     bool is_in_fstab = places->count > 0;
     if (status == 0 && !is_in_fstab) {
         status = wish->path != NULL
@@ -327,14 +336,16 @@ int places_find(const char *fstab, const struct file_system *file_system, const 
     return status;
 }
 
-/** Whether something is mounted there; what is mounted by its first use is used for that. */
-static bool is_mounted(const char *path) {
+/** Whether something is mounted there (1) or not (0), or -errno. What is mounted by its first use is used for
+ * that. */
+static int is_mounted(const char *path) {
     static struct mounted found;
     int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (descriptor >= 0) {
         close(descriptor);
     }
-    return mounted_at(path, &found) && strcmp(found.type, "autofs") != 0;
+    int count = mounted_at(path, &found);
+    return count > 0 && strcmp(found.type, "autofs") == 0 ? 0 : count;
 }
 
 static bool is_before(const struct places *places, size_t place, const char *path) {
@@ -352,8 +363,13 @@ int places_check_above(const char *fstab, const struct places *places, size_t pl
     const char *path = places->items[place].path;
     int status = fstab_open(fstab, &lines, diag);
     while (status == 0 && fstab_next(&lines, &line)) {
-        if (path_is_below(path, line.target) && strcmp(line.target, "/") != 0 &&
-            !is_before(places, place, line.target) && !is_mounted(line.target)) {
+        bool is_above = path_is_below(path, line.target) && strcmp(line.target, "/") != 0 &&
+                        !is_before(places, place, line.target);
+        int found = is_above ? is_mounted(line.target) : 1;
+        if (found < 0) {
+            status = diag_refuse(diag, WARMER_NO_TRANSFER, "could not read " MOUNTED_LIST ": %s",
+                                 strerror(-found));
+        } else if (found == 0) {
             status = diag_refuse(
                 diag, WARMER_NOT_MOUNTABLE,
                 "fstab has a file system at %s, which is not mounted; it would hide %s, so mount it "
@@ -361,6 +377,5 @@ int places_check_above(const char *fstab, const struct places *places, size_t pl
                 line.target, path);
         }
     }
-    fstab_close(&lines);
-    return status;
+    return fstab_close(&lines, status, diag);
 }

@@ -22,30 +22,59 @@
 #define IDLE_ROUNDS 10u
 #define RELEASE_ROUNDS 10u
 
+/** How far it is. */
+struct rounds {
+    unsigned count;
+    unsigned idle; /**< Rounds in a row in which nobody was found. */
+    bool was_cut;
+};
+
 static int refuse(const char *disk, const char *what, struct diag *diag) {
     return diag_refuse(diag, WARMER_NOT_MOUNTABLE, "%s cannot be unmounted: %s; nothing was ended", disk,
                        what);
 }
 
-/** Swap files on the volume. */
-static bool find_swap(const struct placed *placed, char *what, size_t size) {
-    char line[KERNEL_PATH_BYTES];
-    char name[KERNEL_PATH_BYTES];
-    bool is_found = false;
-    FILE *stream = fopen("/proc/swaps", "re");
-    while (stream != NULL && !is_found && fgets(line, sizeof line, stream) != NULL) {
-        if (sscanf(line, "%4095s", name) == 1 && name[0] == '/') {
-            kernel_decode(name);
-            is_found = placed_has(placed, name);
-        }
+/** Looks that failed count as users. Returns 0 or a refusal's status. */
+static int check_known(const struct family *family, bool has_ended, struct diag *diag) {
+    const char *disk = family->members[0].name;
+    const char *unknown = family->unknown.items[0];
+    if (family->unknown.count == 0) {
+        return 0;
     }
-    if (stream != NULL) {
-        fclose(stream);
+    return has_ended
+               ? diag_refuse(diag, WARMER_HELD,
+                             "%s cannot be unmounted: it may be used by %s; unmount it with a document "
+                             "of yours",
+                             disk, unknown)
+               : diag_refuse(diag, WARMER_NOT_MOUNTABLE,
+                             "%s cannot be unmounted: it may be used by %s; nothing was ended, so unmount "
+                             "it with a document of yours",
+                             disk, unknown);
+}
+
+/** Swap areas, of which one may be a file on the volume. */
+struct swaps {
+    struct family *family;
+    const struct placed *placed;
+    char *what;
+    size_t size;
+    bool is_found;
+};
+
+static void take_swap(char *area, void *context) {
+    struct swaps *swaps = context;
+    int found = placed_has(swaps->placed, area);
+    family_doubt(swaps->family, area, found);
+    if (found > 0) {
+        swaps->is_found = true;
+        snprintf(swaps->what, swaps->size, "it has the swap file %.300s", area);
     }
-    if (is_found) {
-        snprintf(what, size, "it has the swap file %.300s", name);
-    }
-    return is_found;
+}
+
+static bool find_swap(struct family *family, const struct placed *placed, char *what, size_t size) {
+    struct swaps swaps = {.family = family, .placed = placed, .what = what, .size = size};
+    family_doubt(family, "/proc/swaps", kernel_for_each_swap("/proc/swaps", take_swap, &swaps));
+    return swaps.is_found;
 }
 
 /** What no end of a process can free. Returns 0 or a refusal's status. */
@@ -60,11 +89,11 @@ static int check_holders(const char *disk, struct family *family, const struct o
         snprintf(what, sizeof what, "another file system is mounted below it, at %.300s", ours->below);
         return refuse(disk, what, diag);
     }
-    if (find_swap(&ours->placed, what, sizeof what) ||
-        copies_find_overlay(&ours->placed, OVERLAYS_KNOWN, what, sizeof what)) {
+    if (find_swap(family, &ours->placed, what, sizeof what) ||
+        copies_find_overlay(family, &ours->placed, OVERLAYS_KNOWN, what, sizeof what)) {
         return refuse(disk, what, diag);
     }
-    return 0;
+    return check_known(family, false, diag);
 }
 
 /** Unmount what can be, the last one first. Returns 0, -EBUSY if something is left, or a refusal's status. */
@@ -72,7 +101,13 @@ static int unmount_all(const struct ours *ours, struct diag *diag) {
     int result = 0;
     for (size_t i = ours->count; i > 0; i--) {
         const struct our_mount *mount = &ours->items[i - 1];
-        if (mount_of_path(mount->point) != mount->id) {
+        unsigned id = 0;
+        int failure = mount_of_path(mount->point, &id);
+        if (failure != 0) {
+            return diag_refuse(diag, WARMER_NOT_MOUNTABLE, "%s cannot be unmounted: looking at it failed: %s",
+                               mount->point, strerror(-failure));
+        }
+        if (id != mount->id) {
             return diag_refuse(diag, WARMER_NOT_MOUNTABLE,
                                "%s cannot be unmounted: something else is mounted over it", mount->point);
         }
@@ -96,9 +131,9 @@ static int check_copies(const char *disk, struct family *family, const struct ou
         return refuse(disk, what, diag);
     }
     return copies_find(family, ours, what, sizeof what) ||
-                   copies_find_overlay(&ours->placed, OVERLAYS_UNKNOWN_TOO, what, sizeof what)
+                   copies_find_overlay(family, &ours->placed, OVERLAYS_UNKNOWN_TOO, what, sizeof what)
                ? refuse(disk, what, diag)
-               : 0;
+               : check_known(family, false, diag);
 }
 
 /** End whatever uses it, or find that nothing does. Returns 0 or a refusal's status. */
@@ -145,6 +180,8 @@ static void find_holder(struct family *family, char *what, size_t size) {
         snprintf(what, size, ": %s", holder);
     } else if (family->made.count > 0) {
         snprintf(what, size, ": %.400s is made of it", family->made.items[0]);
+    } else if (family->unknown.count > 0) {
+        snprintf(what, size, ": %.400s", family->unknown.items[0]);
     }
 }
 
@@ -167,36 +204,45 @@ static int check_released(struct family *family, struct diag *diag) {
                              strerror(-failure));
 }
 
+/** Look at the mounts. Returns 0 or a refusal's status. */
+static int look(struct family *family, struct ours *ours, unsigned round, struct diag *diag) {
+    ours_find(family, ours);
+    return check_known(family, round > 0, diag);
+}
+
+/** What could not be unmounted is in use: end the users, if that can free it. Returns 0 or a refusal's
+ * status. */
+static int free_it(struct family *family, struct ours *ours, struct rounds *rounds, struct diag *diag) {
+    int status = look(family, ours, rounds->count, diag);
+    ours->is_cut |= rounds->was_cut; /* Nobody has looked at what is behind the end of the list. */
+    if (status == 0 && (rounds->count == 0 || rounds->was_cut)) {
+        status = check_copies(family->members[0].name, family, ours, diag);
+    }
+    if (status == 0 && ours->count > 0) {
+        status = end_users(ours, rounds->count, &rounds->idle, diag);
+        clock_pause_ms(ROUND_MS);
+    }
+    return status;
+}
+
 int unmount_disk(const char *disk, struct diag *diag) {
     static struct family family;
     static struct ours ours;
-    unsigned idle = 0;
-    bool was_cut = false;
-    family_find(&use_own_tree, disk, &family);
-    if (family.count == 0) {
-        return diag_refuse(diag, WARMER_NO_DEVICE, "%s is gone", disk);
-    }
-    for (unsigned round = 0;; round++) {
-        ours_find(&family, &ours);
-        if (ours.count == 0) {
+    struct rounds rounds = {.count = 0};
+    int status = ours_begin(disk, &family, diag);
+    for (; status == 0; rounds.count++) {
+        status = look(&family, &ours, rounds.count, diag);
+        if (status == 0 && ours.count == 0) {
             return check_released(&family, diag);
         }
-        was_cut |= ours.is_cut;
-        int status = round == 0 ? check_holders(family.members[0].name, &family, &ours, diag) : 0;
-        if (status == 0) {
-            status = unmount_all(&ours, diag);
+        rounds.was_cut |= ours.is_cut;
+        if (status == 0 && rounds.count == 0) {
+            status = check_holders(family.members[0].name, &family, &ours, diag);
         }
+        status = status == 0 ? unmount_all(&ours, diag) : status;
         if (status == -EBUSY) {
-            ours_find(&family, &ours);
-            ours.is_cut |= was_cut; /* Nobody has looked at what is behind the end of the list. */
-            status = round == 0 || was_cut ? check_copies(family.members[0].name, &family, &ours, diag) : 0;
-            if (status == 0 && ours.count > 0) {
-                status = end_users(&ours, round, &idle, diag);
-                clock_pause_ms(ROUND_MS);
-            }
-        }
-        if (status != 0) {
-            return status;
+            status = free_it(&family, &ours, &rounds, diag);
         }
     }
+    return status;
 }

@@ -34,47 +34,39 @@ static bool has_number(const struct placed *placed, unsigned major, unsigned min
     return false;
 }
 
-unsigned mount_of(int descriptor) {
-    char facts[64];
-    char line[128];
-    unsigned id = 0;
-    snprintf(facts, sizeof facts, "/proc/self/fdinfo/%d", descriptor);
-    FILE *stream = fopen(facts, "re");
-    while (stream != NULL && id == 0 && fgets(line, sizeof line, stream) != NULL) {
-        id = sscanf(line, "mnt_id: %u", &id) == 1 ? id : 0;
-    }
-    if (stream != NULL) {
-        fclose(stream);
-    }
-    return id;
-}
-
-unsigned mount_of_path(const char *path) {
+int mount_of_path(const char *path, unsigned *id) {
     int descriptor = open(path, O_PATH | O_CLOEXEC);
     if (descriptor < 0) {
+        return -errno;
+    }
+    int failure = kernel_mount_of(descriptor, id);
+    close(descriptor);
+    return failure;
+}
+
+/** Whether a file is in one of the mounts (1) or not (0); else -errno. Only where it may be: a file of a
+ * share that hangs is not opened. */
+static int is_in_mount(const struct placed *placed, const struct use_node *node, const char *path) {
+    unsigned id = 0;
+    if (placed->mount_count == 0 || node->major != 0) {
         return 0;
     }
-    unsigned id = mount_of(descriptor);
-    close(descriptor);
-    return id;
-}
-
-/** Whether a file is in one of the mounts. Only where it may be: a file of a share that hangs is not opened.
- */
-static bool is_in_mount(const struct placed *placed, const struct use_node *node, const char *path) {
-    unsigned id = placed->mount_count > 0 && node->major == 0 ? mount_of_path(path) : 0;
-    for (size_t i = 0; i < placed->mount_count && id != 0; i++) {
+    int failure = mount_of_path(path, &id);
+    for (size_t i = 0; i < placed->mount_count && failure == 0; i++) {
         if (placed->mounts[i] == id) {
-            return true;
+            return 1;
         }
     }
-    return false;
+    return failure;
 }
 
-bool placed_has(const struct placed *placed, const char *path) {
+int placed_has(const struct placed *placed, const char *path) {
     struct use_node node;
-    return use_look(&use_own_tree, path, &node) && node.kind != USE_BLOCK &&
-           (has_number(placed, node.major, node.minor) || is_in_mount(placed, &node, path));
+    int found = use_look(&use_own_tree, path, &node) ? 0 : -errno;
+    if (found == 0 && node.kind != USE_BLOCK) {
+        found = has_number(placed, node.major, node.minor) ? 1 : is_in_mount(placed, &node, path);
+    }
+    return kernel_is_absence(found) ? 0 : found;
 }
 
 /** A look at one process. */
@@ -85,12 +77,17 @@ struct look {
     bool is_hidden;
 };
 
+/** Note what a look has found: 1, 0, a number of entries, or -errno. */
+static void note_failure(struct look *look, int found) {
+    look->is_hidden |= found < 0 && !kernel_is_absence(found);
+}
+
 static void take_path(const char *path, const char *name, void *context) {
     struct look *look = context;
     (void)name;
-    errno = 0;
-    look->is_user = look->is_user || placed_has(look->placed, path);
-    look->is_hidden |= !look->is_user && (errno == EACCES || errno == EPERM);
+    int found = look->is_user ? 0 : placed_has(look->placed, path);
+    look->is_user |= found > 0;
+    note_failure(look, found);
 }
 
 static void take_link(const char *task, const char *name, struct look *look) {
@@ -102,8 +99,7 @@ static void take_link(const char *task, const char *name, struct look *look) {
 static void take_files(const char *task, struct look *look) {
     char path[KERNEL_PATH_BYTES];
     snprintf(path, sizeof path, "%.2000s/fd", task);
-    int count = look->is_user ? 0 : kernel_for_each(path, take_path, look);
-    look->is_hidden |= count == -EACCES || count == -EPERM;
+    note_failure(look, look->is_user ? 0 : kernel_for_each(path, take_path, look));
 }
 
 /** Threads can have folders and files of their own. */
@@ -120,23 +116,18 @@ static void take_thread(const char *path, const char *name, void *context) {
     }
 }
 
-static void take_mappings(const char *process, struct look *look) {
-    char line[KERNEL_PATH_BYTES];
+static void take_mapping(char *line, void *context) {
+    struct look *look = context;
     unsigned major = 0;
     unsigned minor = 0;
-    snprintf(line, sizeof line, "%.2000s/maps", process);
-    FILE *stream = look->is_user ? NULL : fopen(line, "re");
-    while (stream != NULL && !look->is_user && fgets(line, sizeof line, stream) != NULL) {
-        bool is_whole = strchr(line, '\n') != NULL;
-        look->is_user = sscanf(line, "%*s %*s %*s %x:%x", &major, &minor) == 2 && (major | minor) != 0 &&
-                        has_number(look->placed, major, minor);
-        for (int letter = 0; !is_whole && letter != '\n' && letter != EOF;) {
-            letter = fgetc(stream);
-        }
-    }
-    if (stream != NULL) {
-        fclose(stream);
-    }
+    look->is_user |= sscanf(line, "%*s %*s %*s %x:%x", &major, &minor) == 2 && (major | minor) != 0 &&
+                     has_number(look->placed, major, minor);
+}
+
+static void take_mappings(const char *process, struct look *look) {
+    char path[KERNEL_PATH_BYTES];
+    snprintf(path, sizeof path, "%.2000s/maps", process);
+    note_failure(look, look->is_user ? 0 : kernel_for_each_line(path, take_mapping, look));
 }
 
 static void look_at(const char *process, struct look *look) {
@@ -148,9 +139,7 @@ static void look_at(const char *process, struct look *look) {
     take_files(process, look);
     take_mappings(process, look);
     snprintf(path, sizeof path, "%.2000s/task", process);
-    if (!look->is_user) {
-        kernel_for_each(path, take_thread, look);
-    }
+    note_failure(look, look->is_user ? 0 : kernel_for_each(path, take_thread, look));
 }
 
 /** When the process began, in ticks; 0: it has ended. */
@@ -215,5 +204,5 @@ static void take_process(const char *path, const char *name, void *context) {
 void users_find(const struct placed *placed, int signal, struct users *found) {
     struct walk walk = {.placed = placed, .signal = signal, .found = found};
     *found = (struct users){0};
-    kernel_for_each("/proc", take_process, &walk);
+    found->is_hidden |= kernel_for_each("/proc", take_process, &walk) < 0;
 }

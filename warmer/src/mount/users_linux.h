@@ -20,15 +20,14 @@ struct placed {
 void placed_add_number(struct placed *placed, unsigned major, unsigned minor);
 void placed_add_mount(struct placed *placed, unsigned id);
 
-/** Whether what a path leads to lies on the volume; a device's own file there counts as little as the device.
+/**
+ * Whether what a path leads to lies on the volume (1) or not (0), as where it leads nowhere; else -errno. A
+ * device's own file there counts as little as the device.
  */
-bool placed_has(const struct placed *placed, const char *path);
+int placed_has(const struct placed *placed, const char *path);
 
-/** The number of the mount in which a file was opened; 0: it is not known. */
-unsigned mount_of(int descriptor);
-
-/** The number of the mount in which a path leads to something; 0: it is not known. */
-unsigned mount_of_path(const char *path);
+/** Find the number of the mount in which a path leads to something. Returns 0 or -errno. */
+int mount_of_path(const char *path, unsigned *id);
 
 /** Processes that use the volume, save this one. */
 struct users {
