@@ -1,6 +1,7 @@
 #include "mount/unmount_linux.h"
 
 #include "device/family_linux.h"
+#include "device/holders_linux.h"
 #include "device/kernel_files_linux.h"
 #include "mount/copies_linux.h"
 #include "mount/ours_linux.h"
@@ -8,7 +9,6 @@
 #include "system/clock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -160,17 +160,6 @@ static int end_users(const struct ours *ours, unsigned round, unsigned *idle, st
                              users.first, users.first_program);
 }
 
-/** Whether the kernel has the disk for itself alone, as for a file system that is mounted anywhere: 0 or
- * -errno. */
-static int try_alone(const char *disk) {
-    int descriptor = open(disk, O_RDONLY | O_EXCL | O_CLOEXEC);
-    if (descriptor < 0) {
-        return -errno;
-    }
-    close(descriptor);
-    return 0;
-}
-
 /** Who may hold it, in words that follow its name; empty: nobody knows. */
 static void find_holder(struct family *family, char *what, size_t size) {
     static const struct ours none;
@@ -185,23 +174,30 @@ static void find_holder(struct family *family, char *what, size_t size) {
     }
 }
 
+/** Whether a disk is detached; then nobody holds it. Its name may be another disk's by now. */
+static bool is_gone(const struct use_node *disk, int failure) {
+    char entry[64];
+    snprintf(entry, sizeof entry, "/sys/dev/block/%u:%u", disk->major, disk->minor);
+    return failure == -ENXIO || failure == -ENOENT ||
+           (failure == -ENODEV && access(entry, F_OK) != 0 && errno == ENOENT);
+}
+
 static int check_released(struct family *family, struct diag *diag) {
-    const char *disk = family->members[0].name;
+    const struct member *disk = &family->members[0];
     char what[512];
-    int failure = try_alone(disk);
+    int failure = holders_try(family, disk->name);
     for (unsigned round = 0; failure == -EBUSY && round < RELEASE_ROUNDS; round++) {
         clock_pause_ms(ROUND_MS);
-        failure = try_alone(disk);
+        failure = holders_try(family, disk->name);
     }
     if (failure == -EBUSY) {
         find_holder(family, what, sizeof what);
-        return diag_refuse(diag, WARMER_HELD, "the kernel still holds %s%s", disk, what);
+        return diag_refuse(diag, WARMER_HELD, "the kernel still holds %s%s", disk->name, what);
     }
-    /* A disk that is detached already is held by nobody. */
-    return failure == 0 || failure == -ENXIO || failure == -ENOENT
+    return failure == 0 || is_gone(&disk->node, failure)
                ? 0
-               : diag_refuse(diag, WARMER_HELD, "the kernel does not say whether it still holds %s: %s", disk,
-                             strerror(-failure));
+               : diag_refuse(diag, WARMER_HELD, "the kernel does not say whether it still holds %s: %s",
+                             disk->name, strerror(-failure));
 }
 
 /** Look at the mounts. Returns 0 or a refusal's status. */

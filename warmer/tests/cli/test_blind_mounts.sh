@@ -121,3 +121,19 @@ else
     expect_true a_disk_that_cannot_be_read_is_refused test "$status" -eq 69
     expect_true a_disk_that_cannot_be_read_is_said grep -qF "could not be read: Input/output error" err
 fi
+
+# The kernel's name of a disk that is held leads to another one, which is free.
+mount "$loop" /mnt/data
+(cd /mnt/data && exec sleep 600) &
+users=$!
+until_runs $users sleep
+umount -l /mnt/data
+rm $link
+mknod $link b $(stat -c '0x%t 0x%T' "$loop")
+mount --bind "$other" "$loop"
+run "$WARMER" unmount --volume=$volume
+umount "$loop"
+expect_true a_name_of_another_disk_is_refused test "$status" -eq 84
+expect_true a_name_of_another_disk_is_said grep -qF "the kernel does not say whether it still holds" err
+let_go $users
+users=
