@@ -239,8 +239,8 @@ static unsigned count_devices(const char *uuid) {
 
 /** The same of btrfs, whose superblock counts its devices; a second device with its UUID can be taken for
  * one. */
-static const char *part_of_btrfs(const struct file_system *found, const unsigned char *superblock) {
-    return little64(superblock + 0x88) != 1 || count_devices(found->uuid) != 1 ? "data" : NULL;
+static const char *part_of_btrfs(unsigned devices, const unsigned char *superblock) {
+    return little64(superblock + 0x88) != 1 || devices != 1 ? "data" : NULL;
 }
 
 static int check_parts(const struct file_system *found, struct diag *diag) {
@@ -249,9 +249,16 @@ static int check_parts(const struct file_system *found, struct diag *diag) {
     if (read_superblock(found, place, superblock) != 0) {
         return diag_refuse(diag, WARMER_NO_TRANSFER, "could not read the superblock of %s", found->device);
     }
+    unsigned devices = found->kind == MOUNT_BTRFS ? count_devices(found->uuid) : 1;
+    if (devices == 0) {
+        return diag_refuse(diag, WARMER_NO_TRANSFER,
+                           "blkid could not say which devices have btrfs %s of %s; mount it with a document "
+                           "of yours",
+                           found->uuid, found->volume_id);
+    }
     const char *part = found->kind == MOUNT_EXT   ? part_of_ext(superblock)
                        : found->kind == MOUNT_XFS ? part_of_xfs(superblock)
-                                                  : part_of_btrfs(found, superblock);
+                                                  : part_of_btrfs(devices, superblock);
     if (part == NULL) {
         return 0;
     }

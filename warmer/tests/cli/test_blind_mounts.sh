@@ -122,6 +122,25 @@ else
     expect_true a_disk_that_cannot_be_read_is_said grep -qF "could not be read: Input/output error" err
 fi
 
+# A btrfs may have devices that blkid does not find.
+if ! command -v mkfs.btrfs >/dev/null; then
+    echo "skip a btrfs whose devices are not known: no mkfs.btrfs"
+else
+    truncate -s 128M other
+    losetup --set-capacity "$other"
+    mkfs.btrfs -q "$other"
+    real=$(readlink -f "$(command -v blkid)")
+    cp "$real" blkid
+    # shellcheck disable=SC2016  # the shell of that script expands it
+    printf '#!/bin/sh\n[ "$3" = -t ] || exec %s/blkid "$@"\nexit 2\n' "$work" >half
+    chmod +x half
+    mount --bind half "$real"
+    run "$WARMER" mount --volume=$volume --path=/mnt/new
+    umount "$real"
+    expect_true a_btrfs_whose_devices_are_not_known_is_refused test "$status" -eq 69
+    expect_true a_btrfs_whose_devices_are_not_known_is_said grep -qF "blkid could not say which devices have btrfs" err
+fi
+
 # The kernel's name of a disk that is held leads to another one, which is free.
 mount "$loop" /mnt/data
 (cd /mnt/data && exec sleep 600) &
