@@ -33,7 +33,7 @@ MORE_FILES = {
     "warmer/src/commands": (19, "A module for each command, beside what commands share."),
     "warmer/src/device": (19, "A module for each fact about a device, and for who uses it."),
     "warmer/src/system": (22, "A module for each thing that systems do differently; all else asks these."),
-    "warmer/tests/cli": (37, "A script for each promise that only the whole program can keep."),
+    "warmer/tests/cli": (38, "A script for each promise that only the whole program can keep."),
     "warmer/tests/fuzz/corpus/used": (20, "An input for each reader, and for each refusal."),
     "warmer/tests/fuzz": (15, "A target for each parser, beside what they share."),
 }

@@ -148,7 +148,7 @@ users=$!
 until_runs $users sleep
 umount -l /mnt/data
 rm $link
-mknod $link b $(stat -c '0x%t 0x%T' "$loop")
+mknod $link b "$((0x$(stat -c %t "$loop")))" "$((0x$(stat -c %T "$loop")))"
 mount --bind "$other" "$loop"
 run "$WARMER" unmount --volume=$volume
 umount "$loop"
