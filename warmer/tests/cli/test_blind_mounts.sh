@@ -128,7 +128,7 @@ if ! command -v mkfs.btrfs >/dev/null; then
 else
     truncate -s 128M other
     losetup --set-capacity "$other"
-    mkfs.btrfs -q "$other"
+    mkfs.btrfs -q "$other" >/dev/null 2>&1
     real=$(readlink -f "$(command -v blkid)")
     cp "$real" blkid
     # shellcheck disable=SC2016  # the shell of that script expands it
