@@ -145,7 +145,8 @@ def _of_services() -> Iterator[Thing]:
         yield Thing("others'", f"{owner}:{OTHERS}")
         if ":stateMachine:" in arn:
             execution = arn.replace(":stateMachine:", ":execution:")
-            yield Thing(f"execution of {arn.rpartition('-')[2]}", f"{execution}:name")
+            kind = f"execution of {arn.rpartition('-')[2]}"
+            yield from (Thing(kind, f"{execution}:name"), Thing(kind, f"{execution}:rule-name"))
             yield Thing("others'", f"{owner.replace('stateMachine', 'execution')}:{OTHERS}:name")
     for name in deployed.documents:
         yield Thing(name.rpartition("-")[2], HERE.arn("ssm", f"document/{name}"))

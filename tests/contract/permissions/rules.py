@@ -348,6 +348,8 @@ def _machines() -> Iterator[Rule]:
     yield rule("Drills Rules", "states: StartExecution", on(restore))
     yield rule("Api", "states: DescribeExecution StopExecution", on(f"execution of {fleet}"))
     yield rule("Api", "states: DescribeExecution", on(f"execution of {restore}", f"execution of {volume}"))
+    yield rule("Rules", "states: DescribeExecution", on(f"execution of {restore}", f"execution of {volume}"),
+               lambda attempt: ":rule-" in attempt.thing.arn)  # fmt: skip
     yield rule("KeepResult", "states: DescribeExecution", on(f"execution of {volume}"))
     yield rule("Sweep", "states: ListExecutions", on(restore, volume))
     yield rule("Sweep", "states: DescribeExecution StopExecution",

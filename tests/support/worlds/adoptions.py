@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart
 from rewarm.ports.restores import NOTED
 from rewarm.steps.adopt.look import RuleLookPorts, look
 from tests.support.builders import NOW, World
 from tests.support.wired import wired
+from tests.support.worlds.performance import FakeRestoreExecutions
 
 Json = dict[str, Any]
 
@@ -72,15 +74,37 @@ class FakeAdoptions:
         return [name for kind, name in self.world.table.documents if kind == NOTED]
 
 
+class Witness(FakeRestoreExecutions):
+    """Knows what a world has started; each runs until a test says how it ended."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self._world = world
+
+    def begun(self, restore_id: str, index: int | None = None) -> ExecutionStart | None:
+        started = self._world.executions.started.get(restore_id) if index is None else None
+        if started is None:
+            return super().begun(restore_id, index)
+        return ExecutionStart(started, NOW, self.ending(restore_id).status)
+
+    def ending(self, restore_id: str) -> ExecutionEnd:
+        if self.failure is not None:
+            raise self.failure
+        otherwise = "RUNNING" if restore_id in self._world.executions.started else "GONE"
+        return self.ends.get(restore_id, ExecutionEnd(otherwise))
+
+
 @dataclass
 class RuleWorld(World):
     """A world with rules."""
 
     adoptions: FakeAdoptions = field(init=False)
+    witness: Witness = field(init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.adoptions = FakeAdoptions(self)
+        self.witness = Witness(self)
 
     def look(self, minutes: float = 1.0, *, scans: bool = True, **limits: int) -> list[str]:
         """What all rules begin so many minutes after NOW."""
@@ -92,4 +116,5 @@ class RuleWorld(World):
 
     def end(self, restore_id: str, status: str = "ready", **record: Any) -> None:
         """The adoption has ended so."""
-        self.table.put(restore_id, {"status": status, "startedAt": "2026-11-21T03:01:00Z", **record})
+        known = {"status": status, "startedAt": "2026-11-21T03:01:00Z", "request": {}}
+        self.table.put(restore_id, {**known, **record})

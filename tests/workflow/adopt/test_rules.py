@@ -9,9 +9,12 @@ import pytest
 from local import Json
 from local.aws.region.core import iso
 from local.soak.audit.auditor import Auditor
+from local.soak.audit.table_items import records
 from local.soak.lab.endings import RESTORE, ended
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.paths.adopt_paths import in_use
+from local.soak.trouble.paths.interrupted_paths import stop
+from local.soak.trouble.paths.paths import in_state
 from rewarm.domain.volume.adopting import WARM_SINCE_TAG
 from tests.workflow.adopt.test_adoptions import changes
 
@@ -121,3 +124,33 @@ def test_a_limit_has_the_others_wait_until_one_has_ended() -> None:
         starts = [iso(one.started) for one in lab.executions(RESTORE)]
         assert ready[0] < starts[1]
         assert ready[1] < starts[2]
+
+
+@pytest.mark.parametrize(
+    "moment", ["while it is read", "when it is ready", "after its end", "once it was stopped"]
+)
+def test_an_adoption_whose_record_somebody_deletes_makes_room_for_others(moment: str) -> None:
+    with FastLab(1) as lab:
+        put(lab, limits={"maxAtOnce": 1})
+        instance_id = lab.region.add_instance()
+        much = lab.region.add_snapshot(size_gib=40, extents=((0, 70_000),))
+        wanted = {"SnapshotId": much, **TAGGED}
+        made = [in_use(lab, instance_id, f"/dev/sd{letter}", **wanted) for letter in "fg"]
+        lab.run(lambda: bool(begun(lab)), most_seconds=QUARTER)
+        (first,) = begun(lab)
+        in_state(lab, first, "Poll Initialization", "Wait For Initialization")
+        if moment == "when it is ready":
+            lab.run(lambda: records(lab)[first]["status"] == "ready", most_seconds=HOUR)
+        elif moment == "after its end":
+            ended(lab, first)
+        elif moment == "once it was stopped":
+            stop(lab, first)
+        key = f"restore#{first}"
+        lab.table("RestoresTable").delete({"pk": {"S": key}})
+        lab.outside.lost.add(key)
+        lab.run(lambda: len(begun(lab)) == len(made), most_seconds=HOUR)
+        assert sorted(adopted(lab)) == sorted(made)
+        ending = ended(lab, begun(lab)[1])
+        assert ending.kind == "ready"
+        lab.pass_time(HOUR)
+        assert Auditor(lab).findings(ending) == []

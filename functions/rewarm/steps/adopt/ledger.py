@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -15,12 +16,14 @@ from rewarm.domain.value import Value
 from rewarm.domain.volume.holds import ConcurrencyLimits, Running, TargetHolds
 from rewarm.domain.volume.rules import Adoptable, Batch, Use, choose, grouped_reason
 from rewarm.domain.words.failures import explain
+from rewarm.ports.executions import RestoreExecutions
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.adopt.candidates import Found, NamedRule
-from rewarm.steps.record.restore import RULE_PREFIX, KnownRestore, RestoreNotes, Status, statuses
+from rewarm.steps.record.lost_records import is_lost, volumes_begun
+from rewarm.steps.record.restore import RULE_PREFIX, KnownRestore, RestoreNotes, Status
 
 NEVER_BEGAN = timedelta(days=1)
-"""An adoption without a record is started again by each look; after this time it counts as failed."""
+"""An adoption without an execution is started by each look; after this time it counts as failed."""
 
 
 class Around(Value):
@@ -33,40 +36,75 @@ class Around(Value):
     price: Callable[[Volume], Decimal]
 
 
-def with_ended(ledger: AdoptionLedger, table: RestoreTable, now: datetime) -> AdoptionLedger:
+def with_ended(
+    ledger: AdoptionLedger, table: RestoreTable, executions: RestoreExecutions, now: datetime
+) -> AdoptionLedger:
     """Drops the adoptions that have ended. Their outcome becomes news, and the day counts their real cost."""
-    known = statuses(list(ledger.begun), table)
     begun, news = dict(ledger.begun), dict(ledger.news)
     days = {name: day for name, day in ledger.days.items() if day.day == _day(now)}
     for restore_id, adoption in ledger.begun.items():
-        is_known = restore_id in known
-        if not is_known and now - adoption.at < NEVER_BEGAN:
-            continue
         record = RestoreNotes(table, restore_id).read()
-        if record.goes_on and is_known:
+        if is_lost(record):
+            end = _end_without_record(restore_id, adoption, executions, now)
+        else:
+            end = _recorded_end(record, adoption)
+        if end is None:
             continue
         del begun[restore_id]
-        usd = record.price_usd
         rule, day = adoption.rule, days.get(adoption.rule)
-        news[rule] = _with_end(_news(news, rule, now, observes=adoption.observes), adoption, record, usd)
+        news[rule] = _with_end(_news(news, rule, now, observes=adoption.observes), adoption, end)
         if day is not None and day.day == _day(adoption.at):
-            days[rule] = day.model_copy(update={"usd": max(Decimal(0), day.usd - adoption.usd + usd)})
+            days[rule] = day.model_copy(update={"usd": max(Decimal(0), day.usd - adoption.usd + end.usd)})
     return AdoptionLedger(begun=begun, days=days, news=news)
 
 
-def _with_end(news: RuleNews, adoption: BegunAdoption, record: KnownRestore, usd: Decimal) -> RuleNews:
-    count = len(adoption.volume_ids)
+class _End(Value):
+    """How an adoption ended: how many volumes reached full speed, what it cost, and why others failed."""
+
+    ready: int
+    usd: Decimal
+    why: str
+
+
+def _recorded_end(record: KnownRestore, adoption: BegunAdoption) -> _End | None:
+    """By its record; None if it has not ended."""
+    if record.goes_on:
+        return None
+    indexes, named = range(len(adoption.volume_ids)), record.failure.named
     is_good = record.status in {Status.READY, Status.PLANNED}
-    ready = count if is_good else sum(record.settled(index) for index in range(count))
-    failed = Counter(news.failed)
-    if ready < count:
-        named = record.failure.named
-        why = "its execution could not be started"
-        if named is not None:
-            why = explain(named.error, named.cause).sentence
-        failed[grouped_reason(why)] += count - ready
+    ready = len(indexes) if is_good else sum(record.settled(index) for index in indexes)
+    why = "its record does not say why" if named is None else explain(named.error, named.cause).sentence
+    return _End(ready, record.price_usd, why)
+
+
+def _end_without_record(
+    restore_id: str, adoption: BegunAdoption, executions: RestoreExecutions, now: datetime
+) -> _End | None:
+    """By its executions, for one that never began or whose record is lost; None if it has not ended.
+
+    Costs that no execution knows count as the most that the adoption may cost.
+    """
+    end = executions.ending(restore_id)
+    if end.runs:
+        return None
+    if end.status == "GONE":
+        is_given_up = now - adoption.at >= NEVER_BEGAN
+        return _End(0, Decimal(0), "its execution could not be started") if is_given_up else None
+    if end.status == "SUCCEEDED":
+        report = json.loads(end.output or "{}")
+        usd = Decimal(str(report.get("costUsd", adoption.usd)))
+        return _End(len(adoption.volume_ids), usd, "")
+    ready = sum(volume.status == "SUCCEEDED" for volume in volumes_begun(restore_id, executions))
+    why = explain(end.error, end.cause).sentence if end.error else end.in_words
+    return _End(ready, adoption.usd, why)
+
+
+def _with_end(news: RuleNews, adoption: BegunAdoption, end: _End) -> RuleNews:
+    failed, count = Counter(news.failed), len(adoption.volume_ids) - end.ready
+    if count > 0:
+        failed[grouped_reason(end.why)] += count
     return news.model_copy(
-        update={"ready": news.ready + ready, "failed": dict(failed), "usd": news.usd + usd}
+        update={"ready": news.ready + end.ready, "failed": dict(failed), "usd": news.usd + end.usd}
     )
 
 

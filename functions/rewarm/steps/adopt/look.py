@@ -3,7 +3,8 @@
 An event of AWS only names a volume or an instance and makes rules look soon. A schedule makes them look every
 quarter of an hour, also for what no event named. So events that are lost, late or repeated change only when a
 look happens. A look writes all its decisions to the ledger at once. Then it claims each volume, once in its
-life, and starts the executions. If it is interrupted, the next look starts those that have no record.
+life, and starts the executions. If it is interrupted, the next look starts those that have neither a record
+nor an execution.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from rewarm.domain.volume.holds import START_GRACE, ConcurrencyLimits
 from rewarm.domain.volume.rules import next_look
 from rewarm.domain.words.rule import report
 from rewarm.ports.artifacts import Artifacts
-from rewarm.ports.executions import LOOK_PREFIX, Executions
+from rewarm.ports.executions import LOOK_PREFIX, Executions, RestoreExecutions
 from rewarm.ports.instances import Instances
 from rewarm.ports.messages import Messages
 from rewarm.ports.prices import Prices
@@ -57,6 +58,8 @@ class RuleLookPorts(Value, kw_only=True):
     holds: Holds
     limits: ConcurrencyLimits
     executions: Executions
+    witness: RestoreExecutions
+    """Step Functions, which knows what became of an adoption whose record is lost."""
     prices: Prices
     messages: Messages
 
@@ -74,7 +77,7 @@ def look(ports: RuleLookPorts, *, now: datetime, scans: bool) -> list[str]:
         # Read after the ledger: what another look has begun meanwhile is claimed, or in the ledger.
         found = _unclaimed(seen.found, ports.adoptions)
         around = _around(found, ports, now)
-        after = decided(with_ended(before, ports.table, now), found, rules, around, now)
+        after = decided(with_ended(before, ports.table, ports.witness, now), found, rules, around, now)
         quiet = after.model_copy(
             update={
                 "news": {name: news for name, news in after.news.items() if now - news.since < MESSAGE_EVERY}
@@ -218,7 +221,7 @@ def _started(
     begun = [name for name in after.begun if name in before.begun]
     late = [name for name in begun if now - after.begun[name].at > START_GRACE]
     known = statuses(late, ports.table)
-    lost = [name for name in late if name not in known]
+    lost = [name for name in late if name not in known and ports.witness.begun(name) is None]
     by_name = {rule.name: rule for rule in rules}
     for restore_id in [*lost, *(name for name in after.begun if name not in before.begun)]:
         adoption = after.begun[restore_id]

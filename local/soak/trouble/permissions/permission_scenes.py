@@ -13,14 +13,17 @@ from local import Json
 from local.aws.region.faults import FaultRule
 from local.aws.region.resources import ImageDevice
 from local.aws.slack_workspace import SlackWorkspace
+from local.soak.lab.endings import RESTORE
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import SLACK
-from local.soak.trouble.paths.adopt_paths import adoption, in_use, told_by_backup, volume_of_a_test
-from local.soak.trouble.paths.interrupted_paths import DEVICE, replacing, whole_instance
+from local.soak.trouble.paths.adopt_paths import PATHS, adoption, in_use, told_by_backup, volume_of_a_test
+from local.soak.trouble.paths.interrupted_paths import DEVICE, replacing, stop, whole_instance
 from local.soak.trouble.paths.paths import FAST_INSTANCE, drilled, request, restored, snapshot
 from local.soak.trouble.wire_faults import CallFault, Kind
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
+TWO_LOOKS_SECONDS = 1_900.0
+"""In which rules look at everything that is new twice."""
 SCENES: dict[str, Callable[[FastLab], None]] = {}
 
 
@@ -251,3 +254,18 @@ def _schedule(lab: FastLab) -> None:
         "schedule", {"request": request(lab, "provisioned-rate"), "trigger": {"kind": "schedule"}}
     )
     lab.finish(execution)
+
+
+@scene("the record of a rule's adoption that was stopped is lost before rules look again")
+def _lost_adoption(lab: FastLab) -> None:
+    PATHS["adopted-by-rule"].play(lab)
+    tags = [{"ResourceType": "volume", "Tags": [{"Key": "app", "Value": "orders"}]}]
+    in_use(lab, TagSpecifications=tags)
+    lab.run(lambda: len(lab.executions(RESTORE)) == 2, most_seconds=TWO_LOOKS_SECONDS)
+    stopped = lab.executions(RESTORE)[1].name
+    stop(lab, stopped)
+    lab.pass_time(60)
+    lab.table("RestoresTable").delete({"pk": {"S": f"restore#{stopped}"}})
+    # An event makes rules look before the sweeper makes the record again.
+    in_use(lab, TagSpecifications=tags)
+    lab.pass_time(60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -11,6 +12,7 @@ from rewarm.contracts.rules import AdoptionLedger
 from rewarm.domain.errors import ThrottledError
 from rewarm.domain.model import Attachment
 from rewarm.domain.volume.holds import Hold, TargetHolds
+from rewarm.domain.volume.leftovers import ExecutionEnd, ExecutionStart
 from rewarm.domain.volume.rules import REGION, STACK
 from rewarm.ports.executions import LOOK_PREFIX
 from rewarm.steps.adopt.rules import delete_rule, put_rule
@@ -309,6 +311,93 @@ def test_a_thousand_volumes_are_adopted_once_each_with_few_calls():
     assert len(calls) == 2
     sent = [one["request"]["source"]["existing"]["volumeIds"] for one in world.executions.started.values()]
     assert sorted(name for some in sent for name in some) == names
+
+
+class TestLostRecords:
+    """Somebody has deleted the record of an adoption; Step Functions knows what became of it."""
+
+    def world(self, *ends, volumes=(NAME,), **limits):
+        """After a look that adopts the volumes and has another one wait; the volumes' executions end so."""
+        world = world_of(*volumes, OTHER, limits={"maxAtOnce": len(volumes), **limits})
+        (restore_id,) = world.look()
+        for index, status in enumerate(ends):
+            world.witness.begins[f"{restore_id}-{index}"] = ExecutionStart({}, NOW, status)
+        return world, restore_id
+
+    @pytest.mark.parametrize("end", [
+        ExecutionEnd("SUCCEEDED", output='{"verdict": "ready", "costUsd": 0.000002}'),
+        ExecutionEnd("SUCCEEDED", output='{"verdict": "planned"}'),
+        ExecutionEnd("SUCCEEDED"),
+        ExecutionEnd("FAILED", "VolumeNotFastError", "it stays slow"),
+        ExecutionEnd("ABORTED"),
+        ExecutionEnd("TIMED_OUT"),
+    ])  # fmt: skip
+    def test_an_adoption_that_has_ended_makes_room_for_what_waits(self, end):
+        world, restore_id = self.world()
+        world.witness.ends[restore_id] = end
+        (second,) = world.look(2)
+        assert asked(world, second)["request"]["source"]["existing"]["volumeIds"] == [OTHER]
+        assert list(ledger(world).begun) == [second]
+
+    @pytest.mark.parametrize("status", ["restoring", "planned", "ready"])
+    def test_one_that_a_function_has_written_to_again_makes_room_too(self, status):
+        """The item is there again, with only what was written since; whether it was a dry run is lost."""
+        world, restore_id = self.world()
+        world.table.put(restore_id, {"status": status})
+        world.witness.ends[restore_id] = ExecutionEnd("SUCCEEDED", output='{"costUsd": 0.000002}')
+        (second,) = world.look(2)
+        assert list(ledger(world).begun) == [second]
+        assert ledger(world).news["orders"].usd == Decimal("0.000002")
+
+    @pytest.mark.parametrize("status", ["RUNNING", "PENDING_REDRIVE"])
+    def test_one_that_runs_keeps_its_place_and_is_not_begun_again(self, status):
+        world, restore_id = self.world()
+        world.witness.ends[restore_id] = ExecutionEnd(status)
+        for minutes in (2, 30, 1_500):
+            assert world.look(minutes) == []
+        assert list(ledger(world).begun) == [restore_id]
+
+    def test_its_real_cost_is_said_and_counted(self):
+        world, restore_id = self.world()
+        world.witness.ends[restore_id] = ExecutionEnd("SUCCEEDED", output='{"costUsd": 0.000002}')
+        world.look(2, in_stack=1)
+        news = ledger(world).news["orders"]
+        assert (news.ready, news.failed, news.usd) == (1, {}, Decimal("0.000002"))
+
+    def test_a_cost_that_nobody_knows_is_the_most_that_it_may_have_cost(self):
+        world, restore_id = self.world()
+        most = ledger(world).begun[restore_id].usd
+        world.witness.ends[restore_id] = ExecutionEnd("ABORTED")
+        (second,) = world.look(2)
+        assert ledger(world).news["orders"].usd == most > 0
+        assert ledger(world).days["orders"].usd == most + ledger(world).begun[second].usd
+
+    def test_each_volume_that_reached_full_speed_counts_and_the_others_have_a_reason(self):
+        world, restore_id = self.world("FAILED", "SUCCEEDED", volumes=volumes(2))
+        cause = "it stays slow"
+        world.witness.ends[restore_id] = ExecutionEnd("FAILED", "VolumeNotFastError", cause)
+        world.look(2)
+        news = ledger(world).news["orders"]
+        ((why, count),) = news.failed.items()
+        assert (news.ready, count) == (1, 1)
+        assert cause in why
+
+    def test_step_functions_that_does_not_answer_keeps_the_place(self):
+        world, restore_id = self.world()
+        world.witness.ends[restore_id] = ExecutionEnd("SUCCEEDED")
+        world.witness.failure = ThrottledError("DescribeExecution")
+        with pytest.raises(ThrottledError):
+            world.look(2)
+        assert list(ledger(world).begun) == [restore_id]
+
+    def test_one_that_never_began_counts_as_failed_after_a_day(self):
+        world = world_of()
+        world.executions.failure = ThrottledError("StartExecution")
+        for minutes in (1, 1_440, 1_442):
+            with suppress(ThrottledError):
+                world.look(minutes)
+        assert ledger(world).begun == {}
+        assert ledger(world).news["orders"].failed == {"its execution could not be started": 1}
 
 
 class TestMessages:
