@@ -269,8 +269,8 @@ def _records() -> Iterator[Rule]:
     yield rule("ReleaseTarget", "dynamodb: GetItem PutItem UpdateItem DeleteItem", items("target", "running"))
     yield rule("ParseRequest", "dynamodb: BatchGetItem DeleteItem", items("target", "running"))
     yield rule("SelectSnapshot", "dynamodb: PutItem DeleteItem", items("target"))
-    # What an adopted volume goes back to, noted before it is raised.
-    yield rule("BoostVolume", "dynamodb: PutItem", items("boost"))
+    # What an adopted volume goes back to, noted before it is raised, and again if the note is lost.
+    yield rule("BoostVolume Release CleanUp", "dynamodb: PutItem", items("boost"))
     # Some kinds only.
     yield rule("ChooseStrategy CopyShard", "dynamodb: UpdateItem", items("pace"))
     yield rule("ListBlocks", "dynamodb: UpdateItem", items("restore-volume"))

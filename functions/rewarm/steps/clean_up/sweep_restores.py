@@ -219,7 +219,7 @@ def _remove_all(restore_id: str, todo: Collection[int], ports: SweepPorts) -> Sw
     for index in todo:
         try:
             remains = remains_of(restore_id, record, index)
-            if not record.volume(index).is_known:
+            if record.volume(index).plan is None:  # nor does it say whose volume it is
                 remains = replace(remains, adopted=_boosted(restore_id, index, ports))
             remove(remains, ports, now=ports.now)
             _clear_instance(record.volume(index).recording, ports)

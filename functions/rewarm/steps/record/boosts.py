@@ -1,6 +1,7 @@
 """Boosts of adopted volumes: what each goes back to, noted before EC2 is asked to raise it.
 
-A note stays until its boost is over, however the restore ends. The sweeper finds it by the index.
+A note stays until its boost is over, however the restore ends. The sweeper finds it by the index. The record
+of the volume has a copy, from which the note is made again if somebody has deleted it.
 """
 
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from rewarm.domain.volume.performance import (
     modify_command,
 )
 from rewarm.ports.restores import BOOST, FIRST, LAST, RestoreTable
+from rewarm.steps.record.volume import VolumeNotes
 
 CLOCKS = timedelta(seconds=30)
 """How much the clocks of EC2 and of Step Functions may differ."""
@@ -72,6 +74,12 @@ class NotedBoost(Contract):
         return BoostOutcome(state, self.boosted.in_words, self.original.in_words, reason, usd, command)
 
 
+def note_boost(noted: NotedBoost, table: RestoreTable) -> None:
+    """Writes the note, and its copy before that."""
+    VolumeNotes(table, noted.restore_id, noted.index).note_raise(noted.to_json())
+    table.store(BOOST, noted.volume_id, noted.to_json())
+
+
 def noted_boost(volume_id: str, table: RestoreTable) -> NotedBoost | None:
     """The volume's boost that is not over; None without one."""
     stored = table.stored(BOOST, volume_id)
@@ -98,7 +106,17 @@ def noted_boosts(table: RestoreTable) -> Iterator[NotedBoost]:
 
 
 def boost_of(restore_id: str, index: int, volume_id: str | None, table: RestoreTable) -> NotedBoost | None:
-    """The boost that this volume of the restore has; None without one."""
-    noted = None if volume_id is None else noted_boost(volume_id, table)
+    """The boost that this volume of the restore has or had; None without one.
+
+    Writes a lost note again, so that the sweeper finds it. One that is over is lost as well; whoever lowers
+    the volume then finds that it is lowered, or that somebody else has changed it since.
+    """
+    if volume_id is None:
+        return None
+    noted = noted_boost(volume_id, table)
+    if noted is None:
+        noted = _read(VolumeNotes(table, restore_id, index).read().raised)
+        if noted is not None:
+            table.store(BOOST, volume_id, noted.to_json())
     is_own = noted is not None and (noted.restore_id, noted.index) == (restore_id, index)
     return noted if is_own else None

@@ -307,6 +307,8 @@ class KnownVolume(Item):
     fast_restore: KnownFastRestore = Field(default_factory=KnownFastRestore, alias="fastSnapshotRestore")
     snapshot_copy: SnapshotCopy = Field(default_factory=SnapshotCopy)
     boost: BoostedVolume = Field(default_factory=BoostedVolume)
+    raised: JsonObject | None = None
+    """The note of an adopted volume's boost (boosts.py)."""
     initialization: Initialization | None = None
     measurement: MeasuringCommand = Field(default_factory=MeasuringCommand)
     recording: KnownRecording = Field(default_factory=KnownRecording)
@@ -415,6 +417,10 @@ class VolumeNotes(Value):
     def note_boost(self, boost: JsonObject) -> None:
         """What became of the performance above its own."""
         self._set(boost=boost)
+
+    def note_raise(self, noted: JsonObject) -> None:
+        """EC2 is about to be asked to raise the adopted volume, or has refused that."""
+        self._set(raised=noted)
 
     def note_fast_restore(self, noted: JsonObject | None) -> None:
         """The fast snapshot restore that it relies on; None once it does not."""

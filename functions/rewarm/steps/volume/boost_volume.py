@@ -21,9 +21,9 @@ from rewarm.domain.volume.performance import (
     performance_of,
     slots,
 )
-from rewarm.ports.restores import BOOST, RestoreTable
+from rewarm.ports.restores import RestoreTable
 from rewarm.ports.volumes import PerformanceLog, VolumeModifications, VolumeStore
-from rewarm.steps.record.boosts import NotedBoost, noted_boost
+from rewarm.steps.record.boosts import NotedBoost, note_boost, noted_boost
 from rewarm.steps.record.restore import stop_if_cancelled
 from rewarm.steps.registration import state
 from rewarm.steps.volume.adopted_boosts import wanted_boost
@@ -72,7 +72,7 @@ def _boosted(event: BoostVolumeEvent, ports: BoostVolumePorts) -> BoostOutcome:
     if refusal is not None:
         return wanted.outcome("not-raised", refusal)
     if known is None:
-        ports.table.store(BOOST, wanted.volume_id, wanted.to_json())
+        note_boost(wanted, ports.table)
     return _raised(wanted, ports)
 
 
@@ -104,7 +104,7 @@ def _raised(wanted: NotedBoost, ports: BoostVolumePorts) -> BoostOutcome:
         # If an answer got lost, EC2 refuses botocore's own second call because of the first one's change.
         if not wanted.is_own(ports.modifications.latest(wanted.volume_id)):
             refused = wanted.model_copy(update={"refused": f"EC2 refused it: {error}"})
-            ports.table.store(BOOST, wanted.volume_id, refused.to_json())
+            note_boost(refused, ports.table)
             return refused.outcome("not-raised", refused.refused)
     ports.log.note_start(wanted.volume_id, wanted.asked_at)
     return wanted.outcome("raised")

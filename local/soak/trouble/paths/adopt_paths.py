@@ -57,6 +57,14 @@ def boostable(lab: FastLab, size_gib: int = 100, iops: int = 200) -> str:
     return in_use(lab, SnapshotId=much, VolumeType="io2", Iops=iops, Size=size_gib, TagSpecifications=tags)
 
 
+def lose_boosts(lab: FastLab) -> None:
+    """Somebody deletes every note of a boost."""
+    table = lab.table("RestoresTable")
+    for key in [item["pk"] for item in table.items() if item["pk"]["S"].startswith("boost#")]:
+        table.delete({"pk": key})
+        lab.outside.lost.add(key["S"])
+
+
 def adoption(*volume_ids: str, strategy: str = "auto", **existing: int) -> Json:
     """The request that adopts these volumes."""
     return {

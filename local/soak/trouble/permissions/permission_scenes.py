@@ -13,12 +13,20 @@ from local import Json
 from local.aws.region.faults import FaultRule
 from local.aws.region.resources import ImageDevice
 from local.aws.slack_workspace import SlackWorkspace
-from local.soak.lab.endings import RESTORE
+from local.soak.lab.endings import RESTORE, ended
 from local.soak.lab.lab import FastLab
 from local.soak.lab.template import SLACK
-from local.soak.trouble.paths.adopt_paths import PATHS, adoption, in_use, told_by_backup, volume_of_a_test
+from local.soak.trouble.paths.adopt_paths import (
+    PATHS,
+    adoption,
+    boostable,
+    in_use,
+    lose_boosts,
+    told_by_backup,
+    volume_of_a_test,
+)
 from local.soak.trouble.paths.interrupted_paths import DEVICE, replacing, stop, whole_instance
-from local.soak.trouble.paths.paths import FAST_INSTANCE, drilled, request, restored, snapshot
+from local.soak.trouble.paths.paths import FAST_INSTANCE, drilled, in_state, request, restored, snapshot
 from local.soak.trouble.wire_faults import CallFault, Kind
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
@@ -269,3 +277,15 @@ def _lost_adoption(lab: FastLab) -> None:
     # An event makes rules look before the sweeper makes the record again.
     in_use(lab, TagSpecifications=tags)
     lab.pass_time(60)
+
+
+@scene("the note of a boost is lost, and its adoption ends, or is cancelled")
+def _lost_boosts(lab: FastLab) -> None:
+    for cancels in (False, True):
+        asked = adoption(boostable(lab), strategy="boosted-warm-up", boost=True)
+        restore_id = str(lab.api("POST", "/restores", asked)[1]["restoreId"])
+        in_state(lab, restore_id, "Poll Initialization", "Wait For Initialization")
+        lose_boosts(lab)
+        if cancels:
+            lab.api("DELETE", f"/restores/{restore_id}")
+        ended(lab, restore_id)

@@ -8,11 +8,13 @@ import pytest
 
 from local.soak.audit.adoptions import AdoptionAudit
 from local.soak.audit.auditor import Auditor
+from local.soak.lab.endings import VOLUME
 from local.soak.lab.lab import FastLab
 from local.soak.trouble.matrix import SWEPT_SECONDS
-from local.soak.trouble.paths.adopt_paths import adoption, boostable
+from local.soak.trouble.paths.adopt_paths import READS, adoption, boostable, lose_boosts
 from local.soak.trouble.paths.fleet_paths import PATHS
-from local.soak.trouble.paths.paths import restored
+from local.soak.trouble.paths.interrupted_paths import stop
+from local.soak.trouble.paths.paths import in_state, restored
 from rewarm.page.render import render
 from tests.unit.page.test_page import outline
 
@@ -45,6 +47,27 @@ def test_a_boost_is_told_and_ends(path: str, kind: str, said: str, changes: list
         lab.pass_time(SWEPT_SECONDS)
         assert (ending.kind, iops(lab)) == (kind, changes)
         assert said in json.dumps([sent["detail"] for sent in lab.events.sent])
+        assert Auditor(lab).findings(ending) == []
+
+
+@pytest.mark.parametrize("end", ["ready", "cancelled", "stopped"])
+def test_a_boost_whose_note_somebody_deletes_is_told_and_ends(end: str) -> None:
+    with FastLab(1) as lab:
+
+        def meddle(restore_id: str) -> None:
+            in_state(lab, restore_id, *READS)
+            lose_boosts(lab)
+            assert lab.outside.lost
+            if end == "cancelled":
+                lab.api("DELETE", f"/restores/{restore_id}")
+            elif end == "stopped":
+                stop(lab, f"{restore_id}-0", VOLUME)
+                stop(lab, restore_id)
+
+        ending = restored(lab, adoption(boostable(lab), strategy="boosted-warm-up", boost=True), meddle)
+        lab.pass_time(SWEPT_SECONDS)
+        assert iops(lab) == [RAISED, LOWERED]
+        assert "aws ec2 modify-volume --volume-id" in json.dumps([sent["detail"] for sent in lab.events.sent])
         assert Auditor(lab).findings(ending) == []
 
 

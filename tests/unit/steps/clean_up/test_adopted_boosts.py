@@ -15,7 +15,7 @@ from rewarm.ports.restores import BOOST
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
 from rewarm.steps.clean_up.clean_up_account import Remains
 from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
-from rewarm.steps.record.boosts import NotedBoost, noted_boost
+from rewarm.steps.record.boosts import NotedBoost, note_boost, noted_boost
 from rewarm.steps.record.leftovers import removed_and_kept
 from rewarm.steps.record.restore import RestoreNotes
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, World, at
@@ -40,8 +40,8 @@ def world() -> SweepWorld:
     made.volumes.volumes[VOLUME_ID] = Volume(VOLUME_ID, "in-use", ZONE, settings, SNAPSHOT_ID, None, (), NOW)
     made.modifications.changes[VOLUME_ID] = VolumeModification("completed", BOOSTED, started_at=NOW)
     made.modifications.now = at(60)
-    made.table.store(BOOST, VOLUME_ID, NOTED.to_json())
     made.table.put_new(RESTORE_ID, {"request": ADOPTION, "volumeCount": 1, "plan0": {"adopts": VOLUME_ID}})
+    note_boost(NOTED, made.table)
     return made
 
 
@@ -100,6 +100,21 @@ def test_a_boost_is_named_although_the_item_of_its_volume_is_lost(world: SweepWo
     del world.table.records[RESTORE_ID]["plan0"]
     removed, _ = cleaned(world, adopted=VOLUME_ID)
     assert removed == [f"boost of {VOLUME_ID} (it goes back to gp3 with 3,000 IOPS and 125 MiB/s)"]
+
+
+def test_a_clean_up_lowers_it_although_its_note_is_lost(world: SweepWorld) -> None:
+    world.table.discard(BOOST, VOLUME_ID)
+    cleaned(world)
+    assert world.modifications.started == [(VOLUME_ID, ORIGINAL)]
+
+
+def test_what_ec2_does_not_lower_yet_is_noted_again_for_the_sweeper(world: SweepWorld) -> None:
+    world.modifications.become(VOLUME_ID, "optimizing")
+    world.table.discard(BOOST, VOLUME_ID)
+    cleaned(world)
+    world.modifications.become(VOLUME_ID, "completed")
+    assert [state for state, _ in swept(world)] == ["ending"]
+    assert world.modifications.started == [(VOLUME_ID, ORIGINAL)]
 
 
 def test_the_sweepers_message_names_it_by_the_boosts_own_note(world: SweepWorld) -> None:

@@ -280,6 +280,25 @@ class TestLower:
         released(world, minute=LATER.total_seconds() / 60)
         assert note(world) is None
 
+    def test_a_note_that_somebody_deletes_is_made_again_and_the_volume_lowered(self, world):
+        raised(world)
+        world.table.discard(BOOST, VOLUME_ID)
+        assert released(world).boost.state == "not-lowered"
+        assert note(world) is not None
+        finish_raise(world)
+        world.table.discard(BOOST, VOLUME_ID)
+        assert released(world, minute=61).boost.state == "lowering"
+        assert world.modifications.started[-1] == (VOLUME_ID, ORIGINAL)
+
+    def test_a_lost_note_is_no_reason_to_take_back_what_the_owner_has_changed(self, world):
+        raised(world)
+        finish_raise(world)
+        world.table.discard(BOOST, VOLUME_ID)
+        other = PerformanceSettings("gp3", 5_000, 600)
+        world.modifications.changes[VOLUME_ID] = VolumeModification("completed", other, started_at=at(30))
+        assert released(world).boost.state == "left-alone"
+        assert len(world.modifications.started) == 1
+
     def test_a_deleted_volume_costs_nothing(self, world):
         raised(world)
         world.volumes.volumes[VOLUME_ID] = replace(world.volumes.volumes[VOLUME_ID])
