@@ -1028,7 +1028,13 @@ class FakeTable:
         self.documents[kind, name] = {"request": _copy(request), "trigger": trigger, "startedAt": at}
 
     def replace(
-        self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject, was: JsonObject | None
+        self,
+        kind: str,
+        name: str,
+        request: JsonObject,
+        *,
+        trigger: JsonObject | None = None,
+        was: JsonObject | None,
     ) -> bool:
         if (self.documents.get((kind, name)) or {"request": None})["request"] != was:
             return False

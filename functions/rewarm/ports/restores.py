@@ -145,9 +145,15 @@ class RestoreTable(Protocol):
         """Writes or replaces a runbook, a rule or a boost."""
 
     def replace(
-        self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject, was: JsonObject | None
+        self,
+        kind: str,
+        name: str,
+        request: JsonObject,
+        *,
+        trigger: JsonObject | None = None,
+        was: JsonObject | None,
     ) -> bool:
-        """Writes a runbook or a rule if `was` (None: nothing) is stored; else returns False."""
+        """Writes a runbook, a rule or a boost if `was` (None: nothing) is stored; else returns False."""
 
     def discard(self, kind: str, name: str) -> bool:
         """Deletes a runbook, a rule or a boost; returns False if there was none."""

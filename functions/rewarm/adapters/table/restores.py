@@ -221,7 +221,13 @@ class DynamoRestoreTable(TableItems):
             )
 
     def replace(
-        self, kind: str, name: str, request: JsonObject, *, trigger: JsonObject, was: JsonObject | None
+        self,
+        kind: str,
+        name: str,
+        request: JsonObject,
+        *,
+        trigger: JsonObject | None = None,
+        was: JsonObject | None,
     ) -> bool:
         condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(pk)"}
         if was is not None:

@@ -117,6 +117,8 @@ def boost_of(restore_id: str, index: int, volume_id: str | None, table: RestoreT
     if noted is None:
         noted = _read(VolumeNotes(table, restore_id, index).read().raised)
         if noted is not None:
-            table.store(BOOST, volume_id, noted.to_json())
+            # Another restore may have raised the volume meanwhile; its note stays.
+            was_lost = table.replace(BOOST, volume_id, noted.to_json(), was=None)
+            noted = noted if was_lost else noted_boost(volume_id, table)
     is_own = noted is not None and (noted.restore_id, noted.index) == (restore_id, index)
     return noted if is_own else None

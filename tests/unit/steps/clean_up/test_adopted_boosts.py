@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from rewarm.ports.restores import BOOST
 from rewarm.steps.clean_up.clean_up import CleanUpPorts, remove
 from rewarm.steps.clean_up.clean_up_account import Remains
 from rewarm.steps.clean_up.gauges import GaugePorts, read_gauges
-from rewarm.steps.record.boosts import NotedBoost, note_boost, noted_boost
+from rewarm.steps.record.boosts import NotedBoost, boost_of, note_boost, noted_boost
 from rewarm.steps.record.leftovers import removed_and_kept
 from rewarm.steps.record.restore import RestoreNotes
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, World, at
@@ -115,6 +116,24 @@ def test_what_ec2_does_not_lower_yet_is_noted_again_for_the_sweeper(world: Sweep
     world.modifications.become(VOLUME_ID, "completed")
     assert [state for state, _ in swept(world)] == ["ending"]
     assert world.modifications.started == [(VOLUME_ID, ORIGINAL)]
+
+
+def test_a_lost_note_is_not_written_over_that_of_another_restore(world: SweepWorld) -> None:
+    other = NOTED.model_copy(update={"restore_id": "another"})
+    world.table.discard(BOOST, VOLUME_ID)
+    looks = iter([None])
+    stored = world.table.stored
+
+    def stored_late(kind: str, name: str) -> dict[str, Any] | None:
+        """The first look finds nothing, and the other restore writes its note after it."""
+        if kind == BOOST and next(looks, NOTED) is None:
+            world.table.store(BOOST, VOLUME_ID, other.to_json())
+            return None
+        return stored(kind, name)
+
+    world.table.stored = stored_late
+    assert boost_of(RESTORE_ID, 0, VOLUME_ID, world.table) is None
+    assert noted_boost(VOLUME_ID, world.table) == other
 
 
 def test_the_sweepers_message_names_it_by_the_boosts_own_note(world: SweepWorld) -> None:
