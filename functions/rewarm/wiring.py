@@ -74,6 +74,10 @@ def pause(seconds: float) -> None:
     time.sleep(seconds)
 
 
+def wait() -> Callable[[float], None]:
+    return pause
+
+
 @cache
 def _client(service: str) -> Any:
     return clients.client(service)

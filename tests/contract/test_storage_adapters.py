@@ -283,6 +283,23 @@ class TestRestores:
         assert table.claim_event("e1", "r1") == "r1"
         assert table.claim_event("e1", "r2") == "r1"
 
+    def test_a_message_has_one_sender_until_it_gives_it_back_or_its_time_is_over(
+        self, table: DynamoRestoreTable, clock: Clock
+    ) -> None:
+        assert table.claim_message("failed#r1", "one", seconds=60)
+        assert table.claim_message("failed#r1", "one", seconds=60), "a retry of the same sender"
+        assert not table.claim_message("failed#r1", "two", seconds=60)
+        assert not table.claim_message("failed#r1", "two", seconds=0), "what another has cannot be given back"
+        assert table.claim_message("ready#r1#0", "two", seconds=60), "another message"
+        assert table.claim_message("failed#r1", "one", seconds=0)
+        assert table.claim_message("failed#r1", "two", seconds=60)
+        clock.now += 59
+        assert not table.claim_message("failed#r1", "one", seconds=60)
+        clock.now += 1
+        assert table.claim_message("failed#r1", "one", seconds=60)
+        assert table.get("r1") is None
+        assert raw("message#failed#r1").keys() == {"pk", "claimedBy", "claimedUntil", "expiresAt"}
+
     def test_runbooks(self, table: DynamoRestoreTable) -> None:
         assert table.runbook("alarm/1") is None
         table.store("runbook", "alarm/1", {"source": {"snapshotId": "snap-1"}})

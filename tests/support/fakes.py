@@ -906,6 +906,9 @@ class FakeTable:
     events: dict[str, str] = field(default_factory=dict)
     of_volumes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     claims: dict[tuple[str, str], _FastRestoreClaim] = field(default_factory=dict)
+    messages: dict[str, tuple[str, datetime]] = field(default_factory=dict)
+    """Who has claimed each message, and until when."""
+    now: datetime = datetime(2026, 11, 21, 3, tzinfo=UTC)
 
     def put_new(self, restore_id: str, record: JsonObject) -> bool:
         if restore_id in self.records:
@@ -1015,6 +1018,13 @@ class FakeTable:
 
     def claim_event(self, event_id: str, restore_id: str) -> str:
         return self.events.setdefault(event_id, restore_id)
+
+    def claim_message(self, message: str, sender: str, *, seconds: int) -> bool:
+        by, until = self.messages.get(message, (sender, self.now))
+        if by != sender and until > self.now:
+            return False
+        self.messages[message] = sender, self.now + timedelta(seconds=seconds)
+        return True
 
     def runbook(self, alarm_name: str) -> JsonObject | None:
         found = self.stored(RUNBOOK, alarm_name)

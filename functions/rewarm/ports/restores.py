@@ -135,6 +135,12 @@ class RestoreTable(Protocol):
     def claim_event(self, event_id: str, restore_id: str) -> str:
         """Returns the id of the restore that owns this event: ours, or the one that claimed it first."""
 
+    def claim_message(self, message: str, sender: str, *, seconds: int) -> bool:
+        """Claims the sending of a message for so many seconds; returns False while another sender has it.
+
+        The sender that has it may claim it again, and gives it back with 0 seconds.
+        """
+
     def runbook(self, alarm_name: str) -> JsonObject | None:
         """Returns the restore request for an alarm; None if the alarm has none."""
 

@@ -42,7 +42,7 @@ OBJECTS = (
 ITEMS = (
     "restore", "restore-volume", "page-key", "target", "running", "history", "pace", "signal", "runbook",
     "alarm", "approval", "cancel", "command", "drills", "fsr", "performance", "volume", "calibration",
-    "rule", "adoption", "boost",
+    "rule", "message", "adoption", "boost",
 )  # fmt: skip
 """Kinds of items in the table of restores."""
 SINGLE_ATTRIBUTES = tuple(

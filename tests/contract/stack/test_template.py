@@ -19,6 +19,7 @@ from local.soak.lab.template import stack
 from local.tools.openapi import OPERATIONS, SIGNATURE, document
 from rewarm.contracts.answers import Problem
 from rewarm.domain.volume.performance import ModificationRule
+from rewarm.steps.announce.claims import CLAIM_SECONDS, PAUSE_SECONDS, TRIES
 from rewarm.steps.request.parse_request import OWN_ALARMS
 from tests.contract import repository
 from tests.contract.repository import ROOT, Json, actions, functions, listed, statements
@@ -290,6 +291,15 @@ class TestFunctions:
         assert (schedule["Type"], schedule["Properties"]["Schedule"]) == ("Schedule", "rate(15 minutes)")
         alarm = repository.resources("AWS::CloudWatch::Alarm")["SweepErrorsAlarm"]
         assert alarm["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": "SweepFunction"}}]
+
+    def test_a_claim_of_a_message_lasts_longer_than_any_sender_runs(self) -> None:
+        """So nobody still sends when another takes over. Who waits for a claim has time left to send."""
+        default = repository.template()["Globals"]["Function"]["Timeout"]
+        limits = {
+            name: functions()[f"{name}Function"].get("Timeout", default) for name in ("Announce", "Sweep")
+        }
+        assert max(limits.values()) + 15 <= CLAIM_SECONDS
+        assert limits["Announce"] >= 3 * (TRIES - 1) * PAUSE_SECONDS
 
     def test_rules_look_by_events_and_by_the_clock_that_the_sweeper_does_not_hear(self) -> None:
         events = functions()["RulesFunction"]["Events"]

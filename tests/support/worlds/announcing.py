@@ -29,9 +29,8 @@ def say(world, kind, details, the_request=None):
     event = AnnounceEvent(
         restore_id=RESTORE_ID, now=at(9), event=kind, request=the_request or request(), details=details
     )
-    return announce(
-        event, table=world.table, messages=world.messages, artifacts=world.artifacts, links=world.links
-    )
+    ports = {name: getattr(world, name) for name in ("table", "messages", "artifacts", "links")}
+    return announce(event, **ports, wait=getattr(world, "wait", None))
 
 
 def plan_details(**changes):

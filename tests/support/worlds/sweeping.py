@@ -128,6 +128,7 @@ class SweepWorld:
 
     def ports(self, now: datetime, owner: str = "sweeper") -> SweepPorts:
         """As the handler wires them for the schedule."""
+        self.table.now = now
         pages = wired(PagePorts, self, draw=self._page, counted=self._counted)
         return wired(
             SweepPorts,

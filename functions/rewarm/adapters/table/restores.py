@@ -1,9 +1,9 @@
 """What Rewarm remembers, in one DynamoDB table.
 
 Every item has the key `pk`: restore#<id>, restore-volume#<id>#<index>, event#<id>, runbook#<alarm>,
-restores-of#<volume>, rule#<name>, adoption#<volume> (adapters/table/adoptions.py), fsr#<snapshot>#<zone>,
-history#<strategy> (adapters/table/history.py) or performance#<volume> (adapters/performance.py). All but
-runbooks and rules expire (TTL attribute `expiresAt`).
+message#<message>, restores-of#<volume>, rule#<name>, adoption#<volume> (adapters/table/adoptions.py),
+fsr#<snapshot>#<zone>, history#<strategy> (adapters/table/history.py) or performance#<volume>
+(adapters/performance.py). All but runbooks and rules expire (TTL attribute `expiresAt`).
 
 An item of DynamoDB has 400 KB at most, and each write is billed by the whole item's size (DynamoDB developer
 guide, "Constraints" and "Capacity unit consumption"). So a volume's item holds what happened to the volume,
@@ -206,6 +206,22 @@ class DynamoRestoreTable(TableItems):
         if self._put_new(key, {"restoreId": restore_id}, EVENT_SECONDS):
             return restore_id
         return str((self._get(key) or {}).get("restoreId", restore_id))
+
+    def claim_message(self, message: str, sender: str, *, seconds: int) -> bool:
+        """One conditional update of an item that has nothing else, so the record stays as it is."""
+        now = int(self._clock())
+        found = self._update(
+            f"message#{message}",
+            "SET claimedBy = :sender, claimedUntil = :until, expiresAt = :expires",
+            condition="attribute_not_exists(claimedBy) OR claimedBy = :sender OR claimedUntil <= :now",
+            values={
+                ":sender": sender,
+                ":now": now,
+                ":until": now + seconds,
+                ":expires": self._expiry(EVENT_SECONDS),
+            },
+        )
+        return found is not None
 
     def runbook(self, alarm_name: str) -> JsonObject | None:
         found = self.stored(RUNBOOK, alarm_name)

@@ -4,6 +4,7 @@ All its states run the step `announce`. The message of `Announce Fleet End` is m
 `announce_fleet_end`, and so on. Each module reads the facts; the words are in `domain/words`.
 
 - announce: the order of record and channels, and the table of messages
+- claims: which of several senders sends a message that must arrive
 - application: the message that the application is back, or is not
 - ended: the messages of a restore that failed, was cancelled, or has no report
 - fleet: the messages of a fleet

@@ -7,7 +7,7 @@ this step never runs, the sweeper sends it later (clean_up/missing_reports.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
@@ -28,6 +28,7 @@ from rewarm.ports.artifacts import Artifacts
 from rewarm.ports.messages import LinkedPage, Messages, PageLinks
 from rewarm.ports.restores import RestoreTable
 from rewarm.steps.announce import ended, usable
+from rewarm.steps.announce.claims import claimed
 from rewarm.steps.record.bucket import report_keys, sent_key
 from rewarm.steps.record.payloads import read_if_kept, with_plans
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes
@@ -108,9 +109,11 @@ def announce(
     messages: Messages,
     artifacts: Artifacts | None = None,
     links: PageLinks | None = None,
+    wait: Callable[[float], None] | None = None,
 ) -> AnnounceResult:
     """Writes the news to the record, which has them even if no channel accepts the message, and sends it.
 
+    `wait` waits so many seconds, where another sender has the message (claims.py).
     Raises RestoreCancelledError, ServiceUnavailableError.
     """
     if ended.is_untrue(event, table):
@@ -126,6 +129,19 @@ def announce(
         from rewarm.steps.announce.plan import note_asked  # noqa: PLC0415 - see COMPOSERS
 
         note_asked(event, table)
+    claim = claimed(event, _index(event), table, wait=wait, goes_without=_is_sent_unrecorded)
+    with claim if event.event in MUST_ARRIVE else nullcontext():
+        return _sent(event, table, messages, artifacts, links)
+
+
+def _sent(
+    event: AnnounceEvent,
+    table: RestoreTable,
+    messages: Messages,
+    artifacts: Artifacts | None,
+    links: PageLinks | None,
+) -> AnnounceResult:
+    """Writes and sends the news unless they were sent before, and notes that where they must arrive."""
     message = record_news(event, composer(event.event), table)
     if message is None:
         return AnnounceResult(channels=[], repeated=True)

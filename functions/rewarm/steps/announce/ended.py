@@ -23,6 +23,8 @@ class EndedDetails(Contract):
     failure: Failure
     results: list[JsonObject]
     page_key: str | None = None
+    sender: str | None = None
+    """Who sends the message (claims.py)."""
 
 
 def announce_failure(event: AnnounceEvent, record: KnownRestore) -> tuple[Message, Change]:

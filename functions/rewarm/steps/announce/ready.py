@@ -53,6 +53,8 @@ class ReadyDetails(Contract):
     deadline_at: Instant | None = None
     warm_ups: int = 0
     page_key: str | None = None
+    sender: str | None = None
+    """Who sends the message (claims.py)."""
     last_try: bool = False
     """True if the state machine will not retry any more (announce.py)."""
 

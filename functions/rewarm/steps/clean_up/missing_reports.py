@@ -1,4 +1,4 @@
-"""Writes the report of a restore that has none, and sends the message of a fast volume that is missing.
+"""Writes the report of a restore that has none, and the news of a fast volume whose message is missing.
 
 A restore was stopped, or its state `Report` failed. The executions of its volumes wrote to the bucket; what
 is missing there is in the record. If somebody has deleted the plans, the inputs of the executions have what
@@ -21,7 +21,7 @@ from rewarm.domain.units import iso
 from rewarm.domain.volume.leftovers import ExecutionEnd, SweptResource
 from rewarm.ports import JsonObject
 from rewarm.ports.executions import RestoreExecutions
-from rewarm.ports.messages import Messages, PageLinks
+from rewarm.ports.messages import PageLinks
 from rewarm.steps.record.bucket import plans_key, sent_key
 from rewarm.steps.record.lost_records import volumes_begun
 from rewarm.steps.record.payloads import read_if_kept, read_plans
@@ -191,15 +191,10 @@ def volumes_without_message(
     ]
 
 
-def send_ready(
-    restore_id: str, record: KnownRestore, index: int, *, now: datetime, messages: Messages, pages: PagePorts
-) -> None:
-    """Sends the message and notes that.
-
-    Raises RestoreError or LookupError if that failed, and the next sweep retries.
-    """
-    from rewarm.steps.announce.announce import announce  # noqa: PLC0415 - few sweeps send messages
-
+def ready_news(
+    restore_id: str, record: KnownRestore, index: int, *, now: datetime, sender: str, pages: PagePorts
+) -> AnnounceEvent:
+    """What announces the volume; `sender` is the run of the sweeper. Raises RestoreError, LookupError."""
     plan = {plan.volume.index: plan for plan in _plans(restore_id, pages)}[index]
     known = kept_result(restore_id, record, index, pages.artifacts)
     result = known if known.get("verdict") == "ready" else {}
@@ -213,11 +208,11 @@ def send_ready(
         "startedAt": iso(record.started_at or ready_at),
         "deadlineAt": record.deadline_at and iso(record.deadline_at),
         "pageKey": record.volume(index).report.page_key or record.page_key,
+        "sender": sender,
     }
-    event = AnnounceEvent(
+    return AnnounceEvent(
         restore_id=restore_id, now=now, event="ready", request=request_of(record), details=details
     )
-    announce(event, table=pages.table, messages=messages, artifacts=pages.artifacts, links=pages.links)
 
 
 def request_of(record: KnownRestore) -> RestoreRequest | None:

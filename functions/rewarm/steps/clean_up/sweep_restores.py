@@ -27,11 +27,11 @@ from rewarm.steps.clean_up.clean_up_account import Remains
 from rewarm.steps.clean_up.missing_reports import (
     PagePorts,
     is_owed,
+    ready_news,
     recall_end,
     report_end,
     request_of,
     results_of,
-    send_ready,
     volumes_without_message,
     write_late_report,
 )
@@ -47,9 +47,6 @@ ABORTED = "ExecutionAborted"
 FAILURES = frozenset({Status.FAILED, Status.CANCELLED})
 ANNOUNCED = FAILURES | {Status.REFUSED}
 """Statuses whose message the sweeper sends if `toldAt` does not say that a channel accepted it."""
-CLAIM_SECONDS = 600
-"""One of several sweepers sends the message. If it dies, another may send it after this time."""
-OTHER_SENDS = "another sweep sends the message"
 
 
 class SweepPorts(CleanUpPorts, kw_only=True):
@@ -57,7 +54,9 @@ class SweepPorts(CleanUpPorts, kw_only=True):
 
     now: datetime
     owner: str
-    """The id of this run of the sweeper."""
+    """The id of this run of the sweeper. Lambda tries a failed run again with the same id (AWS re:Post
+    knowledge center, "lambda-function-duplicate-invocations").
+    """
     executions: RestoreExecutions
     fleets: FleetExecutions
     tagged_snapshots: TaggedSnapshots
@@ -105,9 +104,9 @@ def end_restore(
     if swept.state == "ending" and not last_try:
         return swept
     cancelled = asked_before or record.cancel_asked
-    if has_unsent_message and not _send(restore_id, ending, ports, cancelled=cancelled):
-        swept = replace(swept, state="ending", reason=OTHER_SENDS) if swept.state == "ended" else swept
-    elif swept.state != "ending":
+    if has_unsent_message:
+        _send(restore_id, ending, ports, cancelled=cancelled)
+    if swept.state != "ending":
         _leave(restore_id, record, ending, ports)
     return swept
 
@@ -154,9 +153,8 @@ def _leave(
 ) -> SweptResource | None:
     """Sends what is missing and releases the devices; what fails here is found again by the next sweep."""
     for index in volumes_without_message(restore_id, record, ending, ports.pages):
-        if not _is_ours_to_send(f"{restore_id}/{index}", ports):
-            return SweptResource("restores", restore_id, "ending", OTHER_SENDS)
-        send_ready(restore_id, record, index, now=ports.now, messages=ports.messages, pages=ports.pages)
+        pages, sender = ports.pages, ports.owner
+        _announce(ready_news(restore_id, record, index, now=ports.now, sender=sender, pages=pages), ports)
     late = write_late_report(restore_id, record, ending, now=ports.now, ports=ports.pages)
     if late is None or late.state == "ended":
         _give_back(restore_id, ports)
@@ -278,32 +276,40 @@ def remains_of(restore_id: str, record: KnownRestore, index: int) -> Remains:
     )
 
 
-def _send(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled: bool) -> bool:
-    """Sends the message once and returns whether that is done; after that it only corrects the status.
+def _send(restore_id: str, ending: ExecutionEnd, ports: SweepPorts, *, cancelled: bool) -> None:
+    """Sends the message once; after that it only corrects the status.
 
-    False if another sweeper is sending it: that may still fail, so sweeps must find the restore again.
+    Raises ServiceUnavailableError if another sender has it. That one may fail, so sweeps must find the
+    restore again.
     """
-    from rewarm.steps.announce.announce import announce  # noqa: PLC0415 - few sweeps send messages
-
     restore = RestoreNotes(ports.table, restore_id)
     record = restore.read_whole()
     if record.message_sent_at is not None:
         restore.note_end(Status.CANCELLED if cancelled else Status.FAILED)
-        return True
-    if not _is_ours_to_send(restore_id, ports):
-        return False
+        return
     failure = _failure(record, ending, cancelled=cancelled)
     results = results_of(restore_id, record, failure, ports.pages)
     page_key = report_end(
         restore_id, record, now=ports.now, failure=failure, results=results, ports=ports.pages
     )
-    details: JsonObject = {"failure": failure.to_json(), "results": results, "pageKey": page_key}
+    details: JsonObject = {
+        "failure": failure.to_json(),
+        "results": results,
+        "pageKey": page_key,
+        "sender": ports.owner,
+    }
     event = AnnounceEvent(
         restore_id=restore_id, now=ports.now, event="failed", request=request_of(record), details=details
     )
+    _announce(event, ports)
+
+
+def _announce(event: AnnounceEvent, ports: SweepPorts) -> None:
+    """Sends the message and notes that. Raises RestoreError if that failed, and the next sweep retries."""
+    from rewarm.steps.announce.announce import announce  # noqa: PLC0415 - few sweeps send messages
+
     pages = ports.pages
     announce(event, table=ports.table, messages=ports.messages, artifacts=pages.artifacts, links=pages.links)
-    return True
 
 
 def _failure(record: KnownRestore, ending: ExecutionEnd, *, cancelled: bool) -> Failure:
@@ -312,11 +318,6 @@ def _failure(record: KnownRestore, ending: ExecutionEnd, *, cancelled: bool) -> 
         error="RestoreCancelledError" if cancelled else ABORTED,
         cause=f"The restore did not come to its end: {ending.in_words}.",
     )
-
-
-def _is_ours_to_send(what: str, ports: SweepPorts) -> bool:
-    turn = int(ports.now.timestamp()) // CLAIM_SECONDS
-    return ports.table.claim_event(f"sweep {what} {turn}", ports.owner) == ports.owner
 
 
 def _give_back(restore_id: str, ports: SweepPorts) -> None:

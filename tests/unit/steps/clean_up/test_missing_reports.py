@@ -7,6 +7,7 @@ import pytest
 from rewarm.domain.errors import AccessDeniedError
 from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.page import render
+from rewarm.steps.announce.claims import CLAIM_SECONDS, OTHER_SENDS
 from rewarm.steps.record.bucket import result_key
 from rewarm.steps.record.payloads import write_plans
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, VOLUME_ID, at, volume_plan
@@ -204,8 +205,9 @@ def test_what_no_channel_took_is_tried_again(silent):
 
 
 def test_of_two_sweepers_at_once_one_sends_it(silent):
-    silent.table.claim_event(f"sweep {RESTORE_ID}/0 {int(at(30).timestamp()) // 600}", "the other")
-    assert [one.reason for one in silent.sweep()] == ["another sweep sends the message"]
+    silent.table.now = at(30)
+    silent.table.claim_message(f"ready#{RESTORE_ID}#0", "the other", seconds=CLAIM_SECONDS)
+    assert [(one.state, one.reason) for one in silent.sweep()] == [("ending", OTHER_SENDS)]
     assert (titles(silent), running(silent)) == ([], [RESTORE_ID])
 
 

@@ -10,6 +10,7 @@ from rewarm.domain.errors import AccessDeniedError, ThrottledError
 from rewarm.domain.model import FastSnapshotRestore, VolumeSettings
 from rewarm.domain.ready.waits import cancel_signal
 from rewarm.domain.volume.leftovers import restore_of
+from rewarm.steps.announce.claims import CLAIM_SECONDS, OTHER_SENDS
 from rewarm.steps.clean_up.sweep import restore_of_event, sweep
 from rewarm.steps.record.payloads import write_plans
 from rewarm.steps.replace.device_look import LookPorts
@@ -93,19 +94,19 @@ class TestAbortedRestores:
     def test_of_two_sweepers_at_once_one_tells_it(self, world):
         """Both have seen it unfinished."""
         world.begun()
-        world.table.claim_event(f"sweep {RESTORE_ID} {int(at(30).timestamp()) // 600}", "the other")
-        world.sweep()
+        world.table.now = at(30)
+        world.table.claim_message(f"failed#{RESTORE_ID}", "the other", seconds=CLAIM_SECONDS)
+        assert [(one.state, one.reason) for one in world.sweep()] == [("ending", OTHER_SENDS)]
         assert world.messages.sent == []
 
     def test_one_that_another_sweeper_has_only_claimed_stays_findable(self, world):
-        """The first may die over it, or meet no channel that takes the message."""
+        """The first has died over it."""
         world.begun()
         world.made()
-        world.messages.channels = []
-        world.sweep(owner="one")
-        world.messages.channels = ["eventbridge"]
+        world.table.now = at(30)
+        world.table.claim_message(f"failed#{RESTORE_ID}", "one", seconds=CLAIM_SECONDS)
         found = world.sweep(owner="two", now=at(31))
-        assert [(one.state, one.reason) for one in found] == [("ending", "another sweep sends the message")]
+        assert [(one.state, one.reason) for one in found] == [("ending", OTHER_SENDS)]
         assert [one.restore_id for one in world.holds.running()] == [RESTORE_ID]
         world.sweep(owner="three", now=at(45))
         assert world.table.records[RESTORE_ID]["toldAt"]
