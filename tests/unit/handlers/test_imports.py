@@ -23,7 +23,7 @@ ONLY_FOR = {
 MADE_LATER = {"cloudformation", "kms", "pricing", "service-quotas"}
 """Services that few cold starts ask, by botocore's names: their clients are made at their first call."""
 MOST_IMPORTED = {
-    "sweep": 119, "prepare_fleet": 102, "choose_strategy": 96, "clean_up": 77, "rewind": 74, "announce": 62,
+    "sweep": 119, "prepare_fleet": 102, "choose_strategy": 96, "clean_up": 77, "rewind": 74, "announce": 63,
     "select_snapshot": 74, "create_volume": 47, "check_approval": 44, "load_plan": 41,
     "report": 72, "release_target": 30, "public": 25, "api": 22, "rules": 43,
 }  # fmt: skip
