@@ -18,7 +18,7 @@ find_device() { # by the disk's serial number, or else by a name of udev's that 
   done
   for link in "$BY_ID$name" "$BY_ID$name"[_-][1n]*; do
     real=$(readlink -f "$link")
-    [ ! -e "$link" ] || [ -n "$(serial_of "${real##*/}")" ] || return 0
+    [ ! -e "$link" ] || [ -e "/sys/block/${real##*/}/device/serial" ] || return 0
   done
   return 1
 }
@@ -30,7 +30,8 @@ done
 found=$(blockdev --getsize64 "$real" 2>/dev/null || stat -c %s "$real")
 [ "$found" = "$bytes" ] || give_up 75 "$real has $found bytes, not $bytes"
 if [ "$action" = write ]; then
-  holders=$(ls "/sys/block/${real##*/}/holders" 2>/dev/null; grep "^$real" /proc/mounts /proc/swaps)
+  used=$(cat /proc/mounts /proc/swaps) || give_up 75 "nobody knows whether $real is in use"
+  holders=$(ls "/sys/block/${real##*/}/holders" 2>/dev/null; printf '%s\n' "$used" | grep "^$real")
   [ -z "$holders" ] || give_up 75 "$real is in use"
   [ "$(dd if="$real" bs=1M count=64 status=none | tr -d '\000' | wc -c)" = 0 ] || give_up 75 "$real is not empty"
   now

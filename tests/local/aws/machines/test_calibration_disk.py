@@ -49,3 +49,17 @@ def test_a_name_that_leads_to_another_disk_is_never_taken(machine: Machine) -> N
         66,
         "rewarm: no disk with the serial number vol0123456789abcdef0 after 60 s\n",
     )
+
+
+def test_a_disk_whose_serial_number_cannot_be_read_is_not_taken_by_its_name(machine: Machine) -> None:
+    folder = shell(machine, f"readlink -f /sys/block/$(basename $(readlink -f {LINK}))").strip()
+    shell(machine, f"fake=$(mktemp -d); mkdir -p $fake/device/serial; mount --bind $fake {folder}")
+    status, _, errors = read(machine, tries=1)
+    assert (status, "no disk with the serial number" in errors) == (66, True), errors
+
+
+def test_nothing_is_written_while_nobody_knows_what_is_in_use(machine: Machine) -> None:
+    values = {"volumeId": VOLUME, "sizeBytes": BYTES, "action": "write", "plan": "1"}
+    blind = documents.filled("CalibrationDocument", values).replace("/proc/swaps", "/proc/unreadable")
+    status, _, errors = run(machine, blind)
+    assert (status, "nobody knows whether" in errors) == (75, True), errors
