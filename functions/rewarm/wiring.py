@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         TaggedSnapshots,
     )
     from rewarm.ports.volumes import CallTrail, Metrics, PerformanceLog, VolumeModifications, VolumeStore
+    from rewarm.steps.record.restore import KnownRestore, LookAtWaysBack
     from rewarm.steps.select.admission import Keeper
 
 settings = Settings()
@@ -95,6 +96,10 @@ _price_list_client = cache(clients.price_list_client)
 @cache
 def _client_that_tries_once(service: str) -> Any:
     return clients.later(cache(partial(clients.client_that_tries_once, service)))
+
+
+_quick_client = cache(clients.quick_client)
+_quick_s3_client = cache(clients.quick_s3_client)
 
 
 def alarm_accounts() -> Collection[str]:
@@ -143,6 +148,23 @@ def _foreign_snapshots(region: str) -> SnapshotCatalog:
     lister = clients.block_list_client(adapters.snapshot_blocks.THREADS, region)
     ec2, kms = clients.client("ec2", region), clients.client("kms", region)
     return adapters.snapshots.Ec2SnapshotCatalog(ec2, lister, kms)
+
+
+def way_back() -> LookAtWaysBack:
+    """Its ports are made when it looks, and so are their clients once they are needed."""
+
+    def look(record: KnownRestore) -> KnownRestore:
+        from rewarm.steps.record.way_back import WayBackPorts, looked
+
+        ec2, s3 = clients.later(partial(_quick_client, "ec2")), clients.later(_quick_s3_client)
+        ports = WayBackPorts(
+            snapshots=adapters.snapshots.Ec2SnapshotCatalog(ec2, later_client("ebs"), later_client("kms")),
+            volumes=adapters.volumes.Ec2VolumeStore(ec2),
+            artifacts=adapters.artifacts.S3Artifacts(s3, settings.artifacts_bucket, settings.agents),
+        )
+        return looked(record, ports)
+
+    return look
 
 
 def copies() -> SnapshotCopies:

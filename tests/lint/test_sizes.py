@@ -24,7 +24,7 @@ MORE_FILES = {
     ".": (18, "Tools look for their files at the root; in a work tree of git, .git is one more."),
     "docs": (50, "A page lies beside its pictures, and links from outside lead to it."),
     "cli/rewarm_cli": (15, "What all commands share; each of their rooms is a folder below."),
-    "functions/rewarm/steps/record": (15, "A module for each thing that is written down and read again."),
+    "functions/rewarm/steps/record": (16, "A module for each thing that is written down and read again."),
     "tests/contract": (15, "A file for each thing that AWS or users see; each group of calls is a folder."),
     "tests/contract/ec2": (15, "A file for each group of calls, beside those that hold lists of fields."),
     "events": (18, "A schema lies beside its example, and users link to both."),

@@ -26,6 +26,11 @@ MODELS = Path(__file__).with_name("models")
 """Where botocore looks first: its models of the services that most cold starts call, with just the operations
 that an adapter calls. `make models` writes them."""
 
+_QUICK = {
+    "retries": {"mode": "standard", "total_max_attempts": 2},
+    "connect_timeout": 2,
+    "read_timeout": 5,
+}
 _PRICE_LIST_REGION = "us-east-1"
 """The Price List Query API has few endpoints, and each answers for every Region (botocore endpoints)."""
 
@@ -107,7 +112,12 @@ def client_that_tries_once(service: str) -> Any:
     return _made(service, config=once)
 
 
-def s3_client() -> Any:
+def quick_client(service: str) -> Any:
+    """For looks that only help: it gives up soon, so that nothing waits long for what it can do without."""
+    return _made(service, config=config(**_QUICK))
+
+
+def s3_client(**options: Any) -> Any:
     """A client that signs with version 4 for the bucket's host in its Region.
 
     Newer Regions and KMS-encrypted objects accept no other signature. botocore's default is the global host.
@@ -117,13 +127,18 @@ def s3_client() -> Any:
     Bodies are not signed, as those with a checksum at their end are not: TLS and the checksum protect them.
     """
     host = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"}
-    return _made("s3", config=config(signature_version="s3v4", s3={**host, "payload_signing_enabled": False}))
+    own = {"signature_version": "s3v4", "s3": {**host, "payload_signing_enabled": False}}
+    return _made("s3", config=config(**own, **options))
+
+
+def quick_s3_client() -> Any:
+    """As `quick_client`."""
+    return s3_client(**_QUICK)
 
 
 def price_list_client() -> Any:
     """Gives up soon: without an answer the shipped prices do."""
-    quick = config(retries={"mode": "standard", "total_max_attempts": 2}, connect_timeout=2, read_timeout=5)
-    return _made("pricing", region_name=_PRICE_LIST_REGION, config=quick)
+    return _made("pricing", region_name=_PRICE_LIST_REGION, config=config(**_QUICK))
 
 
 def block_list_client(threads: int, region: str | None = None) -> Any:

@@ -142,6 +142,11 @@ class RestoreVolume(Contract):
     proven: bool = Field(
         default=False, description="Whether signals and measurements have proven that it is at full speed."
     )
+    way_back: str = Field(
+        default="",
+        description="What undoes its rewind, or the volume that it replaced, as the look for this answer "
+        "found it; empty if it has neither.",
+    )
 
 
 class RestoreRecord(Contract):

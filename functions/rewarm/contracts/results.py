@@ -225,6 +225,10 @@ class VolumeReport(Contract):
         Field(description="Why not all was given back, and something may go on costing money."),
     ] = None
     replaced: Replacement | None = None
+    way_back: Annotated[
+        str,
+        Field(description="What undoes it, or that this is gone, as the last look found; else empty."),
+    ] = ""
     mount_points: Annotated[
         list[str],
         Field(description="Drive letters and folders that Windows gave it, with target.bringOnline."),

@@ -35,7 +35,7 @@ _LINKS = wiring.links()
 def _shown() -> GetRestorePorts:
     from rewarm.steps.request.routes import GetRestorePorts
 
-    return filled(GetRestorePorts, witness=None, links=None)
+    return filled(GetRestorePorts, witness=None, links=None, way_back=None)
 
 
 @cache

@@ -46,6 +46,7 @@ _TASKS = wiring.tasks()
 _ARTIFACTS = wiring.late_artifacts()
 _HISTORY = wiring.history()
 _LINKS = wiring.links()
+_WAY_BACK = wiring.way_back()
 ANSWER_SECONDS = 20
 """Time that is kept to answer CloudFormation."""
 
@@ -161,6 +162,7 @@ def _ports(context: LambdaContext, executions: RestoreExecutions) -> SweepPorts:
         draw=partial(_page, context=context),
         executions=_EXECUTIONS,
         links=_LINKS,
+        way_back=_WAY_BACK,
         counted=lambda event, result: write(figures(event, result)),
     )
     return SweepPorts(

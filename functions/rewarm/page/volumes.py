@@ -295,6 +295,7 @@ def _all_facts(volume: Json, planned: Json | None, result: Json) -> Iterator[tup
     yield "Hot set", _hot((planned or {}).get("hot") or {}, result.get("initialization") or {})
     yield "Warmed up again", "once" if volume.get("warmUps") == 1 else str(volume.get("warmUps") or "")
     yield "Known because", "; ".join((result.get("initialization") or {}).get("reasons") or [])
+    yield "Way back", volume.get("wayBack")
     confirmation = volume.get("confirmation") or {}
     opinion = f"{confirmation['opinion']}: {confirmation['reason']}" if confirmation else ""
     yield "VolumeReadOps afterwards", opinion

@@ -138,7 +138,7 @@ def _looks() -> Iterator[Rule]:
     at_instances = (f"{finders} {DRILLS} AttachVolume ChooseStrategy CleanUp DispatchWarmer DrillRunHook "
                     "PollInitialization Replace Rewind Rules RunHook StartInstance Sweep "
                     "VerifyVolume")  # fmt: skip
-    enders = "Release CleanUp Sweep"
+    enders, announcers = "Release CleanUp Sweep", "Announce Report Sweep"
     at_volumes = (f"{planners} {enders} AttachVolume BoostVolume CheckVolume CreateVolume DrillAttachVolume "
                   "DrillCleanUp DrillCreateVolume DrillRelease DrillVerifyVolume PollInitialization Replace "
                   "RestoreTestingStateMachine Rewind Rules SelectSnapshot StartInstance "
@@ -151,13 +151,14 @@ def _looks() -> Iterator[Rule]:
         (at_instances, "ssm: DescribeInstanceInformation"),
         ("StartInstance", "ec2: DescribeInstanceStatus"),
         (f"{planners} Rules SelectSnapshot VerifyVolume DrillVerifyVolume", "ec2: DescribeInstanceTypes"),
-        (at_volumes, "ec2: DescribeVolumes"),
+        (f"{at_volumes} {announcers}", "ec2: DescribeVolumes"),
         (f"{planners} PollInitialization SelectSnapshot", "ec2: DescribeVolumeStatus"),
         (f"{enders} Api BoostVolume ChangePerformance CheckPerformance DrillRelease",
          "ec2: DescribeVolumesModifications"),
         (finders, "ec2: DescribeAvailabilityZones DescribeImages DescribeSnapshotTierStatus"),
-        (finders, "ec2: ListSnapshotsInRecycleBin"),
-        (f"{finders} {enders} ChooseStrategy PrepareSnapshot Rewind Rules", "ec2: DescribeSnapshots"),
+        (f"{finders} {announcers}", "ec2: ListSnapshotsInRecycleBin"),
+        (f"{finders} {enders} {announcers} ChooseStrategy PrepareSnapshot Rewind Rules",
+         "ec2: DescribeSnapshots"),
         (f"{planners} {enders} PrepareSnapshot", "ec2: DescribeFastSnapshotRestores"),
         ("Replace", "ec2: DescribeReplaceRootVolumeTasks"),
         ("Api CheckPerformance", "cloudtrail: LookupEvents"),
@@ -212,7 +213,7 @@ def _bucket() -> Iterator[Rule]:
     yield rule("Rewind", "s3: GetObject", objects("deltas/*"))
     yield rule("Rewind", "s3: PutObject", objects("deltas/*/part-*"))
     yield rule("Rewind", "s3: GetObject PutObject", objects("undo/*/log.json", "rewound/*"))
-    yield rule("Api SelectSnapshot", "s3: GetObject", objects("undo/*/log.json"))
+    yield rule("Announce Api Report SelectSnapshot Sweep", "s3: GetObject", objects("undo/*/log.json"))
     yield rule("Api ChooseStrategy", "s3: GetObject", objects("rewound/*"))
     yield rule("Api", "s3: DeleteObject", objects("undo/*"))
     yield rule("JoinParts", "s3: GetObject", objects("deltas/*/part-*", "deltas/*/failed-*"))

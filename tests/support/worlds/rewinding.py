@@ -11,6 +11,8 @@ from rewarm.contracts.rewinding import RewindEvent, RewindResult
 from rewarm.contracts.values import Failure
 from rewarm.domain.model import Strategy
 from rewarm.steps.record.bucket import part_key, progress_key
+from rewarm.steps.record.volume import VolumeNotes
+from rewarm.steps.record.way_back import in_words
 from rewarm.steps.rewind.gate import RewindPorts
 from rewarm.steps.rewind.rewind import rewind
 from tests.support.builders import RESTORE_ID, assignment, at, plan, request, snapshot
@@ -96,6 +98,11 @@ class Rewinding(ReplacingWorld):
         )
         self.pending = rewind(event, self.ports())
         return self.pending
+
+    @property
+    def way_back(self) -> str:
+        """What a message names by the record, if everything is still there."""
+        return in_words(VolumeNotes(self.table, RESTORE_ID, 0).read(), is_ready=True)
 
     def report(self, account: dict) -> None:
         """What the agent uploads; of its volume, unless the account says something else."""

@@ -68,6 +68,8 @@ class Ending(Value):
     kept: Sequence[str] = ()
     volumes: Sequence[LeftVolume] = ()
     start: Start = field(default_factory=Start)
+    ways_back: Sequence[str] = ()
+    """What undoes what was written to volumes that had been there before."""
     is_adoption: bool = False
     """The volumes were there before, and are where they were, unless somebody has moved them."""
 
@@ -85,7 +87,7 @@ def failed(restore_id: str, reason: str, *, error: str, state: str | None, endin
         event="failed",
         restore_id=restore_id,
         title=f"{ending.what} failed: {_first_sentence(reason)}",
-        text="\n".join([reason, *_left(ending)]),
+        text="\n".join([reason, *ending.ways_back, *_left(ending)]),
         severity=Severity.ERROR,
         fields=(("Failed at", state),) if state else (),
         next_steps=(*_again(error, ending), *_deleting(ending)),
@@ -121,7 +123,9 @@ def cancelled(restore_id: str, *, by: Caller | None, ending: Ending) -> Message:
         event="failed",
         restore_id=restore_id,
         title=f"{ending.what} cancelled",
-        text="\n".join([f"The {ending.what.lower()} was cancelled {whom}.", *_left(ending)]),
+        text="\n".join(
+            [f"The {ending.what.lower()} was cancelled {whom}.", *ending.ways_back, *_left(ending)]
+        ),
         severity=Severity.WARNING,
         next_steps=_deleting(ending),
     )

@@ -14,6 +14,7 @@ from rewarm.domain.model import Caller, Strategy
 from rewarm.domain.units import clock_text, iso, usd_text
 from rewarm.domain.value import Value
 from rewarm.domain.words.schedule import ScheduleLine
+from rewarm.domain.words.way_back import PRESENT, Presence
 
 COPY_PACE = "at a baseline of 3,000 IOPS and 125 MiB/s until everything is copied"
 """EBS user guide, "Copy an Amazon EBS volume"."""
@@ -113,6 +114,8 @@ class DetachedVolume(Value):
     size_gib: int
     mount_points: Sequence[str] = ()
     usd_per_month: Decimal | None = None
+    presence: Presence = PRESENT
+    """Whether it is still there."""
 
 
 class StartedInstance(Value):

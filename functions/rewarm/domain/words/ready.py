@@ -12,8 +12,8 @@ from rewarm.domain.model import LeftOut
 from rewarm.domain.units import clock_text, duration_text, elapsed_text, usd_text
 from rewarm.domain.value import Value
 from rewarm.domain.volume.performance import BoostOutcome
-from rewarm.domain.volume.replacing import REPLACED_TAG
 from rewarm.domain.words.message import TRIES_AGAIN, AnnouncedVolume, DetachedVolume, Message, Severity
+from rewarm.domain.words.way_back import by_volume
 
 AGAIN = "The warm-up agent read it once more, as it had come to a standstill or was still slow."
 MOST_SHOWN = 10
@@ -21,7 +21,8 @@ MOST_SHOWN = 10
 MEASURE_AGAIN = (
     "If nothing of yours reads the volume, measure it again with `POST /benchmarks` before you rely on it."
 )
-MOUNT = "Mount it, unless `after` does. Delete what undoes the rewind once you no longer need it."
+MOUNT = "Mount it, unless `after` does."
+FORGET = "Delete what undoes the rewind once you no longer need it."
 RELEASED = "Fast snapshot restore is disabled again, if it was enabled for this volume alone."
 
 
@@ -93,6 +94,10 @@ class ReadyFacts(Value):
     """What the runbook names and the stack lacks."""
     left: Sequence[str] = ()
     """What stays of earlier plans, or of what this one has used."""
+    way_back: str = ""
+    """What undoes a rewind, as sentences."""
+    has_way_back: bool = True
+    """False if it is gone; then nothing is left to delete."""
 
     @property
     def seconds(self) -> float:
@@ -127,6 +132,7 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
         *([facts.boost.sentence] if facts.boost is not None else []),
         *warnings,
         *([f"Left behind: {'; '.join(facts.left)}."] if facts.left else []),
+        *([facts.way_back] if facts.way_back else []),
         *_replaced(facts),
     ]
     return Message(
@@ -278,28 +284,25 @@ def _release_steps(facts: ReadyFacts) -> tuple[str, ...]:
         lower = f"lower {facts.volume_id} to {facts.boost.target}: {facts.boost.command}"
         return (f"If it stays boosted, {lower}",)
     if facts.volume.goes_back:
-        return (MOUNT,)
+        return (f"{MOUNT} {FORGET}" if facts.has_way_back else MOUNT,)
     return (RELEASED,) if facts.volume.is_fast_at_once else ()
 
 
 def _replaced(facts: ReadyFacts) -> list[str]:
     if facts.volume.replaced is None:
         return []
-    old = facts.volume.replaced.volume_id
-    return [
-        f"{facts.volume_id} has taken the place of {old}, which is detached, kept and tagged {REPLACED_TAG}."
-    ]
+    return [by_volume(facts.volume.replaced.volume_id, facts.volume_id, facts.volume.replaced.presence)]
 
 
 def _way_back(volume: AnnouncedVolume) -> tuple[str, ...]:
-    if volume.root_of is None or volume.replaced is None:
+    if volume.root_of is None or volume.replaced is None or volume.replaced.presence.is_gone:
         return ()
     swap = f"aws ec2 create-replace-root-volume-task --instance-id {volume.root_of} --volume-id"
     return (f"To go back, let EC2 swap the old one in, with a reboot: {swap} {volume.replaced.volume_id}",)
 
 
 def _deletion(replaced: DetachedVolume | None) -> tuple[str, ...]:
-    if replaced is None:
+    if replaced is None or replaced.presence.is_gone:
         return ()
     delete = f"aws ec2 delete-volume --volume-id {replaced.volume_id}"
     usd = replaced.usd_per_month

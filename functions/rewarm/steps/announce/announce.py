@@ -31,7 +31,7 @@ from rewarm.steps.announce import ended, usable
 from rewarm.steps.announce.claims import claimed
 from rewarm.steps.record.bucket import report_keys, sent_key
 from rewarm.steps.record.payloads import read_if_kept, with_plans
-from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes
+from rewarm.steps.record.restore import Change, KnownRestore, LookAtWaysBack, RestoreNotes
 from rewarm.steps.registration import Metric, state
 
 Composer = Callable[[AnnounceEvent, KnownRestore], tuple[Message, Change]]
@@ -66,6 +66,7 @@ MUST_ARRIVE = frozenset({"ready", "failed"})
 """Messages that are sent until a channel accepts them, which the record then notes."""
 MUST_BE_TAKEN = MUST_ARRIVE | {"approval", "fleet-ended"}
 """The state is retried until a channel accepts such a message: somebody must learn of it."""
+NAMES_WAY_BACK = frozenset({"ready", "failed"})
 FAILURES = MappingProxyType({"failed": "RestoresFailed", "fallback": "FallBacks"})
 """Event -> the metric that counts it."""
 NOTIFY_ALL = {"slack": True, "email": True}
@@ -110,6 +111,7 @@ def announce(
     artifacts: Artifacts | None = None,
     links: PageLinks | None = None,
     wait: Callable[[float], None] | None = None,
+    way_back: LookAtWaysBack | None = None,
 ) -> AnnounceResult:
     """Writes the news to the record, which has them even if no channel accepts the message, and sends it.
 
@@ -131,7 +133,7 @@ def announce(
         note_asked(event, table)
     claim = claimed(event, _index(event), table, wait=wait, goes_without=_is_sent_unrecorded)
     with claim if event.event in MUST_ARRIVE else nullcontext():
-        return _sent(event, table, messages, artifacts, links)
+        return _sent(event, table, messages, artifacts, links, way_back)
 
 
 def _sent(
@@ -140,9 +142,10 @@ def _sent(
     messages: Messages,
     artifacts: Artifacts | None,
     links: PageLinks | None,
+    way_back: LookAtWaysBack | None,
 ) -> AnnounceResult:
     """Writes and sends the news unless they were sent before, and notes that where they must arrive."""
-    message = record_news(event, composer(event.event), table)
+    message = record_news(event, composer(event.event), table, way_back)
     if message is None:
         return AnnounceResult(channels=[], repeated=True)
     asked = {"approval": event.details["question"]} if event.event == "approval" else {}
@@ -180,8 +183,12 @@ def _page(event: AnnounceEvent) -> LinkedPage:
     return LinkedPage(event.restore_id, index if is_own else None)
 
 
-def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) -> Message | None:
+def record_news(
+    event: AnnounceEvent, compose: Composer, table: RestoreTable, way_back: LookAtWaysBack | None = None
+) -> Message | None:
     """Composes the message, writes it and its changes to the record, and returns it.
+
+    Before a message that names a way back, EC2 and the bucket are asked whether it is still there.
 
     None if the record says that the message was sent.
     """
@@ -191,6 +198,8 @@ def record_news(event: AnnounceEvent, compose: Composer, table: RestoreTable) ->
         record = _record(event, index, restore)
         if _is_sent(event, index, record):
             return None
+        if way_back is not None and event.event in NAMES_WAY_BACK:
+            record = way_back(record)
         message, change = compose(event, record)
         message = _of_drill(event, message).of(record.asked_by)
         news = {"event": message.event, "at": iso(event.now), "title": message.title, "text": message.text}

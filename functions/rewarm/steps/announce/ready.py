@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from rewarm.contracts.base import Contract, Instant
 from rewarm.contracts.events import AnnounceEvent
@@ -30,8 +31,10 @@ from rewarm.domain.volume.performance import BoostOutcome, modify_command, perfo
 from rewarm.domain.words import ready as words
 from rewarm.domain.words.failures import explain
 from rewarm.domain.words.message import Message
+from rewarm.domain.words.way_back import not_read
 from rewarm.steps.announce.usable import planned_volume
 from rewarm.steps.record.restore import Change, KnownRestore, RestoreNotes, nothing
+from rewarm.steps.record.way_back import in_words
 from rewarm.steps.report import phase_times
 
 
@@ -84,6 +87,7 @@ def announce_ready(event: AnnounceEvent, record: KnownRestore) -> tuple[Message,
         unreleased=unreleased,
         left_out=event.request.left_out if event.request else (),
         left=[*_left(details.volume.index, record), *(details.released.left if details.released else ())],
+        **_way_back(event.restore_id, details, record),
     )
     index = details.volume.index
     replaced = record.volume(index).replaced if details.volume.replaces is not None else None
@@ -212,6 +216,16 @@ def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
         "not-lowered", boosted.in_words, target.in_words, reason.rstrip("."), command=command
     )
     return words.Unreleased(reason, boost=outcome)
+
+
+def _way_back(restore_id: str, details: ReadyDetails, record: KnownRestore) -> dict[str, Any]:
+    """What undoes a rewind; a volume that was replaced has its own words."""
+    volume = record.volume(details.volume.index)
+    if details.plan.strategy is not Strategy.REWIND:
+        return {}
+    if volume.rewind is None:
+        return {"way_back": not_read(restore_id)}
+    return {"way_back": in_words(volume, is_ready=True), "has_way_back": not volume.rewind.presence.is_gone}
 
 
 def _left(index: int, record: KnownRestore) -> list[str]:

@@ -60,9 +60,8 @@ def _started(volume: VolumeAssignment, record: KnownRestore) -> StartedInstance 
 def _replaced(volume: VolumeAssignment, record: KnownRestore) -> DetachedVolume | None:
     if volume.replaces is None:
         return None
-    mount_points = record.volume(volume.index).replaced.unmounted
-    old = volume.replaces
-    return DetachedVolume(old.volume_id, old.size_gib, mount_points, old.usd_per_month)
+    noted, old = record.volume(volume.index).replaced, volume.replaces
+    return DetachedVolume(old.volume_id, old.size_gib, noted.unmounted, old.usd_per_month, noted.presence)
 
 
 class AvailableDetails(Contract):

@@ -47,7 +47,7 @@ from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeModifications, VolumeStore
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains
 from rewarm.steps.record.boosts import boost_of
-from rewarm.steps.record.leftovers import BOOST_OF, left_by_rewind
+from rewarm.steps.record.leftovers import BOOST_OF
 from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.record.volume import CleanedUp, KnownRecording, KnownVolume, VolumeNotes
 from rewarm.steps.registration import state
@@ -167,7 +167,6 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
         _exchange(remains, noted, ports, account, now)
     _release(remains, ports.fast_restores, ports.table, account)
     _delete_copies(remains, ports, account)
-    account.kept += left_by_rewind(record.rewind)
     return _settle(remains, account, ports.table)
 
 

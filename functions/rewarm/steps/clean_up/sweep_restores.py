@@ -309,7 +309,14 @@ def _announce(event: AnnounceEvent, ports: SweepPorts) -> None:
     from rewarm.steps.announce.announce import announce  # noqa: PLC0415 - few sweeps send messages
 
     pages = ports.pages
-    announce(event, table=ports.table, messages=ports.messages, artifacts=pages.artifacts, links=pages.links)
+    announce(
+        event,
+        table=ports.table,
+        messages=ports.messages,
+        artifacts=pages.artifacts,
+        links=pages.links,
+        way_back=pages.way_back,
+    )
 
 
 def _failure(record: KnownRestore, ending: ExecutionEnd, *, cancelled: bool) -> Failure:

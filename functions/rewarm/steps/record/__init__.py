@@ -15,4 +15,5 @@
 - results: what became of one volume, also where its execution ended without an account
 - restore: what the record of a restore says, and each change of it
 - volume: what the record of one volume says, and each change of it
+- way_back: whether what undoes a restore is still there, and the words for it
 """

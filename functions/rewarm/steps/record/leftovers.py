@@ -15,7 +15,8 @@ from rewarm.domain.units import round_usd
 from rewarm.domain.volume.leftovers import REWINDING_TAG
 from rewarm.domain.words.ended import Ending, LeftVolume, Start
 from rewarm.steps.record.restore import KnownRestore
-from rewarm.steps.record.volume import CleanedUp, Rewinding
+from rewarm.steps.record.volume import CleanedUp, KnownReplaced, Rewinding
+from rewarm.steps.record.way_back import in_words
 
 MOST_THINGS = 50
 BOOST_OF = "boost of "
@@ -45,13 +46,21 @@ def removed_and_kept(
             kept.append(f"volume {known} (ready)")
         if account is not None:
             removed += account.removed
-            kept += account.kept
-        else:
-            kept += left_by_rewind(volume.rewind)
+            kept += _still_kept(account.kept, volume.replaced)
+        kept += left_by_rewind(volume.rewind)
         if (account is None or account.goes_on) and not is_settled:
             tagged = f"carries the tag rewarm:restore-id={restore_id} (clean-up gave no account)"
             kept.append(f"volume {known} and whatever else {tagged}" if known else f"whatever {tagged}")
     return removed, kept
+
+
+def _still_kept(kept: Sequence[str], replaced: KnownReplaced) -> list[str]:
+    """The lines of a clean-up, with what a look has found of the replaced volume since."""
+    name = f"volume {replaced.volume_id}: "
+    if replaced.volume_id is None or not replaced.presence.is_gone:
+        return list(kept)
+    gone = f"{name}there is no way back to it: it {replaced.presence.reason}"
+    return [gone if line.startswith(name) else line for line in kept]
 
 
 def left_by_rewind(rewind: Rewinding | None) -> list[str]:
@@ -61,8 +70,7 @@ def left_by_rewind(rewind: Rewinding | None) -> list[str]:
     evidence, volume_id, state = rewind.evidence, rewind.volume_id, rewind.evidence_state
     became, is_open = _became(rewind), rewind.state == "writing"
     if rewind.undo_log is not None:
-        kept = f"it has what {volume_id} had before the rewind, where that has overwritten it"
-        return [f"undo log of {rewind.undo_log.restore_id} ({kept}; {became})"]
+        return _log_left(f"undo log of {rewind.undo_log.restore_id}", rewind, became)
     if not evidence:
         return [f"volume {volume_id} ({became}; there is no way back that is known)"] if is_open else []
     others = [f"snapshot {made} (it compared {volume_id} once more)" for made in rewind.others]
@@ -72,6 +80,16 @@ def left_by_rewind(rewind: Rewinding | None) -> list[str]:
         lost = f"volume {volume_id} ({became}; there is no way back: {evidence} is gone)"
         return [lost, *others] if is_open else others
     return [f"snapshot {evidence} ({volume_id} as it was, in the state {state}; {became})", *others]
+
+
+def _log_left(name: str, rewind: Rewinding, became: str) -> list[str]:
+    """The undo log; or if it is gone, the volume that is then mixed for good."""
+    volume_id, presence = rewind.volume_id, rewind.presence
+    if presence.is_nowhere:
+        lost = f"volume {volume_id} ({became}; there is no way back: the {name} {presence.reason})"
+        return [lost] if rewind.state == "writing" else []
+    kept = f"it has what {volume_id} had before the rewind, where that has overwritten it"
+    return [f"{name} ({f'it {presence.reason}' if presence.is_gone else kept}; {became})"]
 
 
 def _became(rewind: Rewinding) -> str:
@@ -99,7 +117,26 @@ def ending_of(
     volumes = [LeftVolume(left.volume_id, left.device, left.instance_id) for left in stays]
     by = record.trigger
     start = Start(by.kind, by.alarm_name, record.alarm_held_until) if by else Start()
-    return Ending(at, removed, kept, volumes, start, is_adoption=record.request.is_adoption)
+    return Ending(
+        at,
+        removed,
+        kept,
+        volumes,
+        start,
+        ways_back=_ways_back(results, record),
+        is_adoption=record.request.is_adoption,
+    )
+
+
+def _ways_back(results: Sequence[JsonObject], record: KnownRestore) -> list[str]:
+    """What undoes what was written to volumes that are not ready, a sentence or several for each."""
+    failed = [result.get("index", 0) for result in results if result.get("verdict") != "ready"]
+    known = [record.volume(index) for index in failed]
+    return [
+        in_words(volume, is_ready=False)
+        for volume in known
+        if volume.rewind is not None and volume.rewind.has_written
+    ]
 
 
 def things_left(
@@ -119,7 +156,8 @@ def things_left(
         if known.replaced.state == "replaced" and plan.volume.replaces is not None:
             old = plan.volume.replaces
             place = f"{old.volume_id} ({old.size_gib:,} GiB), the volume that was replaced"
-            found.append(_thing(place, old.usd_per_month, LeftVolume(old.volume_id).deletion))
+            if not known.replaced.presence.is_gone:
+                found.append(_thing(place, old.usd_per_month, LeftVolume(old.volume_id).deletion))
         found += _evidence_left(restore_id, known.rewind, costs)
         found += _boost_left(plan, report, known.clean_up)
         found += _fast_restore_left(plan, report, costs)
@@ -140,8 +178,8 @@ def _volumes_left(record: KnownRestore, index: int, costs: Keeping) -> Iterator[
 def _evidence_left(restore_id: str, rewind: Rewinding | None, costs: Keeping) -> Iterator[LeftThing]:
     if rewind is None:
         return
-    if rewind.undo_log is not None:
-        log = rewind.undo_log
+    log = rewind.undo_log
+    if log is not None and not rewind.presence.is_nowhere:
         removal = f"rewarm undo-log delete {log.restore_id}"
         yield _thing(f"the undo log of {log.restore_id}", log.usd_per_month, removal)
     for snapshot_id in rewind.snapshots if rewind.evidence_state != "gone" else rewind.others:

@@ -344,6 +344,10 @@ class KnownRestore(Item):
         return {**general, "plans": self.plans, "events": self.all_events, "volumes": volumes}
 
 
+LookAtWaysBack = Callable[[KnownRestore], KnownRestore]
+"""Returns the record with what EC2 and S3 show now of what undoes the restore (way_back.py)."""
+
+
 class RestoreNotes(Value):
     """The items of one restore."""
 

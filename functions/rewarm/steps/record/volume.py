@@ -18,6 +18,7 @@ from rewarm.domain.units import iso
 from rewarm.domain.value import Value
 from rewarm.domain.volume.performance import BoostOutcome
 from rewarm.domain.volume.proof import Creation, proven
+from rewarm.domain.words.way_back import PRESENT, LogSize, Presence
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
 
@@ -206,6 +207,8 @@ class KnownReplaced(Item):
     state: str | None = None
     reason: str | None = None
     unmounted: list[str] = []
+    presence: Presence = PRESENT
+    """What a look has found of the volume (way_back.py); it is not stored."""
     detached_at: datetime | None = None
     instance_id: str | None = None
     device: str | None = None
@@ -229,6 +232,15 @@ class UndoLogNote(Item):
 
     restore_id: str = ""
     usd_per_month: Decimal | None = None
+    size_bytes: int | None = Field(None, alias="bytes")
+    expires_at: datetime | None = None
+
+    @property
+    def size(self) -> LogSize | None:
+        """What it has and costs; None if its rewind was stopped before somebody counted that."""
+        if self.size_bytes is None or self.usd_per_month is None or self.expires_at is None:
+            return None
+        return LogSize(self.size_bytes, self.usd_per_month, self.expires_at)
 
 
 class Rewinding(Item):
@@ -247,11 +259,18 @@ class Rewinding(Item):
     """When EC2 was asked for the snapshot of each attempt."""
     undo_log: UndoLogNote | None = None
     found: str | None = None
+    presence: Presence = PRESENT
+    """What a look has found of the log or the evidence (way_back.py); it is not stored."""
 
     @property
     def snapshots(self) -> list[str]:
         """The evidence, and then the snapshots of further attempts."""
         return [snapshot_id for snapshot_id in (self.evidence, *self.others) if snapshot_id]
+
+    @property
+    def has_written(self) -> bool:
+        """Whether blocks of the volume may have been overwritten."""
+        return self.state in {"writing", "done"}
 
     def besides(self, evidence_id: str | None) -> list[str]:
         """The snapshots that are not the way back."""
@@ -558,9 +577,9 @@ class VolumeNotes(Value):
         if {**known.raw, **changes} != known.raw:
             self._change("rewind", known, **changes)
 
-    def note_evidence_state(self, state: str) -> None:
-        """What EC2 says of the evidence now."""
-        self._change("rewind", self._rewind(), evidenceState=state)
+    def note_way_back(self, volume_id: str, **known: str | None) -> None:
+        """Which snapshot undoes the rewind; also where somebody has deleted the record meanwhile."""
+        self._change("rewind", self._rewind(), volumeId=volume_id, **known)
 
     def note_undo_log(self, log: JsonObject | None) -> None:
         """What the undo log has."""

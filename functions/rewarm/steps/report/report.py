@@ -28,7 +28,7 @@ from rewarm.steps.record.approvals import approval_json
 from rewarm.steps.record.bucket import report_keys
 from rewarm.steps.record.leftovers import removed_and_kept, things_left
 from rewarm.steps.record.payloads import is_small, read_plan, read_plans, whole_result
-from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status
+from rewarm.steps.record.restore import KnownRestore, LookAtWaysBack, RestoreNotes, Status
 from rewarm.steps.record.results import true_result
 from rewarm.steps.registration import Metric, state
 from rewarm.steps.report import phase_times, volume_reports
@@ -54,6 +54,7 @@ class AccountPorts(Value, kw_only=True):
     table: RestoreTable
     history: History
     draw: Draw
+    way_back: LookAtWaysBack | None = None
 
 
 class ReportPorts(AccountPorts, kw_only=True):
@@ -109,7 +110,7 @@ def report(event: ReportEvent, ports: ReportPorts) -> ReportResult:
 
 def report_of(event: ReportEvent, plans: list[VolumePlan], ports: AccountPorts) -> ReportResult:
     """The same for these plans."""
-    facts = _facts(event, plans, ports.artifacts, ports.table)
+    facts = _facts(event, plans, ports)
     volumes = [
         volume_report(plan, result, event, facts.record)
         for plan, result in zip(facts.plans, facts.results, strict=True)
@@ -138,8 +139,10 @@ def report_of(event: ReportEvent, plans: list[VolumePlan], ports: AccountPorts) 
     return result if is_small(volumes) else result.model_copy(update={"volumes": []})
 
 
-def _facts(event: ReportEvent, plans: list[VolumePlan], artifacts: Artifacts, table: RestoreTable) -> _Facts:
-    record = _record(event, table)
+def _facts(event: ReportEvent, plans: list[VolumePlan], ports: AccountPorts) -> _Facts:
+    record, artifacts = _record(event, ports.table), ports.artifacts
+    if ports.way_back is not None:
+        record = ports.way_back(record)
     whole = [whole_result(result, artifacts) for result in event.results]
     results = [true_result(event.restore_id, result_of(plan, whole), record, artifacts) for plan in plans]
     return _Facts(event, plans, [with_story(result, record) for result in results], record)

@@ -21,7 +21,8 @@ from rewarm.domain.words.failures import explain
 from rewarm.ports.restores import History
 from rewarm.steps.record.approvals import is_unapproved
 from rewarm.steps.record.restore import KnownRestore, parsed_time
-from rewarm.steps.record.volume import KnownRecording
+from rewarm.steps.record.volume import KnownVolume
+from rewarm.steps.record.way_back import in_words
 from rewarm.steps.report import phase_times
 
 BILLED_EVEN_IF_FAILED = frozenset(Strategy) - {Strategy.BACKGROUND, Strategy.WARM_UP_AGENT}
@@ -75,7 +76,7 @@ def volume_report(
         latency_before_ms=_latency(part_of(result, "before")),
         latency_meanwhile_ms=_meanwhile(initialization),
         latency_after_ms=_latency(after),
-        **_recorded(record.volume(plan.volume.index).recording),
+        **_recorded(record.volume(plan.volume.index), ready=ready),
         verified=after.get("verdict"),
         confirmation=_confirmation(plan.volume.index, event),
         benchmarks=after.get("benchmarks") or [],
@@ -156,10 +157,12 @@ def _latency(measurement: JsonObject) -> JsonObject | None:
     return found if isinstance(found, dict) else None
 
 
-def _recorded(known: KnownRecording) -> JsonObject:
-    found = known.first_reads
+def _recorded(known: KnownVolume, *, ready: bool) -> JsonObject:
+    """What the record knows besides, of the reads of an application and of the way back."""
+    found = known.recording.first_reads
     first = None if found is None else FirstReads(blocks=found[0], cold_blocks=found[1])
-    return {"first_reads": first, "recording": known.sentence}
+    way_back = in_words(known, is_ready=ready)
+    return {"first_reads": first, "recording": known.recording.sentence, "way_back": way_back}
 
 
 def _meanwhile(initialization: JsonObject) -> JsonObject | None:

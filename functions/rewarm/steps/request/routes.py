@@ -39,8 +39,16 @@ from rewarm.ports.restores import Holds, RestoreTable
 from rewarm.steps.record.bucket import ANSWER_SECONDS, page_url
 from rewarm.steps.record.loading import copying_progress
 from rewarm.steps.record.lost_records import is_lost, recovered
-from rewarm.steps.record.restore import KnownRestore, RestoreNotes, Status, asked_through_api, cancelled_news
+from rewarm.steps.record.restore import (
+    KnownRestore,
+    LookAtWaysBack,
+    RestoreNotes,
+    Status,
+    asked_through_api,
+    cancelled_news,
+)
 from rewarm.steps.record.volume import KnownVolume
+from rewarm.steps.record.way_back import shown_way_back
 from rewarm.steps.request.runbooks import resolve_request
 from rewarm.steps.select.admission import HoldingPorts, Keeper, assign_and_hold, enter_stack
 from rewarm.steps.select.hooks import check_document
@@ -161,6 +169,8 @@ class GetRestorePorts(Value, kw_only=True):
     witness: RestoreExecutions | None = None
     """Step Functions, which knows a restore whose record is lost."""
     links: PageLinks | None = None
+    way_back: LookAtWaysBack | None = None
+    """None: no ways back are shown."""
 
 
 def get_restore(
@@ -173,7 +183,7 @@ def get_restore(
     record = found_record(restore_id, RestoreNotes(ports.table, restore_id).read_whole(), ports)
     if record.version == known:
         return None
-    answer = _answer(restore_id, record, ports)
+    answer = _answer(restore_id, ports.way_back(record) if ports.way_back else record, ports)
     if answer["reportUrl"] is None and now is not None:
         answer["reportUrl"] = _live_url(restore_id, now, ports.links)
     return answer
@@ -187,6 +197,8 @@ def _answer(restore_id: str, record: KnownRestore, ports: GetRestorePorts) -> Js
             volume["agent"] = _agent(record.volume(index), ports.artifacts)
             if "copying" in volume:
                 volume["copying"] = copying_progress(restore_id, index, volume["copying"], ports.artifacts)
+        if ports.way_back is not None:
+            volume.update(shown_way_back(record, index))
         if "report" in volume:
             url = _url(record.volume(index).report.page_key, ports.artifacts)
             volume["report"] = {**volume["report"], "reportUrl": url}

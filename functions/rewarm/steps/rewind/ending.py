@@ -23,7 +23,7 @@ from rewarm.domain.errors import (
 from rewarm.domain.ready import agent_output
 from rewarm.domain.ready.agent_output import IN_USE, MAY_PASS, AgentExit, is_one_of
 from rewarm.steps.record.volume import VolumeNotes
-from rewarm.steps.rewind.gate import RewindPorts, close_gate, end_manifest, other_instances, way_back
+from rewarm.steps.rewind.gate import RewindPorts, close_gate, end_manifest, note_way_back, other_instances
 from rewarm.steps.rewind.ways import compares_device, target_in_words, undone_log
 from rewarm.steps.rewind.writer import Writer, failure, in_all, in_words, so_far
 
@@ -82,10 +82,10 @@ def outcome(
     if written.is_none:
         return unwritten(event, error, but=close_gate(event, ports))
     found = _mixed(event, written)
-    _note(event, found, written, ports)
+    _note(event, pending, found, written, ports)
     return RewindIncompleteError(
-        f"{found}: {error}. {_capital(way_back(event, pending, ports))}. Send the request again, which "
-        "writes what is missing; or put a new volume in its place, with target.mode replace"
+        f"{found}: {error}. Send the request again, which writes what is missing; or put a new volume in "
+        "its place, with target.mode replace"
     )
 
 
@@ -98,10 +98,9 @@ def check_alone_at_end(event: RewindEvent, pending: RewindResult, writer: Writer
         f"{event.written_id} may differ from {target_in_words(event)}: its blocks are written and read "
         f"back, but it is attached to {', '.join(others)} too, where anybody may have written to it meanwhile"
     )
-    _note(event, found, in_all(pending, writer), ports)
+    _note(event, pending, found, in_all(pending, writer), ports)
     raise RewindIncompleteError(
-        f"{found}. {_capital(way_back(event, pending, ports))}. Detach it from all but one instance and send "
-        "the request again, which compares it anew"
+        f"{found}. Detach it from all but one instance and send the request again, which compares it anew"
     )
 
 
@@ -115,9 +114,12 @@ def unwritten(event: RewindEvent, error: RestoreError, *, but: str | None = None
     return type(error)(f"{text}; but {but}" if but else text)
 
 
-def _note(event: RewindEvent, found: str, written: BlocksWritten, ports: RewindPorts) -> None:
-    """Records what became of the volume, for clean-up's message."""
+def _note(
+    event: RewindEvent, pending: RewindResult, found: str, written: BlocksWritten, ports: RewindPorts
+) -> None:
+    """Records what became of the volume and what undoes it, for the message."""
     VolumeNotes(ports.table, event.restore_id, event.volume.index).note_rewound(found, written.blocks)
+    note_way_back(event, pending, ports)
 
 
 def _mixed(event: RewindEvent, written: BlocksWritten) -> str:
@@ -135,10 +137,6 @@ def _named(failure: Failure | None) -> RestoreError:
     found = getattr(errors, failure.error, None) if failure else None
     kind = found if isinstance(found, type) and issubclass(found, RestoreError) else errors.AgentFailedError
     return kind(failure.cause if failure else "")
-
-
-def _capital(text: str) -> str:
-    return text if text.startswith("snap-") else text[:1].upper() + text[1:]
 
 
 def sent_at(pending: RewindResult, now: datetime) -> datetime:

@@ -2,7 +2,7 @@
 
 The agent waits for this part, and all other parts follow it. It is written once the evidence is completed, or
 once the agent keeps an undo log. So no block is written before there is a way back, but packs may be copied.
-Anybody may delete the way back later, so it is looked at again at the end.
+Anybody may delete the way back later, so each message looks whether it is still there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from rewarm.domain.errors import (
     AccessDeniedError,
     RestoreCancelledError,
     RestoreError,
-    SnapshotNotFoundError,
     TargetNotUsableError,
 )
 from rewarm.domain.model import GIB
@@ -29,7 +28,7 @@ from rewarm.steps.record.bucket import delta_address, part_key, parts_prefix
 from rewarm.steps.record.restore import ENDED, RestoreNotes
 from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.replace.device_look import LookPorts
-from rewarm.steps.rewind.undo_logs import UndoLogPorts, in_words, undo_log
+from rewarm.steps.rewind.undo_logs import UndoLogPorts, undo_log
 from rewarm.steps.rewind.ways import keeps_log
 from rewarm.steps.warm.agent_command import AgentPorts
 
@@ -50,57 +49,23 @@ class RewindPorts(AgentPorts, UndoLogPorts, kw_only=True):
     stack_name: str
 
 
-def way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> str:
-    """A sentence for people about what EC2 shows now; notes the evidence's state in the record.
+def note_way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> None:
+    """Notes what undoes the rewind. Each message looks whether it is still there (record/way_back.py).
 
     Raises ThrottledError, ServiceUnavailableError.
     """
-    if keeps_log(event):
-        return _by_log(event, ports)
-    evidence_id, volume_id = pending.evidence_id, event.written_id
-    state = _state(event, evidence_id, ports)
-    VolumeNotes(ports.table, event.restore_id, event.volume.index).note_evidence_state(state)
-    if state == "completed":
-        if evidence_id == pending.equal_id:
-            volume_id += ", to which nobody had written since its last rewind,"
-        return f"{evidence_id} has {volume_id} as it was: a rewind to it undoes this one"
-    if state == "unknown":
-        return f"nobody could look whether {evidence_id} still has {volume_id} as it was"
-    is_gone = state == "gone"
-    why = "is gone" if is_gone else f"is in the state {state}"
-    return f"there is no way back: {evidence_id}, which had {volume_id} as it was, {why}"
-
-
-def _by_log(event: RewindEvent, ports: RewindPorts) -> str:
-    """The sentence for an undo log, from what the bucket has; notes the log in the record."""
+    record = VolumeNotes(ports.table, event.restore_id, event.volume.index)
+    if not keeps_log(event):
+        known = {"evidence": pending.evidence_id, "equal": pending.equal_id}
+        record.note_way_back(event.written_id, state=READY, **known)
+        return
     try:
         found = undo_log(event.restore_id, event.volume.index, ports)
     except TEMPORARY:
         raise
-    except RestoreError as error:
-        return f"nobody could look what is in the undo log of {event.restore_id} ({error})"
-    noted = None if found is None else found.model_dump(mode="json", by_alias=True)
-    VolumeNotes(ports.table, event.restore_id, event.volume.index).note_undo_log(noted)
-    if found is None:
-        return f"nothing of {event.written_id} is in an undo log: no block was overwritten, or it was deleted"
-    return (
-        f"a rewind with source.undoOf {event.restore_id} undoes this one; {in_words(found)} (rewarm undo-log "
-        f"delete {event.restore_id})"
-    )
-
-
-def _state(event: RewindEvent, evidence_id: str | None, ports: RewindPorts) -> str:
-    """The state of a snapshot that this restore has made, or of an earlier one that the volume equalled."""
-    try:
-        found = ports.evidence.of_restore(event.restore_id, event.volume.index)
-        made = next((snapshot.state for snapshot in found if snapshot.snapshot_id == evidence_id), None)
-        return made or ports.snapshots.get(evidence_id or "").state
-    except TEMPORARY:
-        raise
-    except SnapshotNotFoundError:
-        return "gone"
     except RestoreError:
-        return "unknown"
+        return  # The record has the log since before the first block was written.
+    record.note_undo_log(None if found is None else found.model_dump(mode="json", by_alias=True))
 
 
 def other_instances(event: RewindEvent, ports: RewindPorts) -> list[str]:

@@ -15,7 +15,7 @@ from rewarm.domain.units import count_text, size_text
 from rewarm.ports import JsonObject
 from rewarm.steps.record.restore import Status
 from rewarm.steps.record.volume import Rewinding, VolumeNotes
-from rewarm.steps.rewind.gate import PREPARING, READY, RewindPorts, unmark, way_back
+from rewarm.steps.rewind.gate import PREPARING, READY, RewindPorts, note_way_back, unmark
 from rewarm.steps.rewind.undo_logs import complete_log
 from rewarm.steps.rewind.ways import compares_device, keeps_log, target_in_words, undone_log
 from rewarm.steps.rewind.writer import Writer, in_all, note_rewound, so_far
@@ -33,7 +33,10 @@ def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewin
             is_counted = written.is_exact and not pending.attempt
             complete_log(event, written.blocks if is_counted else None, ports)
         stays = unmark(event.written_id, ports.volumes)
-        reasons.append(way_back(event, pending, ports))
+        note_way_back(event, pending, ports)
+        if pending.evidence_id is not None:
+            # It costs money, so it is named although somebody deletes the record before the message.
+            reasons.append(f"before the first write {pending.evidence_id} had what {event.written_id} was")
         if stays is not None:
             reasons.append(f"{event.written_id} equals {target_in_words(event)}, but {stays}")
         known = VolumeNotes(ports.table, event.restore_id, event.volume.index).read().rewind or Rewinding()

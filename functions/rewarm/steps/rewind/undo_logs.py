@@ -14,7 +14,7 @@ from rewarm.contracts.rewinding import DeletedUndoLog, RewindEvent, UndoLog, Und
 from rewarm.domain.blocks.packs import UNDO_FORMAT, expires_at
 from rewarm.domain.errors import TEMPORARY, RestoreError, UndoLogInUseError, UndoLogNotFoundError
 from rewarm.domain.model import GIB, Caller
-from rewarm.domain.units import clock_text, gib, iso, round_usd, size_text, usd_text
+from rewarm.domain.units import gib, iso, round_usd
 from rewarm.domain.value import Value
 from rewarm.ports import JsonObject
 from rewarm.ports.artifacts import Artifacts, LogObject, UndoLogs
@@ -105,14 +105,6 @@ def undo_log(restore_id: str, index: int, ports: UndoLogPorts) -> UndoLog | None
     """Returns the log of one volume of a restore; None if nothing was overwritten, or it is deleted."""
     found = next(_logs(ports.logs.objects(undo_prefix(restore_id, index)), ports), None)
     return found if found is not None and found.packs else None
-
-
-def in_words(log: UndoLog) -> str:
-    """The log's size, price and end, in words."""
-    return (
-        f"its undo log has {size_text(log.bytes)} ({usd_text(log.usd_per_month)} a month) until "
-        f"{clock_text(log.expires_at)}, unless it is deleted sooner"
-    )
 
 
 def delete_undo_log(restore_id: str, *, by: Caller, now: datetime, ports: DeleteUndoLogPorts) -> JsonObject:

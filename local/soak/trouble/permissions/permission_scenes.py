@@ -27,6 +27,7 @@ from local.soak.trouble.paths.adopt_paths import (
 )
 from local.soak.trouble.paths.interrupted_paths import DEVICE, replacing, stop, whole_instance
 from local.soak.trouble.paths.paths import FAST_INSTANCE, drilled, in_state, request, restored, snapshot
+from local.soak.trouble.undoings import delete_snapshot
 from local.soak.trouble.wire_faults import CallFault, Kind
 
 KEY = "arn:aws:kms:us-east-1:123456789012:key/11111111-2222-3333-4444-555555555555"
@@ -82,6 +83,23 @@ def _undo_log(lab: FastLab) -> None:
     assert (log["restoreId"], log["volumeId"]) == (restore_id, volume_id), log
     status, answer = lab.api("DELETE", f"/undo-logs/{restore_id}")
     assert (status, answer["deletedObjects"]) == (200, log["packs"] + 1), answer
+
+
+@scene("the snapshot that undoes a rewind is deleted before the message")
+def _no_way_back(lab: FastLab) -> None:
+    instance_id = lab.region.add_instance()
+    volume_id = lab.region.add_volume(size_gib=1, attach_to=instance_id, device="/dev/sdf")
+    good = lab.region.add_snapshot(size_gib=1, extents=((0, 20),), volume_id=volume_id)
+    lab.data_plane.volume(volume_id).blocks_written = 40
+    target = {"instanceId": instance_id, "mode": "rewind", "evidence": "snapshot"}
+    restore_id = lab.start({"source": {"snapshotId": good}, "target": target})
+    machine = "RestoreVolumeStateMachine"
+    lab.run(lambda: any("Verify Volume After" in one.visits for one in lab.executions(machine)))
+    rewind = lab.api("GET", f"/restores/{restore_id}")[1]["volumes"][0]["rewind"]
+    delete_snapshot(lab, rewind["evidence"], is_needed=False)
+    lab.pass_time(1_800)
+    (volume,) = lab.api("GET", f"/restores/{restore_id}")[1]["volumes"]
+    assert volume["wayBack"].startswith("There is no way back"), volume
 
 
 @scene("recordings of reads are listed, shown and deleted")

@@ -138,6 +138,9 @@ UNPLAYED: tuple[tuple[str, str, tuple[Call, ...]], ...] = (
     ("a shard that could not be copied: tests/workflow/rewind/test_copy_blocks.py", "JoinPartsFunctionRole",
      (("s3:ListBucket", _BUCKET), ("s3:GetObject", f"{_BUCKET}/deltas/restore/0/failed-000000.json"))),
     (PUT_BACK, "SweepFunctionRole", (*_LOOKS, ("s3:GetObject", _AGENT))),
+    ("a stopped rewind whose way back is looked for: tests/unit/steps/record/test_way_back.py",
+     "SweepFunctionRole",
+     (("ec2:ListSnapshotsInRecycleBin", "*"), ("s3:GetObject", f"{_BUCKET}/undo/restore/0/log.json"))),
     (PUT_BACK, "CleanUpFunctionRole", (
         *_LOOKS,
         ("s3:GetObject", _AGENT),

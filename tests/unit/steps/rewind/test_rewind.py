@@ -40,7 +40,7 @@ def test_without_a_newer_snapshot_the_evidence_is_waited_for(world: Rewinding) -
     assert done.initialization is not None
     assert done.initialization.ready
     assert REWINDING_TAG not in world.volumes.volumes[OLD].settings.tags
-    assert any(name in reason and "undoes" in reason for reason in done.initialization.reasons)
+    assert world.way_back == f"{name} has {OLD} as it was: a rewind to it undoes this one."
     assert world.table.get_volume(RESTORE_ID, 0)["rewind"]["state"] == "done"
 
 
