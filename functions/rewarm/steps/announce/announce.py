@@ -103,7 +103,7 @@ def _metrics(event: AnnounceEvent, result: AnnounceResult) -> Iterator[Metric]:
     "Announce Unreported", "Announce Failure", "Announce Fleet Plan", "Announce Fleet End", "Announce Change",
     metrics=_metrics,
 )  # fmt: skip
-def announce(
+def announce(  # noqa: PLR0913 - a port each
     event: AnnounceEvent,
     *,
     table: RestoreTable,
