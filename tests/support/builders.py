@@ -20,6 +20,7 @@ from tests.support.fakes import (
     FakeBlocks,
     FakeCommands,
     FakeDocuments,
+    FakeEvidence,
     FakeExecutions,
     FakeFastRestores,
     FakeHistory,
@@ -61,6 +62,7 @@ class World:
     snapshots: FakeSnapshots = field(default_factory=FakeSnapshots)
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
     copies: FakeSnapshotCopies = field(default_factory=FakeSnapshotCopies)
+    evidence: FakeEvidence = field(default_factory=FakeEvidence)
     volumes: FakeVolumes = field(default_factory=lambda: FakeVolumes(NOW))
     modifications: FakeModifications = field(init=False)
     log: FakeLog = field(default_factory=FakeLog)

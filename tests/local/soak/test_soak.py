@@ -29,6 +29,7 @@ from rewarm.steps.volume.extras import Lowering
 
 OLD_EVENT_BESIDE_A_FLEET = 9237
 REDRIVEN_AFTER_ITS_END = 195
+BOTH_ITEMS_LOST = 8190023
 LONG_SEEDS = (*range(5, 41), OLD_EVENT_BESIDE_A_FLEET, REDRIVEN_AFTER_ITS_END)
 SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.long) for seed in LONG_SEEDS)]
 """Some seventy restores."""
@@ -129,6 +130,12 @@ def test_a_rewind_is_undone_and_that_is_undone_too():
     assert found.endings == ["ready", "ready", "ready"]
     assert found.good, (found.leaks, found.wrong, found.stuck)
     assert scenario(UNDONE_SEED, rewinds=True).to_json() == found.to_json()
+
+
+@pytest.mark.long
+def test_all_snapshots_of_a_rewind_are_named_though_both_its_items_are_deleted():
+    found = scenario(BOTH_ITEMS_LOST, rewinds=True)
+    assert found.good, (found.leaks, found.wrong, found.stuck)
 
 
 def test_volumes_of_others_are_adopted_and_stay():

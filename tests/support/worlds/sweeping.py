@@ -29,6 +29,7 @@ from tests.support.builders import (
 from tests.support.fakes import (
     FakeArtifacts,
     FakeCommands,
+    FakeEvidence,
     FakeFastRestores,
     FakeFleets,
     FakeHistory,
@@ -65,6 +66,7 @@ class SweepWorld:
     fast_restores: FakeFastRestores = field(default_factory=FakeFastRestores)
     fleets: FakeFleets = field(default_factory=FakeFleets)
     copies: FakeSnapshotCopies = field(default_factory=FakeSnapshotCopies)
+    evidence: FakeEvidence = field(default_factory=FakeEvidence)
     tagged_snapshots: FakeTaggedSnapshots = field(default_factory=FakeTaggedSnapshots)
     table: FakeTable = field(default_factory=FakeTable)
     executions: FakeRestoreExecutions = field(default_factory=FakeRestoreExecutions)

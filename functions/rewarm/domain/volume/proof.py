@@ -86,6 +86,15 @@ def evidence_description(volume_id: str, tags: Mapping[str, str]) -> str:
     return f"{volume_id} before it goes back to {tags[EVIDENCE_TAG]}: {of}"
 
 
+def is_evidence(snapshot: Snapshot, restore_id: str, index: int) -> bool:
+    """Whether this rewind made the snapshot, for any of its attempts and whatever its tags say now."""
+    description = snapshot.description or ""
+    return (
+        description.startswith(f"{snapshot.volume_id} before it goes back to ")
+        and f": volume {index} of {restore_id}, attempt " in description
+    )
+
+
 def copy_description(snapshot_id: str, region: str, restore_id: str, index: int) -> str:
     """The description of a copy of another Region's snapshot. EC2 takes it from the call that makes a
     snapshot, and no call changes it (botocore: ec2 ModifySnapshotAttribute): unlike a tag it proves who has

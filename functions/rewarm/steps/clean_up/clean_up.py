@@ -43,13 +43,13 @@ from rewarm.domain.volume.proof import could_be_of, unproven_volume
 from rewarm.domain.words.failures import explain
 from rewarm.ports.instances import Commands
 from rewarm.ports.restores import RestoreTable
-from rewarm.ports.snapshots import FastSnapshotRestores, SnapshotCopies
+from rewarm.ports.snapshots import EvidenceSnapshots, FastSnapshotRestores, SnapshotCopies
 from rewarm.ports.volumes import VolumeModifications, VolumeStore
 from rewarm.steps.clean_up.clean_up_account import UNPROVEN, CleanUpAccount, Remains
 from rewarm.steps.record.boosts import boost_of
 from rewarm.steps.record.leftovers import BOOST_OF
 from rewarm.steps.record.restore import RestoreNotes
-from rewarm.steps.record.volume import CleanedUp, KnownRecording, KnownVolume, VolumeNotes
+from rewarm.steps.record.volume import CleanedUp, KnownRecording, KnownVolume, Rewinding, VolumeNotes
 from rewarm.steps.registration import state
 from rewarm.steps.replace.put_back import PutBackPorts, put_back
 from rewarm.steps.replace.started import StartedPorts, Undone, stop_again
@@ -62,6 +62,9 @@ SWEPT_LATER = "the sweeper tries again every 15 minutes"
 LAST_UPLOAD = timedelta(minutes=1)
 """The agent notices within seconds that the volume is detached, and then uploads what it has recorded."""
 KEPT_BEFORE = "it was kept before, and is its owner's"
+LOST_LOG = (
+    "undo log of {}, if there is one (the record of this rewind is lost; rewarm undo-log list shows the logs)"
+)
 FAILED_VOLUME = "EC2 calls it failed (error), so its data are lost; it was announced, so its owner deletes it"
 """EBS user guide, "EBS volume lifecycle": the hardware has failed, and the data cannot be recovered."""
 
@@ -100,6 +103,7 @@ class CleanUpPorts(Value, kw_only=True):
     commands: Commands
     fast_restores: FastSnapshotRestores
     copies: SnapshotCopies
+    evidence: EvidenceSnapshots
     table: RestoreTable
     stack_name: str
     put_back: PutBackPorts | None = None
@@ -126,6 +130,7 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
         instance_id=event.volume.instance_id,
         place=None if event.volume.adopts else (event.volume.snapshot_id, event.volume.availability_zone),
         adopted=event.volume.adopts,
+        rewinds=event.volume.rewinds is not None,
         # Nobody keeps data on a drill's volume, so it is deleted even if it is ready.
         announced=(event.attached_announced or swap_began) and not event.request.is_drill,
         # A failed plan's volume is of no use once the next plan makes its own.
@@ -167,7 +172,26 @@ def remove(remains: Remains, ports: CleanUpPorts, *, now: datetime) -> CleanUpRe
         _exchange(remains, noted, ports, account, now)
     _release(remains, ports.fast_restores, ports.table, account)
     _delete_copies(remains, ports, account)
+    account.kept += _lost_by_rewind(remains, record, ports, account)
     return _settle(remains, account, ports.table)
+
+
+def _lost_by_rewind(
+    remains: Remains, record: KnownVolume, ports: CleanUpPorts, account: CleanUpAccount
+) -> list[str]:
+    """Notes the snapshots that EC2 shows, because somebody may have deleted the record's item.
+
+    What the record has is named once somebody has looked at it. Returns what no record may show.
+    """
+    if not remains.rewinds:
+        return []
+    restore_id, index = remains.restore_id, remains.index
+    rewind = record.rewind or Rewinding()
+    with account.trying(f"snapshots that {restore_id} made of its volume"):
+        made = ports.evidence.of_restore(restore_id, index)
+        rewind = VolumeNotes(ports.table, restore_id, index).note_snapshots(made)
+    is_lost = record.plan is None and not rewind.snapshots and rewind.undo_log is None
+    return [LOST_LOG.format(restore_id)] if is_lost else []
 
 
 def _stop_instance(remains: Remains, ports: StartedPorts | None) -> Undone:

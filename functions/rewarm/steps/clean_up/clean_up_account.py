@@ -110,6 +110,8 @@ class Remains(Value):
     """Snapshot and Availability Zone, for fast snapshot restore."""
     adopted: str | None = None
     """The volume of others, as its execution or its boost names it; its item may be lost."""
+    rewinds: bool = False
+    """It is a rewind, which may have made snapshots of the volume, or an undo log."""
     announced: bool = False
     """The volume was announced as usable, so it is never deleted."""
     on_failure: OnFailure = OnFailure.CLEAN_UP

@@ -267,6 +267,7 @@ def remains_of(restore_id: str, record: KnownRestore, index: int) -> Remains:
         volume_id=None if is_others else record.last_volume(index),
         instance_id=volume.made.instance_id or request.target.instance_id,
         place=(str(place[0]), str(place[1])) if all(place) else None,
+        rewinds=volume.rewind is not None or request.target.mode == "rewind",
         announced=not drill and (is_usable or settled or record.recovered),
         on_failure=request.on_failure,
         fallback=settled,

@@ -72,7 +72,9 @@ def left_by_rewind(rewind: Rewinding | None) -> list[str]:
     if rewind.undo_log is not None:
         return _log_left(f"undo log of {rewind.undo_log.restore_id}", rewind, became)
     if not evidence:
-        return [f"volume {volume_id} ({became}; there is no way back that is known)"] if is_open else []
+        named = [f"snapshot {made} (its rewind made it of {volume_id}; {became})" for made in rewind.others]
+        unknown = [f"volume {volume_id} ({became}; there is no way back that is known)"]
+        return named or (unknown if is_open else [])
     others = [f"snapshot {made} (it compared {volume_id} once more)" for made in rewind.others]
     if state in ("completed", "unknown"):
         return [f"snapshot {evidence} (it has {volume_id} as it was before the rewind; {became})", *others]
@@ -97,7 +99,9 @@ def _became(rewind: Rewinding) -> str:
     volume_id = rewind.volume_id
     if rewind.state == "done":
         return "it is whole"
-    if rewind.state != "writing":
+    if rewind.state is None and rewind.found is None and rewind.evidence is None and rewind.others:
+        return f"no record says any more whether {volume_id} was written to"
+    if rewind.state != "writing" and rewind.found is None:
         return f"{volume_id} is unchanged"
     found = rewind.found or f"{volume_id} may be mixed: its rewind ended while blocks were being written"
     return f"{found}; it is tagged {REWINDING_TAG}"

@@ -13,11 +13,11 @@ from pydantic import BaseModel, ConfigDict, Field, ModelWrapValidatorHandler, Va
 from pydantic.alias_generators import to_camel
 
 from rewarm.contracts.values import DispatchWarmerResult, Plan, VolumeAssignment
-from rewarm.domain.model import Strategy, Volume
+from rewarm.domain.model import Snapshot, Strategy, Volume
 from rewarm.domain.units import iso
 from rewarm.domain.value import Value
 from rewarm.domain.volume.performance import BoostOutcome
-from rewarm.domain.volume.proof import Creation, proven
+from rewarm.domain.volume.proof import Creation, is_evidence, proven
 from rewarm.domain.words.way_back import PRESENT, LogSize, Presence
 from rewarm.ports import JsonObject
 from rewarm.ports.restores import RestoreTable
@@ -580,6 +580,22 @@ class VolumeNotes(Value):
     def note_way_back(self, volume_id: str, **known: str | None) -> None:
         """Which snapshot undoes the rewind; also where somebody has deleted the record meanwhile."""
         self._change("rewind", self._rewind(), volumeId=volume_id, **known)
+
+    def note_snapshots(self, tagged: Iterable[Snapshot]) -> Rewinding:
+        """Notes the rewind's snapshots that the record does not name, because they cost money.
+
+        The item may have been lost, or EC2's answer was. `tagged` is what EC2 shows with the rewind's tags.
+        None of them becomes the evidence. Returns what is known now.
+        """
+        known = self._rewind()
+        made = (snapshot for snapshot in tagged if is_evidence(snapshot, self.restore_id, self.index))
+        lost = {each.snapshot_id: each.volume_id for each in made if each.snapshot_id not in known.snapshots}
+        if not lost:
+            return known
+        volume_id = known.volume_id or next(iter(lost.values()))
+        changes = {"volumeId": volume_id, "others": [*known.others, *lost]}
+        self._change("rewind", known, **changes)
+        return Rewinding.model_validate({**known.raw, **changes})
 
     def note_undo_log(self, log: JsonObject | None) -> None:
         """What the undo log has."""

@@ -96,10 +96,9 @@ def _of_attempt(wanted: Wanted, made: Sequence[Snapshot]) -> Snapshot | None:
 
 def _note_forgotten(wanted: Wanted, known: Rewinding, made: Sequence[Snapshot], record: VolumeNotes) -> None:
     """Notes snapshots of earlier attempts again, if somebody deleted the record's item."""
-    for snapshot in made:
-        is_earlier = snapshot.tags.get(ATTEMPT_TAG) != str(wanted.attempt)
-        if is_earlier and snapshot.snapshot_id not in known.snapshots:
-            record.note_evidence(wanted.volume_id, snapshot.snapshot_id, None)
+    earlier = [snapshot for snapshot in made if snapshot.tags.get(ATTEMPT_TAG) != str(wanted.attempt)]
+    if any(snapshot.snapshot_id not in known.snapshots for snapshot in earlier):
+        record.note_snapshots(earlier)
 
 
 def _create(

@@ -55,17 +55,21 @@ def note_way_back(event: RewindEvent, pending: RewindResult, ports: RewindPorts)
     Raises ThrottledError, ServiceUnavailableError.
     """
     record = VolumeNotes(ports.table, event.restore_id, event.volume.index)
-    if not keeps_log(event):
+    is_logged = keeps_log(event)
+    if not is_logged:
         known = {"evidence": pending.evidence_id, "equal": pending.equal_id}
         record.note_way_back(event.written_id, state=READY, **known)
-        return
+    # The record has the way back since before the first block was written, unless somebody has deleted it.
     try:
-        found = undo_log(event.restore_id, event.volume.index, ports)
+        if is_logged:
+            found = undo_log(event.restore_id, event.volume.index, ports)
+            record.note_undo_log(None if found is None else found.model_dump(mode="json", by_alias=True))
+        else:
+            record.note_snapshots(ports.evidence.of_restore(event.restore_id, event.volume.index))
     except TEMPORARY:
         raise
     except RestoreError:
-        return  # The record has the log since before the first block was written.
-    record.note_undo_log(None if found is None else found.model_dump(mode="json", by_alias=True))
+        return
 
 
 def other_instances(event: RewindEvent, ports: RewindPorts) -> list[str]:

@@ -25,6 +25,7 @@ from rewarm.steps.record.leftovers import removed_and_kept
 from rewarm.steps.record.restore import RestoreNotes
 from rewarm.steps.record.volume import VolumeNotes
 from rewarm.steps.replace.started import StartedPorts
+from rewarm.steps.rewind.evidence import Wanted
 from rewarm.steps.volume.create_volume import CreateVolumeEvent, CreateVolumePorts, create_volume
 from rewarm.steps.volume.prepare_snapshot import PrepareSnapshotPorts, prepare_snapshot
 from tests.support.builders import (
@@ -44,6 +45,7 @@ from tests.support.builders import (
 )
 from tests.support.wired import wired
 
+OWNERS = "vol-owner"
 TARGET_TEXT = "gp3 iops=3000 throughputMibS=125"
 
 
@@ -59,12 +61,22 @@ def create(world, *, index=0, attempt=0, chosen=None):
     return create_volume(event, wired(CreateVolumePorts, world)).volume_id
 
 
-def clean(world, *, volume_id=VOLUME_ID, announced=False, command=None, story=None, fallback=None, **changes):
+def clean(
+    world,
+    *,
+    volume_id=VOLUME_ID,
+    announced=False,
+    command=None,
+    story=None,
+    fallback=None,
+    rewinds=None,
+    **changes,
+):
     event = CleanUpEvent(
         restore_id=RESTORE_ID,
         now=NOW,
         request=request(**changes),
-        volume=assignment(),
+        volume=assignment(rewinds=rewinds),
         volume_id=volume_id,
         dispatch=command,
         attached_announced=announced,
@@ -449,6 +461,88 @@ class TestCleanUp:
         assert (result.removed, result.kept) == ([], [])
 
 
+def evidence_tags(attempt, **changes):
+    wanted = Wanted(RESTORE_ID, 0, attempt, OWNERS, SNAPSHOT_ID)
+    return {**wanted.tags("rewarm"), **changes}
+
+
+def named(world):
+    """What the message names as kept after a clean-up."""
+    clean(world, volume_id=None, rewinds=OWNERS)
+    record = RestoreNotes(world.table, RESTORE_ID).read_whole()
+    return removed_and_kept(RESTORE_ID, [{"index": 0}], record)[1]
+
+
+class TestRewind:
+    """The snapshots that a rewind made of the volume stay, and cost money."""
+
+    @pytest.mark.parametrize("attempts", [1, 2, 5])
+    @pytest.mark.parametrize(
+        ("noted", "became"),
+        [
+            (None, f"no record says any more whether {OWNERS} was written to"),
+            ({"state": "preparing"}, f"{OWNERS} is unchanged"),
+            ({"state": "done"}, "it is whole"),
+            ({"found": f"{OWNERS} is mixed: 3 blocks"}, "is mixed: 3 blocks"),
+        ],
+    )
+    def test_all_are_named_whatever_the_record_has_lost(self, noted, became, attempts):
+        world = World()
+        made = [world.evidence.create(OWNERS, evidence_tags(attempt)) for attempt in range(attempts)]
+        if noted is not None:
+            world.table.update_volume(RESTORE_ID, 0, {"rewind": {"volumeId": OWNERS, **noted}})
+        kept = named(world)
+        assert [line.split()[1] for line in kept] == made
+        assert all(became in line for line in kept)
+        assert world.table.get_volume(RESTORE_ID, 0)["rewind"]["others"] == made
+        assert named(world) == kept
+
+    def test_those_of_further_attempts_are_named_beside_the_way_back(self):
+        world = World()
+        other, newest = [world.evidence.create(OWNERS, evidence_tags(attempt)) for attempt in (0, 1)]
+        known = {"volumeId": OWNERS, "state": "done", "evidence": newest}
+        world.table.update_volume(RESTORE_ID, 0, {"rewind": known})
+        assert named(world) == [
+            f"snapshot {newest} (it has {OWNERS} as it was before the rewind; it is whole)",
+            f"snapshot {other} (it compared {OWNERS} once more)",
+        ]
+
+    def test_one_whose_tags_somebody_has_changed_is_named(self):
+        world = World()
+        name = world.evidence.create(OWNERS, evidence_tags(0))
+        world.evidence.change(name, tags=evidence_tags(7))
+        (kept,) = named(world)
+        assert name in kept
+
+    def test_one_that_only_has_the_tags_is_not_ours(self):
+        world = World()
+        world.table.update_volume(RESTORE_ID, 0, {"plan": {}})
+        name = world.evidence.create(OWNERS, evidence_tags(0))
+        world.evidence.change(name, description="nightly")
+        assert named(world) == []
+
+    def test_an_undo_log_may_be_there_where_the_record_is_lost(self):
+        (kept,) = named(World())
+        assert kept.startswith(f"undo log of {RESTORE_ID}, if there is one")
+
+    @pytest.mark.parametrize(
+        ("failure", "found"),
+        [
+            (ThrottledError("no"), ServiceUnavailableError),
+            (AccessDeniedError("no"), IncompleteCleanUpError),
+        ],
+    )
+    def test_a_look_that_failed_is_not_an_answer(self, failure, found, monkeypatch):
+        world = World()
+
+        def fails(_restore_id, _index):
+            raise failure
+
+        monkeypatch.setattr(world.evidence, "of_restore", fails)
+        with pytest.raises(found, match=f"snapshots that {RESTORE_ID} made of its volume: no"):
+            clean(world, volume_id=None, rewinds=OWNERS)
+
+
 def test_a_mixed_volume_is_named_although_its_undo_log_is_deleted() -> None:
     world = World()
     found = {
@@ -457,10 +551,11 @@ def test_a_mixed_volume_is_named_although_its_undo_log_is_deleted() -> None:
         "undoLog": None,
         "found": "vol-owner is mixed: 3 blocks",
     }
-    world.table.update_volume(RESTORE_ID, 0, {"rewind": found})
-    assert clean(world, volume_id=None).kept == [], "the message says it, once somebody has looked"
-    record = RestoreNotes(world.table, RESTORE_ID).read_whole()
-    _, (kept,) = removed_and_kept(RESTORE_ID, [{"index": 0}], record)
+    world.table.update_volume(RESTORE_ID, 0, {"rewind": found, "plan": {}})
+    assert clean(world, volume_id=None, rewinds=OWNERS).kept == [], (
+        "the message says it, once somebody has looked"
+    )
+    (kept,) = named(world)
     assert "vol-owner is mixed: 3 blocks" in kept
     assert "no way back" in kept
 

@@ -13,6 +13,7 @@ from rewarm.ports import JsonObject
 from rewarm.steps.record.bucket import sent_key
 from rewarm.steps.record.payloads import write_plans
 from rewarm.steps.record.restore import RestoreNotes
+from rewarm.steps.rewind.evidence import Wanted
 from tests.support.builders import INSTANCE_ID, RESTORE_ID, SNAPSHOT_ID, VOLUME_ID, ZONE, at, request
 from tests.support.values import accounts
 from tests.support.worlds.sweeping import MADE, SweepWorld
@@ -71,6 +72,21 @@ class TestRestore:
         assert world.volumes.deleted == []
         world.sweep(now=at(45))
         assert len(world.messages.sent) == 1
+
+    def test_the_snapshots_of_a_rewind_are_named_where_all_its_items_are_lost(
+        self, world: SweepWorld
+    ) -> None:
+        target = {"instanceId": INSTANCE_ID, "mode": "rewind"}
+        world.begun(volume0=None)
+        wanted = [Wanted(RESTORE_ID, 0, attempt, "vol-owner", SNAPSHOT_ID) for attempt in range(2)]
+        made = [world.evidence.create(each.volume_id, each.tags("rewarm")) for each in wanted]
+        begin(world, "ABORTED", request=request(target=target).to_json())
+        begin(world, "ABORTED", name=f"{RESTORE_ID}-0")
+        world.ended("ABORTED")
+        world.table.lose(RESTORE_ID)
+        world.sweep()
+        (message,) = world.messages.sent
+        assert [name for name in made if f"snapshot {name} (its rewind made it" in message["text"]] == made
 
     def test_one_that_was_known_again_while_it_ran_names_the_volume_of_a_lost_item(
         self, world: SweepWorld

@@ -320,6 +320,28 @@ def test_before_the_first_write_the_newest_evidence_has_what_is_overwritten(worl
     assert f"{first} compared {OLD} once more and can be deleted" in told.reasons
 
 
+@pytest.mark.parametrize("is_done", [True, False])
+def test_all_snapshots_are_named_where_the_item_is_lost_while_blocks_are_written(
+    world: Rewinding,
+    is_done: bool,  # noqa: FBT001
+) -> None:
+    first = world.armed().evidence_id
+    world.fails_with(AgentExit.NO_TRANSFER)
+    second = opened(world)
+    world.table.records[RESTORE_ID].pop("rewind0")
+    if is_done:
+        world.end()
+        told = world.go().initialization
+        assert told is not None
+        assert f"{first} compared {OLD} once more and can be deleted" in told.reasons
+    else:
+        world.go(failure=DAMAGED)
+        ended(world, blocksWritten=8)
+        with pytest.raises(RewindIncompleteError):
+            world.go(failure=DAMAGED)
+    assert (record(world)["evidence"], record(world)["others"]) == (second, [first])
+
+
 def test_an_attempt_that_ends_before_the_agent_has_the_volume_makes_no_snapshot(world: Rewinding) -> None:
     for attempt in range(1, MOST_ATTEMPTS):
         world.go()
