@@ -95,7 +95,8 @@ class Whole(Input):
     name = "number"
 
     def __init__(self, least: int, most: int) -> None:
-        self._least, self._most = least, most
+        self._least = least
+        self._most = most
         self.allowed = f"a whole number from {least:,} to {most:,} is allowed"
 
     def _read(self, text: str) -> int:

@@ -63,13 +63,18 @@ def plan(ec2: Any, wanted: Wanted) -> Plan:
     source: Json = {}
     if wanted.like is not None:
         source = _described(ec2, wanted.like)
-        settings, tags, left_out = _settings(source), source.get("Tags", []), list(_left_out(source))
-        image_id, mappings = source["ImageId"], source.get("BlockDeviceMappings", [])
+        settings = _settings(source)
+        tags = source.get("Tags", [])
+        left_out = list(_left_out(source))
+        image_id = source["ImageId"]
+        mappings = source.get("BlockDeviceMappings", [])
     else:
         named, data = _template(ec2, str(wanted.template))
-        settings, left_out = {"LaunchTemplate": named}, ["user data"] if data.get("UserData") else []
+        settings = {"LaunchTemplate": named}
+        left_out = ["user data"] if data.get("UserData") else []
         tags = _tags_of(data)
-        image_id, mappings = data.get("ImageId"), data.get("BlockDeviceMappings", [])
+        image_id = data.get("ImageId")
+        mappings = data.get("BlockDeviceMappings", [])
     image = _image(ec2, wanted.image or image_id, source)
     devices = {
         mapping["DeviceName"]: mapping["Ebs"] for mapping in image["BlockDeviceMappings"] if "Ebs" in mapping
@@ -79,26 +84,37 @@ def plan(ec2: Any, wanted: Wanted) -> Plan:
     ends = {mapping["DeviceName"]: mapping.get("Ebs", {}).get("DeleteOnTermination") for mapping in mappings}
     root_ends = ends.get(own_root)
     return Plan(
-        request={
-            **settings,
-            **_changes(wanted, settings),
-            "ImageId": image["ImageId"],
-            "MinCount": 1,
-            "MaxCount": 1,
-            "UserData": NO_USER_DATA,
-            # With either of them the instance could not be stopped or terminated.
-            "DisableApiStop": False,
-            "DisableApiTermination": False,
-            "BlockDeviceMappings": [
-                {"DeviceName": root, "Ebs": {"DeleteOnTermination": True}},
-                *({"DeviceName": name, "NoDevice": ""} for name in devices if name != root),
-            ],
-            "TagSpecifications": _tagged(tags, wanted.like or str(wanted.template)),
-        },
+        request=_request(wanted, settings, tags, image),
         root_device=root,
         root_ends=devices.get(root, {}).get("DeleteOnTermination", True) if root_ends is None else root_ends,
         left_out=left_out,
     )
+
+
+def _request(wanted: Wanted, settings: Json, tags: list[Json], image: Json) -> Json:
+    """What RunInstances gets: one instance that can be ended, with its root device only."""
+    root = image["RootDeviceName"]
+    others = [
+        mapping["DeviceName"]
+        for mapping in image["BlockDeviceMappings"]
+        if "Ebs" in mapping and mapping["DeviceName"] != root
+    ]
+    return {
+        **settings,
+        **_changes(wanted, settings),
+        "ImageId": image["ImageId"],
+        "MinCount": 1,
+        "MaxCount": 1,
+        "UserData": NO_USER_DATA,
+        # With either of them the instance could not be stopped or terminated.
+        "DisableApiStop": False,
+        "DisableApiTermination": False,
+        "BlockDeviceMappings": [
+            {"DeviceName": root, "Ebs": {"DeleteOnTermination": True}},
+            *({"DeviceName": name, "NoDevice": ""} for name in others),
+        ],
+        "TagSpecifications": _tagged(tags, wanted.like or str(wanted.template)),
+    }
 
 
 def launch(ec2: Any, planned: Plan, token: str, say: Callable[[str], None]) -> Json:
@@ -267,7 +283,8 @@ def _image(ec2: Any, image_id: str | None, source: Json) -> Json:
         )
     image = dict(found[0])
     for name in SAME:
-        ours, theirs = source.get(name), image.get(name)
+        ours = source.get(name)
+        theirs = image.get(name)
         if None not in (ours, theirs) and ours != theirs:
             raise NotLaunchedError(f"{image_id} has {name} {theirs}, and {source['InstanceId']} has {ours}")
     return image

@@ -227,7 +227,8 @@ def _filled(parts: list[str], margin: str, hanging: str, width: int) -> Iterator
     for part in parts:
         if line and len(line) + 1 + len(part) > width:
             yield line
-            line, margin = "", hanging
+            line = ""
+            margin = hanging
         line = f"{line} {part}" if line else margin + part
     if line:
         yield line

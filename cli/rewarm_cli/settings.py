@@ -101,7 +101,8 @@ class Commands(click.Group):
 
 def _agree(own: str, other: str) -> bool:
     """Whether two versions fit by Semantic Versioning: by the first number, and below 1.0 by the second."""
-    first, second = own.split("."), other.split(".")
+    first = own.split(".")
+    second = other.split(".")
     return first[:2] == second[:2] if first[0] == "0" else first[0] == second[0]
 
 

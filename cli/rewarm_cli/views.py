@@ -223,7 +223,8 @@ def _schedule_row(line: Json) -> dict[str, str]:
 
 def summary_lines(summary: Json, *, several: bool = False) -> Iterator[str]:
     """The time, the price and what to know."""
-    at, cost = words.clock(summary["readyP90At"]), words.usd(summary["totalCostUsd"])
+    at = words.clock(summary["readyP90At"])
+    cost = words.usd(summary["totalCostUsd"])
     price = f"{cost} together" if several else cost
     yield f"At full speed by {at} (P90){_in_time(summary)}, for {price}{_old_prices(summary)}."
     if several and summary.get("why"):
@@ -238,7 +239,8 @@ def rewind_lines(plans: list[Json]) -> Iterator[str]:
         if not found["possible"]:
             yield f"A rewind is not possible: {found['reason'].rstrip('.')}."
             continue
-        blocks, most = found["blocks"], found["mostBlocks"]
+        blocks = found["blocks"]
+        most = found["mostBlocks"]
         upto = f" (at most {most:,} for {words.usd(found['mostUsd'])})" if most > blocks else ""
         yield (
             f"A rewind would put {found['volumeId']} itself back: {words.count(blocks, 'block')} for "
@@ -467,7 +469,8 @@ def _volume_row(volume: Json, *, lost: bool = False) -> list[str]:
 
 def progress_of(volume: Json) -> tuple[float, Json] | None:
     """Per cent and the figures behind it: the agent's own, seconds old, or else the last poll's."""
-    agent, polled = volume.get("agent") or {}, volume.get("initialization") or {}
+    agent = volume.get("agent") or {}
+    polled = volume.get("initialization") or {}
     if agent.get("bytesTotal"):
         return 100 * agent["bytesDone"] / agent["bytesTotal"], agent
     if polled.get("progressPercent") is not None:
@@ -487,7 +490,8 @@ def progress_text(volume: Json, now: datetime | None = None) -> str | None:
 
 def _copied(copying: Json) -> tuple[float, Json] | None:
     """As progress_of, for blocks that are copied into packs; None if unknown or complete."""
-    total, done = copying.get("blocks", 0) * BLOCK_BYTES, copying.get("bytesCopied")
+    total = copying.get("blocks", 0) * BLOCK_BYTES
+    done = copying.get("bytesCopied")
     if done is None or done >= total:
         return None
     figures = {"bytesDone": done, "bytesTotal": total, "mibPerSecond": copying.get("mibPerSecond")}
@@ -592,7 +596,8 @@ def fleet_lines(record: Json) -> Iterator[str]:
     if record.get("plan"):
         plan = record["plan"]
         late = ", after the deadline" if plan["deadlineMissed"] else ""
-        price, ready = words.usd(plan["totalCostUsd"]), words.clock(plan["readyP90At"])
+        price = words.usd(plan["totalCostUsd"])
+        ready = words.clock(plan["readyP90At"])
         yield f"Planned: {price}, at full speed by {ready} (P90){late}"
     if approval := record.get("approval"):
         yield f"Approval: {_answered(approval)}"
@@ -649,7 +654,8 @@ def show_drills(target: Console, drills: list[Json]) -> None:
 
 
 def _against(drill: Json, what: str) -> str:
-    took, objective = drill.get(f"{what}Seconds"), drill.get(f"{what}ObjectiveSeconds")
+    took = drill.get(f"{what}Seconds")
+    objective = drill.get(f"{what}ObjectiveSeconds")
     found = "-" if took is None else words.duration(took)
     kept = found if objective is None else f"{found} of {words.duration(objective)}"
     of_application = what == "recovery" and drill.get("recoveryOf") == "application"

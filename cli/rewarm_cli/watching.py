@@ -54,7 +54,9 @@ def path_of(restore_id: str, **query: Any) -> str:
 
 def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> Iterator[Json]:
     """Yields GET's answer whenever there may be news, until the restore has ended or the time is over."""
-    version, reading, reach = "", False, Reach(api, patience_seconds=OUTAGE_SECONDS)
+    version = ""
+    reading = False
+    reach = Reach(api, patience_seconds=OUTAGE_SECONDS)
     while True:
         seconds = LIVE_POLL_SECONDS if live and reading else LONG_POLL_SECONDS
         query: Json = {"wait": seconds, "version": version} if version else {}
@@ -64,7 +66,8 @@ def records(api: Api, restore_id: str, *, live: bool, until: float | None) -> It
             yield record
             if is_over(record):
                 return
-            version, reading = str(record.get("version") or ""), status_of(record) == "initializing"
+            version = str(record.get("version") or "")
+            reading = status_of(record) == "initializing"
         if until is not None and time.monotonic() >= until:
             return
         time.sleep(max(0.0, LEAST_PAUSE_SECONDS - (time.monotonic() - asked_at)))
@@ -75,7 +78,8 @@ class Reach:
 
     def __init__(self, api: Api, *, patience_seconds: float | None = None) -> None:
         """Without a patience it is asked for as long as somebody waits."""
-        self._api, self._patience_seconds = api, patience_seconds
+        self._api = api
+        self._patience_seconds = patience_seconds
         self._answered_at = time.monotonic()
         self.is_out = False
         """Whether it has not answered the last time."""
@@ -99,7 +103,8 @@ class Reach:
             return None
         if self.is_out:
             say("The API answers again.", err=True)
-        self._answered_at, self.is_out = time.monotonic(), False
+        self._answered_at = time.monotonic()
+        self.is_out = False
         return answer
 
     def _bear(self, reason: str, error: Exception) -> None:
@@ -194,7 +199,8 @@ class _View:
             found = progress_of(volume)
             if found is None:
                 continue
-            index, percent = volume["index"], found[0]
+            index = volume["index"]
+            percent = found[0]
             known = self._percents.get(index, -PLAIN_STEP_PERCENT)
             if percent >= known + PLAIN_STEP_PERCENT or percent >= 100 > known:
                 self._percents[index] = percent

@@ -56,7 +56,8 @@ def state_function(name: str, **given: Any) -> Handler:
     It parses the event, names the restore in every log line, traces, and returns the result as JSON.
     """
     own = registration(name)
-    ports, model = ports_of(own.step, given), next(iter(get_type_hints(own.step).values()))
+    ports = ports_of(own.step, given)
+    model = next(iter(get_type_hints(own.step).values()))
 
     @tracer.capture_lambda_handler(capture_response=False)
     @logger.inject_lambda_context(clear_state=True)

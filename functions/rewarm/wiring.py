@@ -146,7 +146,8 @@ def snapshots() -> SnapshotCatalog:
 @cache
 def _foreign_snapshots(region: str) -> SnapshotCatalog:
     lister = clients.block_list_client(adapters.snapshot_blocks.THREADS, region)
-    ec2, kms = clients.client("ec2", region), clients.client("kms", region)
+    ec2 = clients.client("ec2", region)
+    kms = clients.client("kms", region)
     return adapters.snapshots.Ec2SnapshotCatalog(ec2, lister, kms)
 
 
@@ -156,7 +157,8 @@ def way_back() -> LookAtWaysBack:
     def look(record: KnownRestore) -> KnownRestore:
         from rewarm.steps.record.way_back import WayBackPorts, looked
 
-        ec2, s3 = clients.later(partial(_quick_client, "ec2")), clients.later(_quick_s3_client)
+        ec2 = clients.later(partial(_quick_client, "ec2"))
+        s3 = clients.later(_quick_s3_client)
         ports = WayBackPorts(
             snapshots=adapters.snapshots.Ec2SnapshotCatalog(ec2, later_client("ebs"), later_client("kms")),
             volumes=adapters.volumes.Ec2VolumeStore(ec2),

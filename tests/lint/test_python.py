@@ -37,6 +37,39 @@ def test_ruff_format():
     assert complaints([BIN / "ruff", "format", "--check", "."]) == ""
 
 
+def joined_assignments(tree: ast.AST) -> Iterator[ast.Assign]:
+    """Statements such as `a, b = f(x), g(y)`. A swap, or constants that belong together, may be joined."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Tuple):
+            continue
+        if all(isinstance(value, ast.Constant | ast.List | ast.Dict) for value in node.value.elts):
+            continue
+        targets = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else []
+        used = {ast.unparse(part) for part in ast.walk(node.value) if isinstance(part, ast.expr)}
+        if targets and used.isdisjoint(ast.unparse(target) for target in targets):
+            yield node
+
+
+@pytest.mark.parametrize("folder", ["functions", "cli"])
+def test_a_line_assigns_one_value(folder):
+    found = [
+        f"{path.relative_to(ROOT).as_posix()}:{node.lineno}"
+        for path in files("*.py", below=folder)
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        for node in joined_assignments(function)
+    ]
+    assert sorted(set(found)) == []
+
+
+def test_a_joined_assignment_is_seen():
+    joined = [
+        ast.unparse(node)
+        for node in joined_assignments(ast.parse("a, b = f(), g()\nb, a = a, b\nx, y = 1, 2"))
+    ]
+    assert joined == ["a, b = (f(), g())"]
+
+
 @pytest.mark.slow
 def test_mypy_strict():
     assert (

@@ -54,7 +54,8 @@ def _latency(side: Json | None) -> str:
 
 
 def _provisioned(run: Json) -> str:
-    iops, mib_s = run["provisionedIops"], run["provisionedMibS"]
+    iops = run["provisionedIops"]
+    mib_s = run["provisionedMibS"]
     parts = [f"{iops:,.0f} IOPS"] if iops else []
     parts += [f"{mib_s:,.0f} MiB/s"] if mib_s else []
     return ", ".join(parts) or "not known"

@@ -76,7 +76,8 @@ def calibrate(settings: Settings, **given: Any) -> None:
     """
     from rewarm_cli.calibrate.cloud import leftovers
 
-    given["asked"], api = asks(yes=given["yes"]), settings.api()
+    given["asked"] = asks(yes=given["yes"])
+    api = settings.api()
     known = api.insist(200, "GET", "/calibration")
     clients, document = _account(settings, api.region)
     if old := leftovers(clients, known["stack"]):
@@ -180,7 +181,8 @@ def _agreed_ways(known: Json, where: Where, given: Json) -> list[str]:
         _say(_line(way))
     if not done or done[0].name != "volume":
         raise CommandFailedError("nothing fits into --max-cost-usd; the first way is needed for the others")
-    usd, minutes = sum(way.usd for way in done), sum(way.minutes for way in done)
+    usd = sum(way.usd for way in done)
+    minutes = sum(way.minutes for way in done)
     _say(f"On {where.instance_id} in {where.zone}: some {duration(60 * minutes)}, at most {usd:.3f} USD")
     _say("(with 35 minutes more if this program is killed and the sweeper has to end it)")
     if given["asked"]:
@@ -203,7 +205,8 @@ def _measure(api: Api, clients: Clients, where: Where, size_gib: int, ways: Sequ
     from rewarm_cli.calibrate.cloud import Cloud, clock_of
     from rewarm_cli.calibrate.findings import document
 
-    clock, name = clock_of(clients), f"calibration-{uuid.uuid4().hex[:16]}"
+    clock = clock_of(clients)
+    name = f"calibration-{uuid.uuid4().hex[:16]}"
 
     def keep(volumes: list[str], snapshots: list[str]) -> Json:
         body = {"volumeIds": volumes, "snapshotIds": snapshots}

@@ -76,9 +76,11 @@ def quantile(values: Sequence[float], share: float, *, slack: float = 0.0) -> Fi
     """A quantile, between the two order statistics that have it between them in 99 % of samples."""
     if len(values) < 2:
         return None
-    ordered, count = sorted(values), len(values)
+    ordered = sorted(values)
+    count = len(values)
     spread = SIGMAS * math.sqrt(count * share * (1 - share)) + 0.5
-    low, high = math.floor(count * share - spread), math.ceil(count * share + spread)
+    low = math.floor(count * share - spread)
+    high = math.ceil(count * share + spread)
     value = ordered[min(count - 1, int(count * share))]
     return Figure(value, ordered[max(0, low)] - slack, ordered[min(count - 1, high)] + slack, count)
 
@@ -104,8 +106,11 @@ def slope(points: Sequence[tuple[Seen, int]]) -> Figure | None:
     """Per cent a second, from the first and the last change of a whole per cent."""
     if len(points) < 2:
         return None
-    (began, first), (ended, last) = points[0], points[-1]
-    least, most, gained = ended.low - began.high, ended.high - began.low, last - first
+    (began, first) = points[0]
+    (ended, last) = points[-1]
+    least = ended.low - began.high
+    most = ended.high - began.low
+    gained = last - first
     if least <= 0 or gained < 2:
         return None
     usual = ended.middle - began.middle
@@ -120,9 +125,11 @@ def spacing(times: Sequence[Seen]) -> Figure | None:
     ]
     if not gaps:
         return None
-    low, high = max(gap.low for gap in gaps), min(gap.high for gap in gaps)
+    low = max(gap.low for gap in gaps)
+    high = min(gap.high for gap in gaps)
     if low > high:
-        low, high = min(gap.low for gap in gaps), max(gap.high for gap in gaps)
+        low = min(gap.low for gap in gaps)
+        high = max(gap.high for gap in gaps)
     return Figure(min(high, max(low, median(gap.middle for gap in gaps))), low, high, len(gaps))
 
 

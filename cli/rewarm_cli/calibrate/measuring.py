@@ -102,7 +102,10 @@ class Measuring:
     """One calibration. `say` shows the user what is being done."""
 
     def __init__(self, cloud: Cloud, size_gib: int, ways: Sequence[str], say: Callable[[str], None]) -> None:
-        self._cloud, self._size, self._ways, self._say = cloud, size_gib, ways, say
+        self._cloud = cloud
+        self._size = size_gib
+        self._ways = ways
+        self._say = say
         self._durations = Durations()
         self._unit_pages = BLOCK_PAGES
         self._touched_pages = 0
@@ -120,7 +123,8 @@ class Measuring:
         snapshot = self._source()
         left, _ = self._volume("one is left alone", SnapshotId=snapshot)
         read, _ = self._volume("one is read", SnapshotId=snapshot)
-        alone, touched = Watched(left), Watched(read)
+        alone = Watched(left)
+        touched = Watched(read)
         attached_at = self._cloud.clock.now()
         self._durations.attach.append(self._cloud.attach(read))
         self._touch(read)
@@ -160,7 +164,8 @@ class Measuring:
 
     def _dry_runs(self, volume: str) -> None:
         """Sends wrong requests with DryRun: EC2 says what is wrong, and does nothing."""
-        ec2, where = self._cloud.clients.ec2, self._cloud.where
+        ec2 = self._cloud.clients.ec2
+        where = self._cloud.where
         new = {
             "AvailabilityZone": where.zone,
             "Size": 1,
@@ -208,7 +213,8 @@ class Measuring:
         warm = found["warm"].milliseconds
         limit = cold_limit(warm)
         cold = [taken for taken in found["first"].milliseconds if taken >= limit]
-        keep, few = self.measured.keep, "too few first reads were slow; EBS had loaded the volume before"
+        keep = self.measured.keep
+        few = "too few first reads were slow; EBS had loaded the volume before"
         keep("warmReadMs", figures.quantile(warm, 0.5), "no warm read was timed")
         keep("firstTouchMs", figures.mean(cold), few)
         keep("firstTouchP90Ms", figures.quantile(cold, 0.9), few)
@@ -284,7 +290,8 @@ class Measuring:
             self.measured.keep("fetchConcurrency", None, f"more than {deepest} at once: no more were tried")
             return
         full = [found for depth, found in rates.items() if depth == deepest or depth >= 1.4 * at_once]
-        reads, all_reads = sum(found[0] for found in full), sum(found[1] for found in full)
+        reads = sum(found[0] for found in full)
+        all_reads = sum(found[1] for found in full)
         seconds = sum(found[2] for found in full)
         at_once = reads / seconds * alone.value / 1_000
         # Times vary as those of single reads; the variance of a difference is the sum of the variances.
@@ -347,7 +354,8 @@ class Measuring:
 
     def _probes(self) -> Phase:
         """Places all over the volume, in an order without a direction."""
-        pages, every = self._size * 1024 * MIB_PAGES, max(self._unit_pages, BLOCK_PAGES)
+        pages = self._size * 1024 * MIB_PAGES
+        every = max(self._unit_pages, BLOCK_PAGES)
         places = pages // every
         jump = int(places * 0.618034) | 1
         while places % jump == 0 or _divisor(places, jump) > 1:
@@ -375,7 +383,8 @@ class Measuring:
     # ------------------------------------------------------------------------------ fast snapshot restore
     def _fast_restore(self, snapshot: str, watched: Sequence[Watched]) -> None:
         self._say("enabling fast snapshot restore")
-        cloud, clock = self._cloud, self._cloud.clock
+        cloud = self._cloud
+        clock = self._cloud.clock
         refused = cloud.enable_fast_restore(snapshot)
         if refused is not None:
             self.measured.error_codes["fast-restore-refused"] = refused
@@ -424,9 +433,11 @@ class Measuring:
         self._say("waiting for its first credit")
         if shown.get("EnablingTime") is None or shown.get("EnabledTime") is None:
             return
-        enabling, enabled = shown["EnablingTime"].timestamp(), shown["EnabledTime"].timestamp()
+        enabling = shown["EnablingTime"].timestamp()
+        enabled = shown["EnabledTime"].timestamp()
         fill = 3_600 / min(10.0, 1_024 / self._size)
-        early, late = enabling + fill, enabled + fill
+        early = enabling + fill
+        late = enabled + fill
         between = (max(early, enabled) + late) / 2
         if late - early < 20 or late + 60 > until:
             return
@@ -462,7 +473,8 @@ class Measuring:
 
     def _watch(self, alone: Watched, touched: Watched, read: str, attached_at: float) -> None:
         self._say("watching Progress and VolumeReadOps")
-        clock, delays = self._cloud.clock, _Minutes()
+        clock = self._cloud.clock
+        delays = _Minutes()
         began = clock.now()
         while clock.now() - began < MOST_WATCH_SECONDS:
             self._look([alone, touched])
@@ -505,7 +517,8 @@ class Measuring:
             self.measured.answers["readsAdvanceProgress"] = False
 
     def _keep_durations(self) -> None:
-        found, none = self._durations, "it was not reached"
+        found = self._durations
+        none = "it was not reached"
         self.measured.keep("createSeconds", figures.duration(found.create), none)
         self.measured.keep("attachSeconds", figures.duration(found.attach), none)
         self.measured.keep("detachSeconds", figures.duration(found.detach), none)

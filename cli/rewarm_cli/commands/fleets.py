@@ -62,7 +62,8 @@ def start_fleet(
 
     Volumes to one instance become one restore.
     """
-    asked, api = asks(yes=yes), settings.api()
+    asked = asks(yes=yes)
+    api = settings.api()
     headers = {"Idempotency-Key": idempotency_key or f"rewarm-{uuid.uuid4()}"}
     request = read(file)
     if asked:
@@ -114,7 +115,8 @@ def _show_plan(answer: Json, *, err: bool = False) -> None:
 @takes_settings
 def redrive_fleet(settings: Settings, fleet_id: str, *, yes: bool, **options: Any) -> None:
     """Show what is not ready in a fleet that has ended, ask, and restore that again and nothing else."""
-    asked, api = asks(yes=yes), settings.api()
+    asked = asks(yes=yes)
+    api = settings.api()
     if asked:
         _show(api.insist(200, "GET", _path(fleet_id)), err=True)
         agree("Restore again what is not ready?", "Nothing was started.")
@@ -161,7 +163,8 @@ def _ended(settings: Settings, api: Api, fleet_id: str, *, watch: bool, minutes:
     from rewarm_cli.watching import Reach
 
     until = None if minutes is None else time.monotonic() + 60 * minutes
-    news, reach = _News(to_stderr=not settings.for_people), Reach(api)
+    news = _News(to_stderr=not settings.for_people)
+    reach = Reach(api)
     try:
         while True:
             record = reach.ask(_path(fleet_id))
@@ -265,7 +268,8 @@ def cancel_known_fleet(
     settings: Settings, fleet_id: str, *, yes: bool, wait: bool, timeout: int | None
 ) -> None:
     """Cancel the fleet, and wait for its end if that is asked for."""
-    asked, api = asks(yes=yes), settings.api()
+    asked = asks(yes=yes)
+    api = settings.api()
     before = api.insist(200, "GET", _path(fleet_id))
     if asked and before["status"] in RUNNING:
         _show(before, err=True)

@@ -60,7 +60,8 @@ def launch(settings: Settings, *, dry_run: bool, yes: bool, **options: Any) -> N
 
 
 def _words(request: dict[str, Any]) -> str:
-    kind, subnet = request.get("InstanceType"), request.get("SubnetId")
+    kind = request.get("InstanceType")
+    subnet = request.get("SubnetId")
     return f"{kind or 'an instance'} of {request['ImageId']}" + (f" in {subnet}" if subnet else "")
 
 

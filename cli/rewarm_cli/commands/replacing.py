@@ -23,7 +23,8 @@ def put_stored(settings: Settings, path: Sequence[str], content: Json, what: str
 
     Raises Exit after no, and CommandFailedError where nobody can be asked.
     """
-    api, seen = settings.api(), NOTHING
+    api = settings.api()
+    seen = NOTHING
     while True:
         try:
             return api.insist(200, "PUT", address(*path, replaces=None if yes else seen), content)
@@ -54,7 +55,8 @@ def _show(what: str, found: Json) -> None:
 
 def differences(stored: Json, wanted: Json) -> Iterator[tuple[str, str, str]]:
     """Each field that differs: its name, what is stored, and what takes its place."""
-    before, after = dict(_fields(stored)), dict(_fields(wanted))
+    before = dict(_fields(stored))
+    after = dict(_fields(wanted))
     for name in [*before, *(name for name in after if name not in before)]:
         if before.get(name) != after.get(name):
             yield name, _shown(before.get(name)), _shown(after.get(name))

@@ -131,7 +131,8 @@ def start_each(
     if len(requests) == 1:
         start(settings, requests[0], key=key, watch=watch, wait=wait, timeout=timeout)
         return
-    api, key = settings.api(), key or f"rewarm-{uuid.uuid4()}"
+    api = settings.api()
+    key = key or f"rewarm-{uuid.uuid4()}"
     calls = [partial(_started, api, request, f"{key}-{at}") for at, request in enumerate(requests)]
     begun = [_outcome(settings, call) for call in calls]
     follow = partial(_followed, settings, api, watch=watch, wait=wait, timeout=timeout)
@@ -243,7 +244,8 @@ def cancel(settings: Settings, restore_id: str, *, yes: bool, wait: bool, timeou
     if is_fleet(restore_id):
         cancel_known_fleet(settings, restore_id, yes=yes, wait=wait, timeout=timeout)
         return
-    asked, api = asks(yes=yes), settings.api()
+    asked = asks(yes=yes)
+    api = settings.api()
     before = api.insist(200, "GET", path_of(restore_id))
     if asked and not is_over(before):
         for line in cancel_lines(before):

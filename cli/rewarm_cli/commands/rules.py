@@ -140,7 +140,8 @@ def _planned(api: Api, request: Json) -> Json:
 def _show(name: str, answer: Json) -> None:
     from rewarm_cli.output import console, print_table
 
-    adoptions, passed = answer["adoptions"], answer["passedOver"]
+    adoptions = answer["adoptions"]
+    passed = answer["passedOver"]
     count = sum(len(adoption["volumeIds"]) for adoption in adoptions)
     usd = sum(
         (Decimal(adoption["plan"]["totalCostUsd"]) for adoption in adoptions if adoption["plan"]), Decimal(0)

@@ -57,7 +57,8 @@ def set_volume(settings: Settings, volume_id: str, *, wait: bool, yes: bool, **o
     body = {names[name]: value for name, value in options.items() if value is not None}
     if not body:
         raise click.UsageError("at least one of --type, --iops and --throughput is needed")
-    asked, api = asks(yes=yes), settings.api()
+    asked = asks(yes=yes)
+    api = settings.api()
     if asked:
         before = api.insist(200, "GET", _path(volume_id))
         say(f"{volume_id} is {_settings(before['performance'])}", err=True)

@@ -92,7 +92,8 @@ def warm(
 
 def _named(volume_ids: tuple[str, ...], options: dict[str, Any]) -> list[dict[str, Any]]:
     """Which volumes, for each warm-up."""
-    instances, tags = dict.fromkeys(options["instances"]), options["tag"]
+    instances = dict.fromkeys(options["instances"])
+    tags = options["tag"]
     if sum(map(bool, (volume_ids, instances, tags))) != 1:
         raise click.UsageError("say which volumes, by their ids, by --instance, or by --tag")
     if volume_ids:

@@ -126,7 +126,8 @@ class Account:
 
     def arn(self, service: str, resource: str, *, region: bool = True, account: bool = True) -> str:
         """An ARN in this account and Region."""
-        where, owner = self.region if region else "", self.account_id if account else ""
+        where = self.region if region else ""
+        owner = self.account_id if account else ""
         return f"arn:{self.partition}:{service}:{where}:{owner}:{resource}"
 
     def api(self) -> Api:

@@ -61,8 +61,11 @@ def alarm(account: Account) -> Iterator[Finding]:
 
 def rule(account: Account) -> Iterator[Finding]:
     """The stack's rule takes the alarm's name, and is enabled."""
-    name, parameters, outputs = str(account.wanted.alarm), account.stack.parameters, account.stack.outputs
-    prefix, rule_name = parameters.get("AlarmNamePrefix"), outputs.get("AlarmRuleName")
+    name = str(account.wanted.alarm)
+    parameters = account.stack.parameters
+    outputs = account.stack.outputs
+    prefix = parameters.get("AlarmNamePrefix")
+    rule_name = outputs.get("AlarmRuleName")
     if prefix is None or rule_name is None:
         yield unknown("rule", "it is not known, for want of the stack", "see the stack")
         return
@@ -84,13 +87,15 @@ def rule(account: Account) -> Iterator[Finding]:
 
 def cooldown(account: Account) -> Iterator[Finding]:
     """No restore of this alarm runs, and none began so lately that the next alarm would start none."""
-    name, own = str(account.wanted.alarm), account.wanted.request.get("alarmCooldownMinutes")
+    name = str(account.wanted.alarm)
+    own = account.wanted.request.get("alarmCooldownMinutes")
     minutes = own if own is not None else account.stack.parameters.get("AlarmCooldownMinutes")
     last = _last_restore(account, name)
     if last is None:
         yield ok("cooldown", "the alarm has started no restore yet")
         return
-    restore_id, began = last["restoreId"], words.moment(last["startedAt"])
+    restore_id = last["restoreId"]
+    began = words.moment(last["startedAt"])
     if last.get("finishedAt") is None:
         found = f"{restore_id} runs, and the alarm starts no other one meanwhile"
         yield warning("cooldown", found, f"see it: {words.command('status', restore_id)}")

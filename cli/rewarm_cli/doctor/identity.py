@@ -42,7 +42,8 @@ def credentials(account: Account) -> Iterator[Finding]:
     except NoAnswerError as error:
         yield problem("credentials", str(error), "log in again, or choose another profile with --profile")
         return
-    account.caller, account.account_id = identity["Arn"], identity["Account"]
+    account.caller = identity["Arn"]
+    account.account_id = identity["Account"]
     yield ok("credentials", f"{account.caller} in account {account.account_id}")
 
 
@@ -57,7 +58,8 @@ def stack(account: Account) -> Iterator[Finding]:
             raise
         yield problem("stack", f"there is no stack {name} in {account.region}", DEPLOY)
         return
-    outputs, parameters = account.stack.outputs, account.stack.parameters
+    outputs = account.stack.outputs
+    parameters = account.stack.parameters
     outputs |= {output["OutputKey"]: output["OutputValue"] for output in found.get("Outputs", [])}
     parameters |= {
         parameter["ParameterKey"]: parameter.get("ParameterValue", "")
@@ -87,7 +89,8 @@ def parts(account: Account) -> Iterator[Finding]:
 
 
 def _state(name: str, found: Json) -> Finding:
-    status, changed = str(found["StackStatus"]), found.get("LastUpdatedTime") or found.get("CreationTime")
+    status = str(found["StackStatus"])
+    changed = found.get("LastUpdatedTime") or found.get("CreationTime")
     text = f"{name} is {status}" + (f" since {words.clock(str(changed))}" if changed else "")
     if status in DONE:
         return ok("stack", text)

@@ -70,7 +70,8 @@ def _key(account: Account, key_id: str, encrypted: str) -> Iterator[Finding]:
 
 
 def _state(key: Json, encrypted: str) -> Finding:
-    key_id, state = key["KeyId"], key.get("KeyState", "unknown")
+    key_id = key["KeyId"]
+    state = key.get("KeyState", "unknown")
     found = f"{encrypted}: {key['Arn']} is {state}"
     if state in USABLE:
         return ok("key", found)

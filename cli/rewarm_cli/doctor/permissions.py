@@ -65,7 +65,9 @@ def roles(account: Account) -> Iterator[Finding]:
 
 def _needs(account: Account) -> dict[str, list[Need]]:
     """Function -> what it does in the course of a restore (template.yaml, docs/permissions.md)."""
-    stack, outputs, wanted = account.settings.stack, account.stack.outputs, account.wanted
+    stack = account.settings.stack
+    outputs = account.stack.outputs
+    wanted = account.wanted
     volume = account.arn("ec2", f"volume/{wanted.volume or f'vol-{EXAMPLE}'}")
     instance = account.arn("ec2", f"instance/{wanted.instance or f'i-{EXAMPLE}'}")
     snapshot = account.arn("ec2", f"snapshot/{wanted.snapshot or f'snap-{EXAMPLE}'}", account=False)

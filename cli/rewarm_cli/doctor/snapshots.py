@@ -167,7 +167,8 @@ def _gone(account: Account, snapshot_id: str) -> Finding:
 
 
 def _usable(account: Account, found: Json) -> Finding:
-    snapshot_id, reason = found["SnapshotId"], _refusal(found)
+    snapshot_id = found["SnapshotId"]
+    reason = _refusal(found)
     if reason is None:
         size = f"{found['VolumeSize']} GiB, {found.get('StorageTier', 'standard')} tier"
         return ok("snapshot", f"{snapshot_id} is completed, of {_when(found['StartTime'])}, {size}")

@@ -131,7 +131,9 @@ class Looker:
     """Asks the API for what may have changed."""
 
     def __init__(self, reach: Reach, volume_ids: Sequence[str], *, until: float | None, live: bool) -> None:
-        self._reach, self._until, self._live = reach, until, live
+        self._reach = reach
+        self._until = until
+        self._live = live
         self._restores: dict[str, list[str]] = {volume_id: [] for volume_id in volume_ids}
         self._records: dict[str, Json] = {}
 
@@ -145,7 +147,8 @@ class Looker:
 
     def looks(self) -> Iterator[list[Known]]:
         """What is known after each look, the last time once it is decided or the time is over."""
-        pause, before = FIRST_PAUSE_SECONDS, self.known()
+        pause = FIRST_PAUSE_SECONDS
+        before = self.known()
         while True:
             has_waited = self._look(before)
             known = self.known()
@@ -204,7 +207,8 @@ def is_decided(known: Sequence[Known]) -> bool:
 def watched(settings: Settings, api: Api, volume_ids: Sequence[str], *, minutes: int | None) -> list[Known]:
     """Look until all volumes are proven, one has failed, or the time is over; Ctrl-C ends only this."""
     until = None if minutes is None else time.monotonic() + 60 * minutes
-    view, known = _View(settings), [Known(volume_id) for volume_id in volume_ids]
+    view = _View(settings)
+    known = [Known(volume_id) for volume_id in volume_ids]
     reach = Reach(api)
     looker = Looker(reach, volume_ids, until=until, live=view.is_live)
     try:
@@ -275,7 +279,8 @@ class _View:
         self._console = console(stderr=not settings.for_people)
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
-        self._said, self._said_at = "", -LINE_SECONDS
+        self._said = ""
+        self._said_at = -LINE_SECONDS
 
     @property
     def is_live(self) -> bool:
@@ -287,10 +292,12 @@ class _View:
         if self.is_live:
             self._move(known)
         elif not is_decided(known):
-            line, now = _line(known), time.monotonic()
+            line = _line(known)
+            now = time.monotonic()
             if line != self._said and now >= self._said_at + LINE_SECONDS:
                 tell(self._console, line)
-                self._said, self._said_at = line, now
+                self._said = line
+                self._said_at = now
 
     def close(self) -> None:
         """Remove the bars. Safe to call twice."""
@@ -303,7 +310,8 @@ class _View:
             self._progress = bars(self._console)
             self._progress.start()
         for volume in known[:MOST_BARS]:
-            name, found = volume.volume_id, progress_of(volume.part)
+            name = volume.volume_id
+            found = progress_of(volume.part)
             if name not in self._tasks:
                 self._tasks[name] = self._progress.add_task(name, total=None, words="")
             total, done = (100, found[0]) if found else (None, 0)

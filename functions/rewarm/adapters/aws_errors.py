@@ -170,7 +170,9 @@ def in_our_words(error: ClientError | BotoCoreError) -> RestoreError:
     """The error of domain/errors.py that says the same; operation, code and message stay readable."""
     if not isinstance(error, ClientError):
         return _local(error)
-    operation, code, message = error.operation_name, code_of(error), message_of(error)
+    operation = error.operation_name
+    code = code_of(error)
+    message = message_of(error)
     return meaning(operation, code, message, _status(error))(f"{operation}: {code}: {message}")
 
 

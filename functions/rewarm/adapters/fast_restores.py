@@ -50,8 +50,10 @@ class Ec2FastSnapshotRestores:
     ) -> FastSnapshotRestore | None:
         if found is None or found.get("State", "disabled") == "disabled":
             return None
-        snapshot_id, availability_zone = found["SnapshotId"], found["AvailabilityZone"]
-        state, enabled_at = found["State"], found.get("EnabledTime")
+        snapshot_id = found["SnapshotId"]
+        availability_zone = found["AvailabilityZone"]
+        state = found["State"]
+        enabled_at = found.get("EnabledTime")
         since = max(now - _CREDITS_LOOK_BACK, _minute(enabled_at)) if enabled_at else now - _CREDITS_LOOK_BACK
         balance = self._credits(snapshot_id, availability_zone, since, now) if state == "enabled" else None
         return FastSnapshotRestore(state, enabled_at, balance, _optimizing_seconds(found, now))

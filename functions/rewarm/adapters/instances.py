@@ -121,7 +121,8 @@ class Ec2Instances:
         with naming_errors():
             types = self._ec2.describe_instance_types(InstanceTypes=[instance_type])["InstanceTypes"]  # type: ignore[list-item]
         ebs = types[0].get("EbsInfo", {}) if types else {}
-        whole, cards = ebs.get("EbsOptimizedInfo", {}), ebs.get("EbsCards", [])
+        whole = ebs.get("EbsOptimizedInfo", {})
+        cards = ebs.get("EbsCards", [])
         nvme = ebs.get("NvmeSupport") != "unsupported"
         each = sorted(cards, key=lambda card: card.get("EbsCardIndex", 0)) if len(cards) > 1 else []
         return _limits(whole, nvme=nvme, cards=tuple(_limits(card, nvme=nvme) for card in each))

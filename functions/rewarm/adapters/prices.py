@@ -217,7 +217,8 @@ class AwsPrices:
         self._listed_at: datetime | None = None
 
     def book(self, *, now: datetime) -> PriceBook:
-        own, defaults = overrides(self._overrides, now), shipped(self._region)
+        own = overrides(self._overrides, now)
+        defaults = shipped(self._region)
         is_listed = not self._region.startswith(_WITHOUT_LIST)
         if is_listed and (self._listed_at is None or now - self._listed_at > _VALID_FOR):
             self._read_price_list(defaults, now)

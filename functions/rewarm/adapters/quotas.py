@@ -114,7 +114,8 @@ class ServiceQuotas:
         restores at once would each look at the whole Region. EC2 refuses what was used up meanwhile.
         """
         if self._known is None or not timedelta(0) <= now - self._known[0] < self._known[1]:
-            before, found = self._use.requests, self._look(now)
+            before = self._use.requests
+            found = self._look(now)
             lasts = timedelta(seconds=SECONDS_PER_REQUEST * (self._use.requests - before))
             self._known = now, min(max(lasts, LOOK_EVERY), LONGEST_KNOWN), found
         return self._known[2]

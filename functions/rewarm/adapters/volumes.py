@@ -242,7 +242,8 @@ def _naming_rate_errors(rate_mib_s: int | None) -> Iterator[None]:
 
 
 def _is_unrelated_to_rate(error: ClientError, named: RestoreError) -> bool:
-    code, message = code_of(error), message_of(error).lower().replace(" ", "")
+    code = code_of(error)
+    message = message_of(error).lower().replace(" ", "")
     if "initializationrate" in message:
         return False
     about_request = code.startswith(("Invalid", "Missing", "Unknown", "Idempotent", "Unsupported", "MaxIOPS"))

@@ -80,7 +80,8 @@ def _runs(frontier: Frontier, end: float) -> Iterator[tuple[list[Offer], float]]
 
 
 def _curve(axes: Axes, run: list[Offer], end: float) -> Label:
-    look, first = MARKS[run[0].strategy], run[0]
+    look = MARKS[run[0].strategy]
+    first = run[0]
     times = [*(offer.deadline_seconds for offer in run), end]
     prices = [*(offer.usd for offer in run), run[-1].usd]
     axes.plot(
@@ -98,7 +99,8 @@ def _curve(axes: Axes, run: list[Offer], end: float) -> Label:
 
 def _obstacles(axes: Axes, frontier: Frontier) -> Obstacles:
     """The curve, piece by piece, and the lines, in pixels."""
-    to_pixels, end = axes.transData.transform, axes.get_xlim()[1]
+    to_pixels = axes.transData.transform
+    end = axes.get_xlim()[1]
     ends = [offer.deadline_seconds for offer in frontier.offers[1:]] + [end]
     boxes = []
     for offer, until in zip(frontier.offers, ends, strict=True):
@@ -108,7 +110,8 @@ def _obstacles(axes: Axes, frontier: Frontier) -> Obstacles:
     changes = [run[0].deadline_seconds for run, _ in _runs(frontier, end)]
     at = frontier.deadline_seconds
     verticals = [to_pixels((seconds, 0))[0] for seconds in [*changes, *([at] if at else [])]]
-    frame, first = axes.get_window_extent(), to_pixels((frontier.offers[0].deadline_seconds, 0))[0]
+    frame = axes.get_window_extent()
+    first = to_pixels((frontier.offers[0].deadline_seconds, 0))[0]
     return Obstacles(boxes, verticals, [Bbox.from_extents(frame.x0, frame.y0, first, frame.y1)])
 
 

@@ -95,7 +95,8 @@ MARKS = MappingProxyType(
 
 def time_axis(axes: Axes, least_seconds: float, most_seconds: float, *, label: str) -> None:
     """Logarithmic, with ticks as people count time."""
-    low, high = least_seconds / 1.7, most_seconds * 1.7
+    low = least_seconds / 1.7
+    high = most_seconds * 1.7
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     axes.xaxis.set_major_locator(FixedLocator(seconds_ticks(low, high)))

@@ -133,7 +133,8 @@ def _label(point: Point) -> Label:
 
 def _obstacles(axes: Axes, panel: Panel) -> Obstacles:
     """Where the marks, their bars and the budget's line are, in pixels."""
-    to_pixels, frame = axes.transData.transform, axes.get_window_extent()
+    to_pixels = axes.transData.transform
+    frame = axes.get_window_extent()
     boxes = []
     for point in panel.points:
         left, right = to_pixels([(point.ready_p50_seconds, point.usd), (point.ready_p90_seconds, point.usd)])

@@ -139,7 +139,8 @@ def _going_on(going: Going, size: str) -> Figure:
 
 
 def _draw_rates(axes: Axes, rates: Sequence[tuple[float, float]]) -> None:
-    seconds, values = [at for at, _ in rates], [rate for _, rate in rates]
+    seconds = [at for at, _ in rates]
+    values = [rate for _, rate in rates]
     axes.fill_between(seconds, values, step="pre", color=COLOURS["rate"], alpha=0.35, linewidth=0)
     axes.plot(seconds, values, color=COLOURS["rate"], linewidth=1.5, drawstyle="steps-pre")
     axes.set(ylabel="MiB/s", ylim=(0, max([*values, 1.0]) * 1.15))
@@ -156,7 +157,8 @@ def _phases(bars: Sequence[PhaseBar], size: str) -> Figure:
         low, high = axes.get_xlim()
         axes.xaxis.set_major_locator(FixedLocator([at for at in PHASE_TICKS if low <= at <= high]))
         for row, bar in enumerate(bars):
-            p50, p90 = bar.p50_seconds or bar.p90_seconds, bar.p90_seconds
+            p50 = bar.p50_seconds or bar.p90_seconds
+            p90 = bar.p90_seconds
             if p50 and p90:
                 axes.plot(
                     (p50, p90),
@@ -177,7 +179,8 @@ def _phases(bars: Sequence[PhaseBar], size: str) -> Figure:
 
 
 def _hot_map(parts: Sequence[Sequence[float]], size: str) -> Figure:
-    percents, step = [[100 * share for share in part] for part in parts], 100 / len(parts)
+    percents = [[100 * share for share in part] for part in parts]
+    step = 100 / len(parts)
     places = [step * place for place in range(len(parts))]
     with style():
         figure = Figure(figsize=(SIZES[size], 2.2), layout="constrained")

@@ -162,7 +162,8 @@ def _drawn(bar: _Bar, scale: float, size: _Size, top: float) -> Iterator[str]:
         yield _text(_SIDE, top + 16 + _TEXT * number, words, size, f"{colour} {_HALO}")
     y = top + _TEXT * size.text_lines + 5
     if bar.p90 > bar.p50:
-        x, width = _SIDE + bar.p50 * scale, (bar.p90 - bar.p50) * scale
+        x = _SIDE + bar.p50 * scale
+        width = (bar.p90 - bar.p50) * scale
         yield _rect((x, y + _BAR / 3, width, _BAR / 3), "phase-5", ' class="p90" opacity="0.55"')
         yield _rect((x + width - 1.5, y, 1.5, _BAR), "phase-5")
     for kind, start, end in bar.parts:
@@ -185,7 +186,8 @@ def _axis(end: float, scale: float, size: _Size, bottom: float) -> Iterator[str]
 def _deadline(deadline: float | None, scale: float, size: _Size, bottom: float) -> Iterator[str]:
     if deadline is None:
         return
-    x, words = _SIDE + deadline * scale, f"deadline {duration_text(deadline)}"
+    x = _SIDE + deadline * scale
+    words = f"deadline {duration_text(deadline)}"
     yield _rect((x, _TOP, max(0.0, size.width - x), bottom - _TOP), "bad", ' opacity="0.07"')
     dashes = 'stroke="var(--bad)" stroke-width="1.4" stroke-dasharray="5 3" class="deadline"'
     yield _line(x, _TOP - 6, bottom, dashes)
@@ -195,11 +197,13 @@ def _deadline(deadline: float | None, scale: float, size: _Size, bottom: float) 
 
 def _legend(kinds: Sequence[str], width: int) -> Iterator[tuple[str, int, float]]:
     """Kind, row and x of each entry; the last explains the ends of the bars."""
-    x, row = float(_SIDE), 0
+    x = float(_SIDE)
+    row = 0
     for kind in (*kinds, "ends"):
         needed = 34 + _LEGEND_WIDTH * len(_legend_words(kind))
         if x > _SIDE and x + needed > width:
-            x, row = float(_SIDE), row + 1
+            x = float(_SIDE)
+            row = row + 1
         yield kind, row, x
         x += needed
 

@@ -51,7 +51,8 @@ def parse_restore_request(value: object, parts: Parts = EVERY_PART) -> RestoreRe
 
 def _with_defaults(request: RestoreRequest) -> RestoreRequest:
     """What a person may leave out is said here once, so that no later step needs to know it."""
-    source, target = request.source, request.target
+    source = request.source
+    target = request.target
     if source.volume_id is not None and source.at is None:
         source = source.model_copy(update={"at": "latest"})
     if target.instance_id is not None and target.mode is None:
@@ -192,7 +193,8 @@ def _check_multi_attach(request: RestoreRequest) -> None:
 
 def _check_after(after: After, request: RestoreRequest) -> None:
     """Raises InvalidRequestError."""
-    target, check = request.target, after.health_check
+    target = request.target
+    check = after.health_check
     if target.instance_id is None:
         raise InvalidRequestError("only goes with target.instanceId", field="after")
     if not after.limits:
@@ -255,7 +257,8 @@ def _check_drill(request: RestoreRequest) -> None:
 
 def _check_rewind(request: RestoreRequest) -> None:
     """The snapshot says which volume goes back, and no volume is made."""
-    source, refused = request.source, "does not go with target.mode rewind"
+    source = request.source
+    refused = "does not go with target.mode rewind"
     if (source.snapshot_id or source.volume_id or source.tags or source.volumes or source.undo_of) is None:
         raise InvalidRequestError(
             f"{refused}; allowed are snapshotId, volumeId, tags, volumes or undoOf: name the volumes that "
@@ -285,7 +288,8 @@ def _check_no_rewind(request: RestoreRequest) -> None:
 
 def _check_way(request: RestoreRequest) -> None:
     """An undo log is written by an agent that compares; snapshots are compared with those of their volume."""
-    source, target = request.source, request.target
+    source = request.source
+    target = request.target
     if target.compare == "snapshots":
         for given, name in (
             (target.evidence == "undo-log", "target.evidence undo-log"),
@@ -307,7 +311,8 @@ def _check_way(request: RestoreRequest) -> None:
 
 def _not_in_a_rewind(request: RestoreRequest) -> Iterator[tuple[str, str]]:
     """Fields that are about a new volume or about reading it, and why they say nothing here."""
-    target, warm_up = request.target, request.warm_up
+    target = request.target
+    warm_up = request.warm_up
     own, no_new = "the snapshot's own volume goes back, where it is", "no volume is made"
     for name in ("device", "bring_online"):
         if getattr(target, name):

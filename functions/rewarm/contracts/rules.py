@@ -119,7 +119,8 @@ class AdoptionRule(Contract):
 def parse_rule(value: object, parts: Parts = EVERY_PART) -> AdoptionRule:
     """Returns the checked rule. Raises InvalidRequestError, PartLeftOutError."""
     rule = parsed(AdoptionRule, value)
-    match, objective = rule.match, rule.objective
+    match = rule.match
+    objective = rule.objective
     if not (match.volume_tags or match.instance_tags or match.snapshot_tags):
         raise InvalidRequestError(
             f"found no tag; at least one of {', '.join(TAG_CRITERIA)} is needed, so that a rule is about "

@@ -262,7 +262,9 @@ class AlreadyStoredError(RestoreError):
     def __init__(self, message: str, *, stored: object, wanted: object, version: str) -> None:
         """`version` names what is stored; it and what is wanted are JSON objects with all fields."""
         super().__init__(message)
-        self.stored, self.wanted, self.version = stored, wanted, version
+        self.stored = stored
+        self.wanted = wanted
+        self.version = version
 
 
 class ApprovalTimedOutError(RestoreError):

@@ -206,7 +206,8 @@ def lambda_handler(given: JsonObject, context: LambdaContext) -> JsonObject:
 
 @app.post("/restores")
 def _start_restore() -> tuple[JsonObject, int]:
-    body, key = _body(), _key()
+    body = _body()
+    key = _key()
     if key is None:
         return _started(body, f"restore-{uuid4().hex[:16]}"), 202
     return _started_once(call={"key": key, "body": body}), 202
@@ -216,7 +217,8 @@ def _start_restore() -> tuple[JsonObject, int]:
 def _start_fleet() -> tuple[JsonObject, int]:
     from rewarm.domain.fleets import FLEET_PREFIX
 
-    body, key = _body(), _key()
+    body = _body()
+    key = _key()
     if key is None:
         return _fleet_started(body, f"{FLEET_PREFIX}{uuid4().hex[:16]}"), 202
     return _fleet_started_once(call={"key": key, "body": body}), 202

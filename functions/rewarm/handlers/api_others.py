@@ -92,7 +92,8 @@ def _put_rule(name: str) -> JsonObject:
     from rewarm.contracts.answers import PutQuery
     from rewarm.steps.adopt.rules import put_rule
 
-    body, by = json_body(router.current_event), caller(router.current_event)
+    body = json_body(router.current_event)
+    by = caller(router.current_event)
     asked = parsed(PutQuery, query(APIGatewayProxyEvent(router.current_event.raw_event)))
     return put_rule(name, body, by=by, table=_table(), parts=settings.parts, replaces=asked.replaces)
 

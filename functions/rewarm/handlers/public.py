@@ -61,7 +61,8 @@ def _clickers() -> Clickers:
 @logger.inject_lambda_context(clear_state=True)
 def lambda_handler(event: JsonObject, _context: LambdaContext) -> JsonObject:
     """One HTTP request."""
-    method, path = str(event.get("httpMethod")), str(event.get("path"))
+    method = str(event.get("httpMethod"))
+    path = str(event.get("path"))
     if method == "GET" and path.startswith(PAGES):
         return _page(unquote(path.removeprefix(PAGES)))
     if method == "POST" and path == INTERACTIONS and (slack := _slack()) is not None:

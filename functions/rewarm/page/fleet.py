@@ -36,7 +36,8 @@ def render(account: Json) -> str:
 
 def verdict(account: Json) -> str:
     """The verdict in one line."""
-    count, ready = account["progress"]["volumeCount"], account["progress"]["counts"].get("ready", 0)
+    count = account["progress"]["volumeCount"]
+    ready = account["progress"]["counts"].get("ready", 0)
     if account["verdict"] == "ready":
         return f"Ready: {count:,} volumes at full speed"
     said = {"incomplete": "Incomplete", "failed": "Failed", "cancelled": "Cancelled on request"}
@@ -45,7 +46,8 @@ def verdict(account: Json) -> str:
 
 def _askers(account: Json) -> list[tuple[str, str]]:
     """Who asked for the run, and who cancelled it, where that is known."""
-    asked, cancelled = (account.get("trigger") or {}).get("askedBy"), account.get("cancelledBy")
+    asked = (account.get("trigger") or {}).get("askedBy")
+    cancelled = account.get("cancelledBy")
     named = [("Asked for by", name_of(asked)), ("Cancelled by", name_of(cancelled))]
     return [(words, name) for words, name in named if name]
 
@@ -73,7 +75,8 @@ def _planned_time(account: Json) -> str | None:
 
 
 def _price(account: Json) -> list[tuple[str, str, str]]:
-    plan, billed = account.get("plan"), account.get("billedUsd")
+    plan = account.get("plan")
+    billed = account.get("billedUsd")
     if plan is None:
         return []
     price = "not known" if billed is None else usd_text(Decimal(billed))

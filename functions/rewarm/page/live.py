@@ -117,7 +117,8 @@ def _title(account: Json) -> str:
 def _cards(account: Json) -> list[tuple[str, str, str]]:
     """Label, figure and note of what most readers look for first."""
     summary = account.get("summary") or {}
-    started, now = text.parsed(account.get("startedAt")), text.parsed(account["at"])
+    started = text.parsed(account.get("startedAt"))
+    now = text.parsed(account["at"])
     seconds = (now - started).total_seconds() if started and now else None
     label = "Running for" if account["running"] else "Started before"
     cards = [(label, text.seconds_text(seconds), f"since {text.clock_text(account.get('startedAt'))}")]
@@ -134,7 +135,8 @@ def _cards(account: Json) -> list[tuple[str, str, str]]:
 
 def _volume(account: Json, planned: Json) -> Json:
     """One line: how the volume is restored, and how far it is."""
-    plan, index = planned["plan"], planned["index"]
+    plan = planned["plan"]
+    index = planned["index"]
     known: Json = next((volume for volume in account["volumes"] if volume["index"] == index), {})
     made = {**(known.get("volume") or {}), **(known.get("attached") or {})}
     return {
@@ -154,15 +156,19 @@ def _progress(account: Json, index: int, volume: Json) -> tuple[float | None, st
     """Per cent and words, by the agent's own figures, seconds old, or else those of the last look."""
     if index in account.get("settled", ()):
         return 100.0, "at full speed"
-    agent, polled = volume.get("agent") or {}, volume.get("initialization") or {}
+    agent = volume.get("agent") or {}
+    polled = volume.get("initialization") or {}
     found = figures(agent if agent.get("bytesTotal") else polled)
-    done, total, left = found.bytes_done, found.bytes_total, found.eta_seconds
+    done = found.bytes_done
+    total = found.bytes_total
+    left = found.eta_seconds
     if done is None or not total:
         return None, ""
     words = [text.percent(100 * done / total), f"{text.size(done)} of {text.size(total)}"]
     words += [text.rate(found.mib_per_second)] if found.mib_per_second else []
     words += [f"hot set {text.percent(found.first_percent)}"] if found.first_percent is not None else []
-    looked_at, now = text.parsed(polled.get("at")), text.parsed(account["at"])
+    looked_at = text.parsed(polled.get("at"))
+    now = text.parsed(account["at"])
     if left and (agent or polled.get("progressKey")):
         words.append(f"{text.estimate_text(left)} to go")
     elif left is not None and not agent and looked_at and now:

@@ -239,5 +239,6 @@ def _together(summary: Json, lines: list[Json]) -> Row:
 
 def _by_hand(way: Json) -> Row:
     """(program, time, price, effort)."""
-    time, effort = f"about {text.estimate_text(way['readySeconds'])}", f"{way['effort']}: {way['command']}"
+    time = f"about {text.estimate_text(way['readySeconds'])}"
+    effort = f"{way['effort']}: {way['command']}"
     return f"by hand, {way['program']}", time, text.money(way["costUsd"]), effort

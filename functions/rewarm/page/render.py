@@ -109,7 +109,8 @@ def _cards(account: Json) -> list[Json]:
 
 def _time_card(account: Json) -> Json:
     """All times of a restore run from the request."""
-    ended, planned = account["actualSeconds"], account["estimatedP90Seconds"]
+    ended = account["actualSeconds"]
+    planned = account["estimatedP90Seconds"]
     estimate = f"estimate (P90): {text.estimate_text(planned)}" if planned else ""
     if account["verdict"] != "ready":
         figure = Figure(text.seconds_text(ended), ended, "actualSeconds")
@@ -132,7 +133,8 @@ def _deadline_card(account: Json) -> Json:
 
 
 def _facts(account: Json) -> list[tuple[str, str]]:
-    trigger, summary = account.get("trigger") or {}, account.get("summary") or {}
+    trigger = account.get("trigger") or {}
+    summary = account.get("summary") or {}
     prices = ""
     if summary.get("priceSource"):
         old = ", more than 90 days old" if summary.get("priceBookStale") else ""
@@ -174,7 +176,8 @@ def _drill(account: Json) -> Json | None:
 
 def _kept(drill: Json, what: str) -> str:
     """What it took, and its objective."""
-    took, objective = drill.get(f"{what}Seconds"), drill.get(f"{what}ObjectiveSeconds")
+    took = drill.get(f"{what}Seconds")
+    objective = drill.get(f"{what}ObjectiveSeconds")
     words = text.seconds_text(took)
     kept = words if objective is None else f"{words}, objective {text.seconds_text(objective)}"
     of_application = what == "recovery" and drill.get("recoveryOf") == "application"
@@ -203,7 +206,8 @@ def decisions(account: Json) -> list[Row]:
 
 
 def _of_plan(planned: Json, *, many: bool) -> list[Row]:
-    volume, plan = planned["volume"], planned["plan"]
+    volume = planned["volume"]
+    plan = planned["plan"]
     name = f"Volume {volume['index']}: " if many else ""
     taken = [volume.get("chosenBecause") or f"{volume['snapshotId']} was named."]
     taken += [f"Not {other['snapshotId']}: {other['reason']}." for other in volume.get("passedOver") or []]

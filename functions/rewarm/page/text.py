@@ -82,6 +82,7 @@ def size(value: int | None) -> str:
 
 def strategy_text(plan: dict[str, Any], *, separator: str = " ") -> str:
     """The strategy, with its rate or its boost where it has one."""
-    rate, boost = plan.get("initializationRateMibS"), plan.get("boost") or {}
+    rate = plan.get("initializationRateMibS")
+    boost = plan.get("boost") or {}
     boosted = Boost(boost["volumeType"], boost["iops"], boost.get("throughputMibS")) if boost else None
     return words.strategy_text(plan["strategy"], rate, boosted, separator)

@@ -105,7 +105,8 @@ def timeline_rows(
     known["agentFinished"] = (result.get("initialization") or {}).get("agentFinishedAt")
     known["ready"] = result.get("readyAt")
     found = [(at, words) for name, words in MOMENTS if (at := text.parsed(known.get(name))) is not None]
-    rows, before = [], started_at
+    rows = []
+    before = started_at
     for at, words in sorted([*found, *more], key=lambda moment: moment[0]):
         took = text.seconds_text(max(0.0, (at - before).total_seconds()))
         after = text.offset_text((at - started_at).total_seconds())
@@ -182,7 +183,8 @@ def _phase_rows(volume: Json, at: str) -> list[tuple[str, Figure, Figure, Figure
 
 def _latency_rows(volume: Json, at: str) -> list[tuple[str, Figure, Figure, str]]:
     """(what, before, after, promised)."""
-    before, after = volume.get("latencyBeforeMs"), volume.get("latencyAfterMs")
+    before = volume.get("latencyBeforeMs")
+    after = volume.get("latencyAfterMs")
     if before is None and after is None:
         return []
     promised = volume.get("expected") or {}
@@ -305,7 +307,8 @@ def _hot(planned: Json, initialization: Json) -> str:
     """What was to be read first, and when it was warm."""
     if not planned:
         return ""
-    took, seen = initialization.get("hotSeconds"), count_text(planned["recordings"], "recording")
+    took = initialization.get("hotSeconds")
+    seen = count_text(planned["recordings"], "recording")
     when = "" if took is None else f", warm after {text.seconds_text(took)}"
     return f"{text.size(planned['bytes'])} by {seen}{when}"
 

@@ -61,7 +61,8 @@ def is_online(account: Account) -> bool:
 
 def state(account: Account) -> Iterator[Finding]:
     """Whether it exists and runs, and there is an agent for it."""
-    instance_id, instance = account.wanted.instance, described(account)
+    instance_id = account.wanted.instance
+    instance = described(account)
     if instance is None:
         yield problem(
             "instance", f"there is no {instance_id} in {account.region}", "check the id and the Region"
@@ -112,7 +113,8 @@ def _nvme(kind: str, support: str | None) -> Finding:
 
 def _places(instance: Json, ebs: Json, volumes: int, disks: int) -> Finding:
     """EC2 user guide, "Amazon EBS volume limits": interfaces and instance store use the same places."""
-    said, kind = ebs.get("MaximumEbsAttachments"), instance["InstanceType"]
+    said = ebs.get("MaximumEbsAttachments")
+    kind = instance["InstanceType"]
     most = said if said is None else min(said, REAL_ATTACHMENTS.get(kind, said))
     if most is None:
         found = f"{words.count(volumes, 'volume')}; EC2 does not tell how many fit"
@@ -139,7 +141,8 @@ def systems_manager(account: Account) -> Iterator[Finding]:
         todo = f"{CORE_POLICY}, and see that the SSM agent runs and reaches Systems Manager"
         yield problem("Systems Manager", "it does not know the instance", todo)
     else:
-        version, platform = known.get("AgentVersion", "unknown"), known.get("PlatformName", "")
+        version = known.get("AgentVersion", "unknown")
+        platform = known.get("PlatformName", "")
         found = f"{known.get('PingStatus')}, agent {version}" + (f", {platform}" if platform else "")
         seen = known.get("LastPingDateTime")
         if is_online(account):

@@ -59,7 +59,8 @@ def security_groups(account: Account) -> Iterator[Finding]:
     if instance is None or not instance.get("SecurityGroups"):
         return
     ids = [group["GroupId"] for group in instance["SecurityGroups"]]
-    named, targets = ", ".join(ids), rules.group_targets(_groups(account, ids))
+    named = ", ".join(ids)
+    targets = rules.group_targets(_groups(account, ids))
     if rules.EVERYWHERE in targets:
         yield ok("security groups", f"{named}: HTTPS out to everywhere")
     elif targets:
@@ -178,7 +179,8 @@ def _to_systems_manager(
 
 
 def _interface(account: Account, instance: Json, service: str, endpoint: Json) -> Finding:
-    name, check = endpoint["VpcEndpointId"], f"to {service}"
+    name = endpoint["VpcEndpointId"]
+    check = f"to {service}"
     if not endpoint.get("PrivateDnsEnabled"):
         return warning(
             check, f"{name} has no private DNS name", "enable it, so that the agent finds the endpoint"

@@ -97,7 +97,8 @@ def script(host: str, *, is_windows: bool) -> str:
 
 def _run(account: Account, text: str, *, is_windows: bool) -> tuple[str, str, str]:
     """Send the command, and wait for its end: status, output, and what went wrong."""
-    instance_id, document = account.wanted.instance, DOCUMENTS[is_windows]
+    instance_id = account.wanted.instance
+    document = DOCUMENTS[is_windows]
     say(
         f"Running a command on {instance_id} through Systems Manager ({document}). It writes no file.",
         err=True,
@@ -141,7 +142,8 @@ def _programs(missing: list[str]) -> Finding:
 
 
 def _folder(facts: Mapping[str, str]) -> Finding:
-    mount, options = facts.get("mount", "?"), facts.get("options", "").split(",")
+    mount = facts.get("mount", "?")
+    options = facts.get("options", "").split(",")
     found = f"{LINUX_HOME} is on {mount}"
     if "noexec" in options:
         todo = f"mount {mount} without noexec: the agent runs from there"

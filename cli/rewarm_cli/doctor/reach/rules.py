@@ -73,7 +73,8 @@ def _covers_entry(entry: Json, ports: tuple[int, int], span: Json) -> bool:
 def _touches(entry: Json, ports: tuple[int, int], span: Json) -> bool:
     if entry["Protocol"] == ALL:
         return True
-    first, last = span.get("From", 0), span.get("To", 65_535)
+    first = span.get("From", 0)
+    last = span.get("To", 65_535)
     return entry["Protocol"] in TCP and first <= ports[1] and last >= ports[0]
 
 

@@ -231,7 +231,8 @@ class BlockPace:
             if self._answers >= self._taken:
                 self._snapshot.learn(self._answers)
                 self._account.learn(self._answers)
-                self._answers, self._slower_from = 0, self._next
+                self._answers = 0
+                self._slower_from = self._next
 
 
 class DynamoBlockPaces:

@@ -81,7 +81,8 @@ class EbsSnapshotBlocks:
             token = answer.get("NextToken")
             blocks = _blocks(answer)
             if blocks:
-                start_block, restarts = blocks[-1].index + 1, 0
+                start_block = blocks[-1].index + 1
+                restarts = 0
             yield ChangedPage(blocks, is_last=token is None)
             if token is None:
                 return

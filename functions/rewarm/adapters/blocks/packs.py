@@ -173,7 +173,8 @@ class S3UndoLogs:
                     yield LogObject(entry["Key"], entry["Size"], entry["LastModified"])
 
     def delete(self, keys: Iterable[str]) -> int:
-        rest, deleted = iter(keys), 0
+        rest = iter(keys)
+        deleted = 0
         while part := list(islice(rest, DELETED_AT_ONCE)):
             wanted: list[ObjectIdentifierTypeDef] = [{"Key": key} for key in part]
             with naming_errors():

@@ -133,7 +133,8 @@ class BlockPages:
                 token = None
                 continue
             if page.indices:
-                start, restarts = page.indices[-1] + 1, 0
+                start = page.indices[-1] + 1
+                restarts = 0
                 yield page.indices
             token = page.next_token
             if token is None:

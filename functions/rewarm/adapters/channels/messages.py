@@ -95,7 +95,8 @@ class EventBus:
             )
         for entry in answer["Entries"]:
             if "ErrorCode" in entry:
-                code, text = entry["ErrorCode"], entry.get("ErrorMessage", "")
+                code = entry["ErrorCode"]
+                text = entry.get("ErrorMessage", "")
                 raise meaning("PutEvents", code, text)(f"PutEvents: {code}: {text}")
 
 

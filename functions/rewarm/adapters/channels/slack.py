@@ -54,7 +54,8 @@ class SlackWebhook:
 
         Raises ThrottledError, ServiceUnavailableError, RequestRefusedError.
         """
-        url, body = self._url(), rendered(message)
+        url = self._url()
+        body = rendered(message)
         answer = self._post(url, body)
         if answer.status == 429:
             self._sleep(pause_of(answer))

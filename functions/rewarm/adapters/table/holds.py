@@ -153,7 +153,8 @@ class DynamoPace:
         self._burst_seconds = burst_seconds
 
     def due(self, calls: int, *, now: datetime) -> datetime:
-        at, cost = _milliseconds(now), round(self.seconds_of(calls) * _MILLISECONDS)
+        at = _milliseconds(now)
+        cost = round(self.seconds_of(calls) * _MILLISECONDS)
         while True:
             end = self._move("givenUntil + :step", "givenUntil >= :now", at, cost)
             if end is None:

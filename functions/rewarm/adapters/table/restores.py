@@ -129,7 +129,8 @@ class DynamoRestoreTable(TableItems):
 
     def begin_creation(self, restore_id: str, index: int, attempt: int, creation: JsonObject) -> JsonObject:
         """If a function runs twice at once, both runs get the key of the one that writes first."""
-        key, name = _volume(restore_id, index), str(attempt)
+        key = _volume(restore_id, index)
+        name = str(attempt)
         while True:
             found = self._get(key) or {}
             before = found.get("creations")

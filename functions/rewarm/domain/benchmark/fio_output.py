@@ -84,7 +84,8 @@ def parse(text: str) -> FioResult:
 
 def _account(text: str) -> Mapping[str, Any]:
     # fio writes its notes to the same file, before and after the object.
-    start, end = text.find("{"), text.rfind("}")
+    start = text.find("{")
+    end = text.rfind("}")
     try:
         account = json.loads(text[start : end + 1])
     except (ValueError, RecursionError) as error:
@@ -97,7 +98,8 @@ def _account(text: str) -> Mapping[str, Any]:
 
 
 def _result(version: str, job: Mapping[str, Any]) -> FioResult:
-    read, write = _direction(job["read"]), _direction(job["write"])
+    read = _direction(job["read"])
+    write = _direction(job["write"])
     if read is None and write is None:
         raise BenchmarkFailedError("fio has done nothing in the time it had")
     runtimes_ms = [float(job[name]["runtime"]) for name in ("read", "write")]
@@ -159,7 +161,8 @@ def _run(line: str, body: str) -> BenchmarkOutput:
     """A run on a volume counts only if the disk's serial number says that it was on this one."""
     facts = dict(part.partition("=")[::2] for part in line.split())
     result, problem = _result_or_problem(body)
-    target, volume_id = facts.get("target", ""), _volume_id(facts.get("serial", ""))
+    target = facts.get("target", "")
+    volume_id = _volume_id(facts.get("serial", ""))
     if result is not None and re.fullmatch(VOLUME_ID, target):
         problem = wrong_volume({"volumeId": volume_id}, target)
         result = None if problem else result

@@ -147,7 +147,8 @@ def pack_index(begin: bytes) -> PackIndex:
 
 def taken_out(pack: bytes, wanted: Iterable[int]) -> list[PackedBlock]:
     """These blocks of a pack, still compressed. Raises ValueError if the pack is not complete."""
-    index, indices = pack_index(pack), set(wanted)
+    index = pack_index(pack)
+    indices = set(wanted)
     if index.facts.size_bytes != len(pack):
         raise ValueError(f"it has {len(pack):,} bytes, and its index says {index.facts.size_bytes:,}")
     at = len(pack) - sum(index.frame_bytes)

@@ -97,7 +97,8 @@ def _parts(
     Otherwise Rewarm reads EBS's list for the plan, for the first part, and once the evidence is completed.
     Separate requests find some blocks that the list does not name, which are compared too.
     """
-    planned, each = facts.changed.requests, book.get_blocks_usd_per_thousand
+    planned = facts.changed.requests
+    each = book.get_blocks_usd_per_thousand
     if way.reads_device:
         fetched = max(0, facts.written_blocks - facts.logged)
         changed = [_requests(LIST_CHANGED, planned, book)] if planned else []
@@ -157,8 +158,10 @@ def phases(facts: RewindFacts, way: RewindManner, expected: RewindLoad, most: Re
 
 def _days(facts: RewindFacts, expected: RewindLoad, most: RewindLoad) -> tuple[_Day, _Day]:
     """Volume, instance and the request limit the agent; EBS and S3 limit what is fetched and kept."""
-    timings, limits = facts.timings, facts.instance_limits
-    share, start = timings.warm_up_share, timings.copy_start_seconds
+    timings = facts.timings
+    limits = facts.instance_limits
+    share = timings.warm_up_share
+    start = timings.copy_start_seconds
     evidence = Quantiles(0.0, 0.0) if facts.is_equal else timings.evidence_seconds
     maximum = instance_mib_s(limits.maximum_throughput_mib_s, limits.maximum_iops)
     baseline = instance_mib_s(limits.baseline_throughput_mib_s, limits.baseline_iops)
@@ -198,10 +201,12 @@ def _listed(day: _Day) -> dict[str, float]:
     that is completed. The evidence's own blocks can be listed then, so the start of their copy is waited for.
     """
     load = day.load
-    fetching, once = load.fetched / day.fetched_a_second, day.moving(load.blocks)
+    fetching = load.fetched / day.fetched_a_second
+    once = day.moving(load.blocks)
     early = fetching * load.first_blocks / load.blocks if load.first_blocks else 0.0
     first = day.copy_start + early if load.first_blocks else 0.0
-    writing, checked = max(fetching - early, once), max(fetching - early, 2 * once)
+    writing = max(fetching - early, once)
+    checked = max(fetching - early, 2 * once)
     return {
         "evidence": max(day.evidence, first),
         "copy": day.copy_start,
@@ -217,7 +222,8 @@ def _compared(day: _Day, way: RewindManner) -> dict[str, float]:
     The old bytes of what differs are read once more and uploaded before anything is written in their place.
     """
     waited = day.evidence if way.waits else 0.0
-    once, fetched = day.moving(day.load.blocks), day.copy_start + day.fetched_blocks / day.fetched_a_second
+    once = day.moving(day.load.blocks)
+    fetched = day.copy_start + day.fetched_blocks / day.fetched_a_second
     upload = day.load.blocks * BLOCK_BYTES / MIB / day.upload_mib_s
     begins = max(waited, day.copy_start)
     found = max(begins + day.moving(day.compared_blocks), fetched)

@@ -102,11 +102,14 @@ def loads(facts: RewindFacts) -> tuple[RewindLoad, RewindLoad]:
 
     Blocks that changed both before and since are counted twice: too many are better than too few.
     """
-    volume, found, since = facts.volume_blocks, facts.changed, facts.since
+    volume = facts.volume_blocks
+    found = facts.changed
+    since = facts.since
     unlisted = math.ceil(volume * (1 - found.listed_share))
     likely = round(min(volume, found.blocks / found.listed_share)) if found.listed_share else volume
     if since is None:
-        between, touched = facts.least or round(math.sqrt(volume)), volume
+        between = facts.least or round(math.sqrt(volume))
+        touched = volume
     else:
         full = math.ceil(since.size_bytes / BLOCK_BYTES)
         touched = max(facts.least, full + math.ceil(since.ops))

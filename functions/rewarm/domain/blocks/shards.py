@@ -83,7 +83,8 @@ def without(blocks: Iterable[ListedRange], others: Iterator[ChangedBlock]) -> It
 
 def gaps(volume_blocks: int, *taken: Runs) -> Runs:
     """The volume's blocks that are in none of these lists, which do not overlap."""
-    found, at = Runs(), 0
+    found = Runs()
+    at = 0
     pairs = (zip(runs.starts, runs.counts, strict=True) for runs in taken)
     for start, count in merge(*pairs):
         if start > at:

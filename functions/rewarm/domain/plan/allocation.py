@@ -73,7 +73,8 @@ class _Allocation:
             return found
         priorities = [volume.facts.priority for volume in self._options]
         earliest = _Earliest(self._probed, self._affordable, priorities, self._deadline, self._patience)
-        limits, mix = earliest.limits(), earliest.mix
+        limits = earliest.limits()
+        mix = earliest.mix
         if limits is None or mix is None:
             return None
         is_done = self._budget is not None or not self._patience.lasts()
@@ -177,7 +178,8 @@ class _Earliest:
         """By bisection, for the volumes of one priority, while the less important ones have no limit."""
         count = len(self._priorities)
         near = EXACT_SECONDS if count <= MOST_SEARCHED else max(ROUGH_SECONDS, count / VOLUMES_A_SECOND)
-        early, late = self._after, self._last(priority, mix)
+        early = self._after
+        late = self._last(priority, mix)
         while late - early > near and self._patience.lasts():
             middle = (early + late) / 2
             self._put(priority, middle)
@@ -185,7 +187,8 @@ class _Earliest:
             if mix_then is None or not self._serves(mix_then):
                 early = middle
             else:
-                self.mix, late = mix_then, min(middle, max(early, self._last(priority, mix_then)))
+                self.mix = mix_then
+                late = min(middle, max(early, self._last(priority, mix_then)))
         self._put(priority, late)
 
     def _last(self, priority: int, mix: Mix) -> float:

@@ -104,7 +104,8 @@ def _between(jobs: Sequence[RateJob], quota_mib_s: int, too_low: int, floor: int
         if found is None:
             too_low = middle
         else:
-            best, floor = found, middle
+            best = found
+            floor = middle
     return best
 
 
@@ -177,7 +178,8 @@ def _in_order(
     """Each as soon as its rate is free; None where a volume comes too late."""
     taken: dict[int, Turn] = {}
     running: list[tuple[float, int]] = []
-    now, free = 0.0, quota_mib_s
+    now = 0.0
+    free = quota_mib_s
     for place in order:
         job = jobs[place]
         while True:
@@ -198,7 +200,8 @@ def expected_starts(taken: Sequence[Turn], held_p50: Sequence[float], quota_mib_
     """When each begins, in seconds, if every one holds its rate as long as expected: in the same order."""
     found = [turn.start_seconds for turn in taken]
     running: list[tuple[float, int]] = []
-    now, free = 0.0, quota_mib_s
+    now = 0.0
+    free = quota_mib_s
     for place in sorted(range(len(taken)), key=found.__getitem__):
         rate = taken[place].rate_mib_s
         while rate > free:

@@ -163,7 +163,8 @@ def _only_direct(decision: Decision) -> Decision:
 
 def _beside(best: Decision, other: Decision, objective: PlanObjective) -> Decision:
     """The better of direct write and the plans with a copy; the other's plans stay as fallbacks."""
-    chosen, why = best.plan.estimate, best.plan.why
+    chosen = best.plan.estimate
+    why = best.plan.why
     more = [
         replace(row, chosen=False, reason=reasons.verdict(row.estimate, chosen, why, objective))
         for row in other.considered
@@ -249,7 +250,8 @@ def lead_of(volumes: Iterable[VolumeFacts], minutes: int) -> Quantiles:
 
 
 def _left(objective: PlanObjective, seconds: float, usd: Decimal) -> PlanObjective:
-    deadline, budget = objective.deadline_seconds, objective.budget_usd
+    deadline = objective.deadline_seconds
+    budget = objective.budget_usd
     return replace(
         objective,
         deadline_seconds=None if deadline is None else deadline - seconds,
@@ -272,7 +274,8 @@ class _Copy(Value):
 
     def added_to(self, estimate: Estimate) -> Estimate:
         """Adds the time and the price of the copy."""
-        times, lead = estimate.times, self.lead
+        times = estimate.times
+        lead = self.lead
         return replace(
             estimate,
             parts=(*self.parts, *estimate.parts),

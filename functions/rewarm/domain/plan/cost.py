@@ -189,7 +189,8 @@ def boost(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: flo
 def boost_usd(book: PriceBook, settings: VolumeSettings, raised: Boost, seconds: float) -> Decimal:
     """The sum alone, for those who compare many boosts."""
     more_iops, more_mib_s = _above(settings, raised)
-    kind, month = raised.volume_type, Decimal(0)
+    kind = raised.volume_type
+    month = Decimal(0)
     if more_iops:
         month += more_iops * book.iops_usd_per_month[kind]
     if more_mib_s:
@@ -226,7 +227,8 @@ def fetched_blocks(blocks: int, usd_per_thousand: Decimal) -> CostPart:
 
 def packs(blocks: int, book: PriceBook) -> CostPart:
     """The price of this number of blocks in the bucket, uncompressed: nobody knows how much zstd saves."""
-    size, month = gib(blocks * BLOCK_BYTES), book.packs_usd_per_gib_month
+    size = gib(blocks * BLOCK_BYTES)
+    month = book.packs_usd_per_gib_month
     return CostPart(
         PACKS,
         round_usd(size * month * PACKS_KEPT_DAYS / DAYS_A_MONTH),
@@ -237,7 +239,8 @@ def packs(blocks: int, book: PriceBook) -> CostPart:
 def copy_runs(blocks: int, book: PriceBook) -> CostPart:
     """The price of the functions that copy this number of blocks, each run by a child execution."""
     runs = math.ceil(blocks / RUN_BLOCKS)
-    second, million = book.functions_usd_per_gb_second, book.functions_usd_per_million
+    second = book.functions_usd_per_gb_second
+    million = book.functions_usd_per_million
     thousand = book.transitions_usd_per_thousand
     each = RUN_SECONDS * RUN_MB / 1_024 * second + million / 1_000_000 + TRANSITIONS_A_RUN * thousand / 1_000
     arithmetic = (
@@ -256,7 +259,9 @@ def blocks(count: int, book: PriceBook) -> tuple[CostPart, ...]:
 def shared_blocks(usd: Decimal, count: int, sharers: int, book: PriceBook) -> tuple[CostPart, ...]:
     """A volume's part of the price of blocks that volumes of several restores of a fleet share."""
     requests, *others = blocks(count, book)
-    arithmetic, left, lines = _part_of_fleet(sharers), usd, []
+    arithmetic = _part_of_fleet(sharers)
+    left = usd
+    lines = []
     for line in others:
         part = min(left, _down(line.usd / sharers))
         lines.append(replace(line, usd=part, arithmetic=arithmetic))
@@ -290,17 +295,16 @@ COPY_USD_PER_GIB = {
 
 def timed_copy(data_bytes: int, minutes: int) -> CostPart:
     """A copy that asks for this duration; billed for each GiB of snapshot data."""
-    price, data_gib = (
-        COPY_USD_PER_GIB[max(start for start in COPY_USD_PER_GIB if start <= minutes)],
-        gib(data_bytes),
-    )
+    price = COPY_USD_PER_GIB[max(start for start in COPY_USD_PER_GIB if start <= minutes)]
+    data_gib = gib(data_bytes)
     arithmetic = f"{data_gib:.3f} GiB x {price_text(price)} (within {duration_text(minutes * 60)})"
     return CostPart(COPY, round_usd(data_gib * price), arithmetic)
 
 
 def transfer(usd_per_gib: Decimal | None, data_bytes: int, source_region: str) -> CostPart:
     """Between Regions, beside the copy itself (EBS user guide, "Time-based copies": Pricing and billing)."""
-    item, data_gib = f"{TRANSFER}{source_region}", gib(data_bytes)
+    item = f"{TRANSFER}{source_region}"
+    data_gib = gib(data_bytes)
     if usd_per_gib is None:
         return CostPart(item, Decimal(0), "its price is not known here, so it is not counted")
     return CostPart(

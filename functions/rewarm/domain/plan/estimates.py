@@ -90,7 +90,8 @@ def within_limit(strategy: Strategy, estimator: Estimator) -> Estimator:
         outcome = estimator(facts, book, limits) if refusal is None else Infeasible(strategy, refusal)
         if isinstance(outcome, Infeasible) or outcome.times.ready_p90 <= LONGEST_RESTORE_SECONDS:
             return outcome
-        ready, most = duration_text(outcome.times.ready_p90), duration_text(LONGEST_RESTORE_SECONDS)
+        ready = duration_text(outcome.times.ready_p90)
+        most = duration_text(LONGEST_RESTORE_SECONDS)
         return Infeasible(outcome.strategy, f"full speed only within {ready}, and a restore may take {most}")
 
     return limited
@@ -115,7 +116,8 @@ def listing(facts: VolumeFacts, book: PriceBook) -> cost.CostPart:
 
 def timed(facts: VolumeFacts, loading: Parts, lead: Parts = (), *, usable_when_loaded: bool = False) -> Times:
     """The lead before the volume is made, creation, attachment, loading, and the measurement at the end."""
-    timings, attached = facts.timings, facts.instance_limits is not None
+    timings = facts.timings
+    attached = facts.instance_limits is not None
     create: Parts = () if facts.is_there else ((Phase.CREATE, timings.create_seconds),)
     attach: Parts = ((Phase.ATTACH, timings.attach_seconds),) if attached and not facts.is_there else ()
     boot: Parts = ((Phase.BOOT, timings.boot_seconds),) if facts.starts_instance else ()

@@ -59,8 +59,10 @@ faster volumes "we recommend that you initialize the volume to receive its full 
 def background(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) -> Outcome:
     """EBS loads by itself; nobody knows how fast."""
     del limits
-    tib, least = facts.data_bytes / (TIB_GIB * GIB), facts.timings.background_least_seconds
-    each, known = facts.timings.background_seconds_per_tib, facts.timings.basis_of(Strategy.BACKGROUND)
+    tib = facts.data_bytes / (TIB_GIB * GIB)
+    least = facts.timings.background_least_seconds
+    each = facts.timings.background_seconds_per_tib
+    known = facts.timings.basis_of(Strategy.BACKGROUND)
     lag = facts.timings.status_delay_seconds
     loading = Quantiles(max(least.p50, each.p50 * tib) + lag.p50, max(least.p90, each.p90 * tib) + lag.p90)
     times = timed(facts, ((Phase.LOAD, loading if facts.data_bytes else Quantiles(0, 0)),))
@@ -96,13 +98,15 @@ def most_rate(facts: VolumeFacts) -> int:
 def at_rate(facts: VolumeFacts, book: PriceBook, rate_mib_s: int) -> Estimate:
     """One of 100 to 300 MiB/s."""
     parts = (listing(facts, book), cost.provisioned_rate(book, facts.data_bytes, rate_mib_s))
-    times, known = rate_times(facts, rate_mib_s), facts.timings.basis_of(Strategy.PROVISIONED_RATE)
+    times = rate_times(facts, rate_mib_s)
+    known = facts.timings.basis_of(Strategy.PROVISIONED_RATE)
     return Estimate(Strategy.PROVISIONED_RATE, times, parts, rate_mib_s, basis=known)
 
 
 def rate_times(facts: VolumeFacts, rate_mib_s: int) -> Times:
     """Times with this rate. EBS loads by itself, so neither volume nor instance limit it."""
-    share, lag = facts.timings.rate_delivered, facts.timings.status_delay_seconds
+    share = facts.timings.rate_delivered
+    lag = facts.timings.status_delay_seconds
     expected = facts.data_bytes / MIB / rate_mib_s / share.p50 + lag.p50
     return timed(facts, ((Phase.LOAD, Quantiles(expected, _promised_loading(facts, rate_mib_s))),))
 
@@ -140,8 +144,10 @@ def volume_clone(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) ->
     refusal = _clone_refusal(facts, book, limits)
     if source is None or refusal is not None:
         return Infeasible(Strategy.VOLUME_CLONE, refusal or "")
-    timings, tib = facts.timings, source.size_gib / TIB_GIB
-    first, following = timings.clone_first_tib_seconds, timings.clone_next_tib_seconds
+    timings = facts.timings
+    tib = source.size_gib / TIB_GIB
+    first = timings.clone_first_tib_seconds
+    following = timings.clone_next_tib_seconds
     more = max(0, math.ceil(tib) - 1)
     loading = Quantiles(first.p50 + following.p50 * more, first.p90 + following.p90 * more)
     if tib > CLONE_GROWS_TO_TIB:
@@ -219,7 +225,8 @@ def fsr_lead(facts: VolumeFacts) -> Quantiles:
 
     Filling is taken to begin only when it is enabled (AWS names no moment), so that nothing comes later.
     """
-    optimizing, poll = _optimizing(facts), facts.timings.fsr_poll_seconds
+    optimizing = _optimizing(facts)
+    poll = facts.timings.fsr_poll_seconds
     balance = (facts.fast_restore.credits if facts.fast_restore else None) or 0.0
     each = 3_600 / fsr_credits_per_hour(facts.snapshot_size_gib)
     wait = max(0.0, facts.volumes_of_snapshot - balance) * each
@@ -228,10 +235,12 @@ def fsr_lead(facts: VolumeFacts) -> Quantiles:
 
 def _optimizing(facts: VolumeFacts) -> Quantiles:
     """The time left. If it takes longer than promised, a tenth of it is promised from now on."""
-    found, tib = facts.fast_restore, facts.snapshot_size_gib / TIB_GIB
+    found = facts.fast_restore
+    tib = facts.snapshot_size_gib / TIB_GIB
     if found is not None and found.state == "enabled":
         return Quantiles(0.0, 0.0)
-    each, passed = facts.timings.fsr_optimizing_seconds_per_tib, found.optimizing_seconds if found else 0.0
+    each = facts.timings.fsr_optimizing_seconds_per_tib
+    passed = found.optimizing_seconds if found else 0.0
     whole = Quantiles(each.p50 * tib, each.p90 * tib)
     least = whole.p90 - whole.p50
     return Quantiles(max(0.0, whole.p50 - passed), max(least, whole.p90 - passed))
@@ -269,10 +278,12 @@ def direct_write(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits) ->
     refusal = _no_writer(facts)
     if refusal is not None:
         return Infeasible(Strategy.DIRECT_WRITE, refusal)
-    writing, delivery = _writing(facts), facts.timings.delivery_seconds
+    writing = _writing(facts)
+    delivery = facts.timings.delivery_seconds
     if writing.p90 > DELTA_SECONDS:
         # The agent would begin again with the first block, once it can load no more of them.
-        most, p90 = duration_text(DELTA_SECONDS), duration_text(writing.p90)
+        most = duration_text(DELTA_SECONDS)
+        p90 = duration_text(writing.p90)
         return Infeasible(
             Strategy.DIRECT_WRITE, f"it would write for {p90} (P90), and packs can be loaded for {most}"
         )
@@ -295,7 +306,8 @@ def moved_by_agent(facts: VolumeFacts, strategy: Strategy) -> int:
 
 def promised_writing_mib_s(facts: VolumeFacts) -> tuple[float, float]:
     """What the volume takes at most, and what its instance gives all volumes together."""
-    share, most = facts.timings.warm_up_share.p90, float(facts.max_warm_up_mib_s or math.inf)
+    share = facts.timings.warm_up_share.p90
+    most = float(facts.max_warm_up_mib_s or math.inf)
     own = share * min(facts.speed.sustained_mib_s, facts.speed.burst_mib_s, most)
     return own, instance_rate(facts, expected=False, share=share).baseline_mib_s
 
@@ -305,8 +317,10 @@ def _writing(facts: VolumeFacts) -> Quantiles:
 
     All snapshots of the restore share the account's limit. It is taken as if all of them were written.
     """
-    share, most = facts.timings.warm_up_share, float(facts.max_warm_up_mib_s or math.inf)
-    mib, beside = facts.write_bytes / MIB, tuple([size / MIB for size in facts.write_beside])
+    share = facts.timings.warm_up_share
+    most = float(facts.max_warm_up_mib_s or math.inf)
+    mib = facts.write_bytes / MIB
+    beside = tuple([size / MIB for size in facts.write_beside])
     blocks_per_second = BLOCKS_PER_SECOND / max(1, facts.snapshots_read)
     expected = OwnRate(share.p50 * min(facts.speed.burst_mib_s, most))
     promised = OwnRate(promised_writing_mib_s(facts)[0])

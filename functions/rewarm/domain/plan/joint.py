@@ -156,7 +156,8 @@ class _Search:
 
     def group(self, indices: Sequence[int]) -> tuple[Choices, Decimal] | None:
         """A choice for volumes that share something, and the least price; without the Region's quotas."""
-        start, least = None, ZERO
+        start = None
+        least = ZERO
         if len(indices) == 1:
             volume = self._mixes.volumes[indices[0]]
             return {indices[0]: volume.cheapest}, volume.solo[volume.cheapest].decidable_usd
@@ -208,12 +209,15 @@ class _Search:
         least_usd = max(least_usd, _up(dual.bound))
         best: Mix | None = None
         first = DualPrices(dual.prices.mib)
-        low, high, penalty = FIRST_PENALTY, LAST_PENALTY, dual.prices.rate
+        low = FIRST_PENALTY
+        high = LAST_PENALTY
+        penalty = dual.prices.rate
         for _ in range(PENALTIES):
             choices, _ = self._sought(contested, penalty, self._mixes.quotas.fast_restores, first)
             mix = self._mixes.mix({**fixed, **choices}, least_usd) if len(choices) == len(contested) else None
             if mix is not None:
-                best, high = min((mix, best or mix), key=lambda mix: (mix.usd, mix.seconds)), penalty
+                best = min((mix, best or mix), key=lambda mix: (mix.usd, mix.seconds))
+                high = penalty
             elif penalty == LAST_PENALTY:
                 break
             else:

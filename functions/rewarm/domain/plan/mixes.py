@@ -129,7 +129,8 @@ class KindOptions:
     def agent(self, beside: tuple[int, ...], seconds: float) -> Estimate | None:
         """Without a boost or with the lowest in time, beside these bytes of others; None if too late."""
         if seconds != self._agents_within:
-            self._agents, self._agents_within = {}, seconds
+            self._agents = {}
+            self._agents_within = seconds
         if beside not in self._agents:
             self._agents[beside] = self._agent(beside, seconds)
         return self._agents[beside]
@@ -170,7 +171,8 @@ class KindOptions:
         boosts = self._boosts
         if boosts is None:
             return None
-        steps, ready = boosts.steps_mib_s, boosts.ready_p90
+        steps = boosts.steps_mib_s
+        ready = boosts.ready_p90
         longest = min(seconds, LONGEST_RESTORE_SECONDS)
         least = bisect_left(steps, -longest, key=lambda mib_s: -ready(mib_s))
         if least == len(steps):
@@ -398,7 +400,8 @@ class PricedVolume:
 
     def __post_init__(self, volume: VolumeOptions) -> None:
         self.facts, self.options, self.place, _ = volume
-        self.solo, self.apart = self.options.solo(self.limit), self.options.apart(self.limit)
+        self.solo = self.options.solo(self.limit)
+        self.apart = self.options.apart(self.limit)
 
     @property
     def least_usd(self) -> Decimal:
@@ -471,7 +474,8 @@ class Mixes:
 
     def apart_key(self, choices: Choices) -> tuple[Decimal, float, float] | None:
         """Price, then P90 of the last volume, then of all; quotas of the Region aside."""
-        usd, ready = self.apart_usd(choices), self.ready_apart(choices).values()
+        usd = self.apart_usd(choices)
+        ready = self.ready_apart(choices).values()
         return None if usd is None else (usd, max(ready), math.fsum(ready))
 
     def ready_apart(self, choices: Choices) -> dict[int, float]:

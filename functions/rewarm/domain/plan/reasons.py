@@ -124,7 +124,8 @@ def lacking(within: Mix | None, least: Mix | None, objective: PlanObjective) -> 
     wanted = objective.deadline_seconds if objective.strict else None
     deadline = math.inf if wanted is None else wanted
     more = Decimal(0) if objective.budget_usd is None else max(Decimal(0), least.usd - objective.budget_usd)
-    in_time, missing = least.seconds <= deadline, []
+    in_time = least.seconds <= deadline
+    missing = []
     if more:
         money = f"the budget is {price_text(more.quantize(MICRO_DOLLAR, rounding=ROUND_UP))} too small"
         missing.append(money if in_time else f"{money}, and {_too_early(least, deadline)}")
@@ -178,7 +179,8 @@ def _lateness(estimate: Estimate, objective: PlanObjective) -> str:
 
 def _against(estimate: Estimate, best: Estimate) -> str:
     """`24 min against 20 min`; where both read the same, by how much."""
-    ready, earlier = estimate.times.ready_p90, best.times.ready_p90
+    ready = estimate.times.ready_p90
+    earlier = best.times.ready_p90
     if duration_text(ready) == duration_text(earlier):
         return f"by {duration_text(ready - earlier)}"
     return f"{duration_text(ready)} against {duration_text(earlier)}"
@@ -186,7 +188,8 @@ def _against(estimate: Estimate, best: Estimate) -> str:
 
 def _price_and_budget(estimate: Estimate, objective: PlanObjective) -> tuple[str, str]:
     """Exact where both would read the same."""
-    price, budget = estimate.decidable_usd, objective.budget_usd or Decimal(0)
+    price = estimate.decidable_usd
+    budget = objective.budget_usd or Decimal(0)
     if usd_text(price) == usd_text(budget):
         return price_text(price), price_text(budget.quantize(MICRO_DOLLAR, rounding=ROUND_DOWN))
     return usd_text(price), usd_text(budget)

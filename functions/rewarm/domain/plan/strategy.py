@@ -149,7 +149,8 @@ def _as_given(
     book: PriceBook,
 ) -> Outcome:
     """The estimate of one volume by its share; only a boost is chosen anew, as low as is in time."""
-    facts, share = volumes[index], shares[index]
+    facts = volumes[index]
+    share = shares[index]
     if share.strategy is Strategy.PROVISIONED_RATE and share.rate_mib_s is not None:
         return _queued(facts, share, book, share.rate_mib_s)
     others = [

@@ -84,11 +84,13 @@ def by_hand_seconds(facts: VolumeFacts, beside: tuple[float, ...]) -> dict[str, 
     written. Each speed was published once, so there is no P90; the instance bursts as for the agent's P50.
     Empty without an instance, and where AWS names no throughput of it.
     """
-    limits, settings = facts.instance_limits, facts.settings
+    limits = facts.instance_limits
+    settings = facts.settings
     if limits is None or limits.baseline_throughput_mib_s is None:
         return {}
     provisioned = settings is not None and settings.volume_type in PROVISIONED_IOPS
-    instance, mib = instance_rate(facts, expected=True), facts.whole_bytes / MIB
+    instance = instance_rate(facts, expected=True)
+    mib = facts.whole_bytes / MIB
     usable = estimates.timed(replace(facts, queue_seconds=NO_WAIT), ()).usable_p50
     speeds = {"dd": DD_MIB_S, "fio": FIO_IO_MIB_S if provisioned else FIO_MIB_S}
     return {
@@ -140,7 +142,8 @@ def reading_estimate(
 
 def read_limit_mib_s(facts: VolumeFacts, speed: VolumeLimits) -> float:
     """What volume, instance and the user allow the agent on the whole, expected; S3 aside."""
-    own, instance = OwnRate(min(speed.burst_mib_s, _ceiling(facts))), instance_rate(facts, expected=True)
+    own = OwnRate(min(speed.burst_mib_s, _ceiling(facts)))
+    instance = instance_rate(facts, expected=True)
     return facts.written_bytes / MIB / _seconds(facts, own, instance) if facts.written_bytes else own.mib_s
 
 
@@ -152,8 +155,10 @@ def _seconds(facts: VolumeFacts, own: OwnRate, instance: InstanceRate) -> float:
 def promised_p90(facts: VolumeFacts) -> Callable[[float], float]:
     """P90 by the volume's throughput, for those who compare many."""
     times = warm_up_times(facts, facts.speed)
-    ready, instance, share = estimates.ready_p90_if(times, Phase.READ), *_promised_instance(facts)
-    ceiling, first_touch = _ceiling(facts), _from_s3(facts).p90
+    ready = estimates.ready_p90_if(times, Phase.READ)
+    instance, share = _promised_instance(facts)
+    ceiling = _ceiling(facts)
+    first_touch = _from_s3(facts).p90
 
     def reading(mib_s: float) -> float:
         return _seconds(facts, _own(facts, share * min(mib_s, ceiling), first_touch), instance)
@@ -243,11 +248,14 @@ def shared_seconds(mib: float, own: OwnRate, instance: InstanceRate, beside: tup
 
     `beside` is ascending; each of them counts until it has had its own amount.
     """
-    alone, baseline = own.within(math.inf), instance.baseline_mib_s
+    alone = own.within(math.inf)
+    baseline = instance.baseline_mib_s
     if math.isinf(baseline) or (not beside and own.within(baseline) == alone):
         return mib / alone
     seconds = done = level = 0.0
-    finished, bursting, is_held_up = 0, instance.burst_seconds > 0, False
+    finished = 0
+    bursting = instance.burst_seconds > 0
+    is_held_up = False
     while True:  # each pass but the last ends the burst or finishes one of `beside`
         total = instance.burst_mib_s if bursting else instance.baseline_mib_s
         share = total / (1 + len(beside) - finished)
@@ -260,7 +268,9 @@ def shared_seconds(mib: float, own: OwnRate, instance: InstanceRate, beside: tup
         if step == until_done:
             # Added up, it would differ in the last bit from what it takes alone, which may be its limit.
             return seconds + step if is_held_up else mib / alone
-        seconds, done, level = seconds + step, done + rate * step, level + share * step
+        seconds = seconds + step
+        done = done + rate * step
+        level = level + share * step
         if step == until_next:
             finished += 1
         else:
@@ -314,7 +324,8 @@ def boosted_warm_up(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits)
     boosts = boosts_of(facts, book)
     if isinstance(boosts, str):
         return Infeasible(Strategy.BOOSTED_WARM_UP, boosts)
-    steps, best = boosts.steps_mib_s, len(boosts.steps_mib_s) - 1
+    steps = boosts.steps_mib_s
+    best = len(boosts.steps_mib_s) - 1
     if limits.deadline_seconds is not None:
         in_time = bisect_left(steps, -limits.deadline_seconds, key=lambda mib_s: -boosts.ready_p90(mib_s))
         best = min(best, in_time)
@@ -334,7 +345,8 @@ def boosted_warm_up(facts: VolumeFacts, book: PriceBook, limits: EstimateLimits)
 
 def at_boost(boosts: Boosts, book: PriceBook, mib_s: int) -> Estimate:
     """One of its steps."""
-    facts, boost = boosts.facts, boosts.at(mib_s)
+    facts = boosts.facts
+    boost = boosts.at(mib_s)
     part = cost.boost(book, boosts.settings, boost, boosts.billed_seconds(mib_s))
     speed = VolumeLimits(boost.iops, float(mib_s), float(mib_s))
     parts = (estimates.listing(facts, book), part)
@@ -348,7 +360,8 @@ def boosts_of(facts: VolumeFacts, book: PriceBook) -> Boosts | str:
     refusal = in_place or no_agent(facts) or _not_raised(settings)
     if settings is None or refusal is not None:
         return refusal or ""
-    able, had = _able_mib_s(settings), facts.speed.sustained_mib_s
+    able = _able_mib_s(settings)
+    had = facts.speed.sustained_mib_s
     first = math.floor(had) + 1
     if first > able:
         return f"{had:,.0f} MiB/s is all that this type and size of volume allow"

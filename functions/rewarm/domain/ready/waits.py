@@ -149,12 +149,14 @@ def _volume(event: Mapping[str, Any], detail: Mapping[str, Any]) -> str | None:
 
 
 def _fast_restore(_event: Mapping[str, Any], detail: Mapping[str, Any]) -> str | None:
-    snapshot_id, zone = detail.get("snapshot-id"), detail.get("zone")
+    snapshot_id = detail.get("snapshot-id")
+    zone = detail.get("zone")
     return fast_restore_signal(str(snapshot_id), str(zone)) if snapshot_id and zone else None
 
 
 def _command(_event: Mapping[str, Any], detail: Mapping[str, Any]) -> str | None:
-    command_id, status = detail.get("command-id"), str(detail.get("status", ""))
+    command_id = detail.get("command-id")
+    status = str(detail.get("status", ""))
     ended = CommandStatus(status, status, None, "", "").finished
     return command_signal(str(command_id)) if command_id and ended else None
 

@@ -72,13 +72,15 @@ def _common(figures: Figures, priors: Timings) -> Timings:
 
 def _by_agent(figures: Figures, priors: Timings) -> Timings:
     """The first whole quiet minute begins half a minute after the agent's end, on average."""
-    delay, latency = figures.get(FigureName.METRIC_DELAY), figures.get(FigureName.FIRST_TOUCH)
+    delay = figures.get(FigureName.METRIC_DELAY)
+    latency = figures.get(FigureName.FIRST_TOUCH)
     if delay is not None:
         quiet = CalibratedFigure(
             *(1.5 * MINUTE_SECONDS + seconds for seconds in (delay.value, delay.low, delay.high))
         )
         priors = replace(priors, metric_delay_seconds=_longer(quiet, priors.metric_delay_seconds))
-    unit, side_by_side = figures.get(FigureName.FETCH_UNIT), figures.get(FigureName.FETCH_CONCURRENCY)
+    unit = figures.get(FigureName.FETCH_UNIT)
+    side_by_side = figures.get(FigureName.FETCH_CONCURRENCY)
     if latency is None or unit is None or side_by_side is None or latency.value <= 0:
         return priors
     rate = side_by_side.value * unit.value / KIB_PER_MIB / (latency.value / 1_000)
@@ -86,7 +88,8 @@ def _by_agent(figures: Figures, priors: Timings) -> Timings:
 
 
 def _by_ebs(figures: Figures, priors: Timings) -> Timings:
-    lag, share = figures.get(FigureName.STATUS_LAG), figures.get(FigureName.RATE_DELIVERED)
+    lag = figures.get(FigureName.STATUS_LAG)
+    share = figures.get(FigureName.RATE_DELIVERED)
     if lag is not None:
         # The next refresh shows a completion: on average after half of the time between two.
         priors = replace(priors, status_delay_seconds=Quantiles(lag.value / 2, max(lag.high, lag.value / 2)))
@@ -96,7 +99,8 @@ def _by_ebs(figures: Figures, priors: Timings) -> Timings:
     background = figures.get(FigureName.BACKGROUND)
     if background is not None and background.value > 0:
         usual = MIB_PER_TIB / background.value
-        each, least = priors.background_seconds_per_tib, priors.background_least_seconds
+        each = priors.background_seconds_per_tib
+        least = priors.background_least_seconds
         priors = replace(
             priors,
             background_seconds_per_tib=Quantiles(usual, usual * each.p90 / each.p50),

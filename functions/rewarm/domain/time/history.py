@@ -174,7 +174,8 @@ def _delivery(record: Measured) -> float | None:
 
 def _share_of_limit(record: Measured) -> float | None:
     """If volume, instance or user limited the agent; at most 1, because other volumes keep their limits."""
-    rate, limit = record.read_mib_s, record.read_limit_mib_s
+    rate = record.read_mib_s
+    limit = record.read_limit_mib_s
     return min(1.0, rate / limit) if rate and limit and rate >= LEAST_SHARE * limit else None
 
 
@@ -191,7 +192,8 @@ def _from_s3(history: SimilarRestores, prior: Quantiles, *, provisioned_iops: bo
         return (record.read_mib_s or 0.0) if alike and record.read_limit_mib_s else 0.0
 
     def seen(record: Measured) -> float | None:
-        rate, same = rate_of(record), record.likeness.instance_type == history.wanted.instance_type
+        rate = rate_of(record)
+        same = record.likeness.instance_type == history.wanted.instance_type
         return rate if rate > prior.p50 or (same and _share_of_limit(record) is None) else None
 
     def held_back(record: Measured) -> float | None:
@@ -205,7 +207,8 @@ def _from_s3(history: SimilarRestores, prior: Quantiles, *, provisioned_iops: bo
 
 def _by_rate(history: SimilarRestores, priors: Timings) -> Timings:
     def delivered(record: Measured) -> float | None:
-        paid, taken = record.paid_seconds, record.of(Phase.LOAD)
+        paid = record.paid_seconds
+        taken = record.of(Phase.LOAD)
         if paid is None or taken is None or paid < LONG_SECONDS:
             return None
         return paid / max(1.0, taken - priors.status_delay_seconds.p50)
@@ -213,7 +216,8 @@ def _by_rate(history: SimilarRestores, priors: Timings) -> Timings:
     share = history.rate(delivered, priors.rate_delivered)
 
     def delay(record: Measured) -> float | None:
-        paid, taken = record.paid_seconds, record.of(Phase.LOAD)
+        paid = record.paid_seconds
+        taken = record.of(Phase.LOAD)
         if paid is None or taken is None or paid >= LONG_SECONDS:
             return None
         return max(0.0, taken - paid / share.p50)
@@ -248,7 +252,8 @@ def _in_background(history: SimilarRestores, priors: Timings) -> Timings:
 
 def _by_fast_restore(history: SimilarRestores, priors: Timings) -> Timings:
     def delay(record: Measured) -> float | None:
-        lead, taken = record.lead_seconds, record.of(Phase.PREPARE)
+        lead = record.lead_seconds
+        taken = record.of(Phase.PREPARE)
         if lead is None or taken is None or lead >= LONG_SECONDS:
             return None
         return max(0.0, taken - lead)
@@ -256,7 +261,8 @@ def _by_fast_restore(history: SimilarRestores, priors: Timings) -> Timings:
     least = priors.fsr_optimizing_seconds_per_tib
 
     def stretched(record: Measured) -> float | None:
-        lead, taken = record.lead_seconds, record.of(Phase.PREPARE)
+        lead = record.lead_seconds
+        taken = record.of(Phase.PREPARE)
         if lead is None or taken is None or lead < LONG_SECONDS:
             return None
         return least.p50 * taken / lead

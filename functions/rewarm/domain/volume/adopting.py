@@ -24,7 +24,9 @@ class Obstacle(Value):
 
 def volume_in_use_refusal(volume: Volume) -> Obstacle | None:
     """Why the volume cannot be warmed up where it is; None where it can."""
-    name, kind, places = volume.volume_id, volume.settings.volume_type, volume.attachments
+    name = volume.volume_id
+    kind = volume.settings.volume_type
+    places = volume.attachments
     states = [place.state for place in places]
     if len(places) > 1:
         reason = f"is attached to {len(places)} instances; allowed is a volume of one, whose agent reads it"

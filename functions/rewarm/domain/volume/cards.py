@@ -29,7 +29,8 @@ def choose_cards(volumes: Sequence[CardUser], rooms: Sequence[float]) -> list[in
     Then the one with the highest throughput gets the card with the most room, and so on. Of equal volumes,
     the one with the most data comes first; of equal cards, the one with the least data is taken.
     """
-    left, loaded = list(rooms), [0.0] * len(rooms)
+    left = list(rooms)
+    loaded = [0.0] * len(rooms)
     found = [0] * len(volumes)
     order = sorted(
         range(len(volumes)), key=lambda at: (volumes[at].card is None, -volumes[at].mib_s, -volumes[at].mib)

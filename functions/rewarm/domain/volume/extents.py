@@ -64,7 +64,8 @@ class Runs(Sequence[Extent]):
         if isinstance(index, int):
             return Extent(self.starts[index], self.counts[index])
         part = Runs()
-        part.starts, part.counts = self.starts[index], self.counts[index]
+        part.starts = self.starts[index]
+        part.counts = self.counts[index]
         return part
 
 

@@ -112,7 +112,8 @@ def check_stack(others: Collection[str], limit: int) -> None:
 
 def named(restore_ids: Collection[str]) -> str:
     """The first few by name, the others by number."""
-    first, more = list(restore_ids)[:MOST_NAMED], len(restore_ids) - MOST_NAMED
+    first = list(restore_ids)[:MOST_NAMED]
+    more = len(restore_ids) - MOST_NAMED
     return ", ".join(first) + (f" and {more:,} more" if more > 0 else "")
 
 

@@ -104,7 +104,8 @@ def read_recording(text: str | None, volume_id: str | None) -> Recording:
     wrong = wrong_volume(head, volume_id) if volume_id is not None else None
     if wrong is not None:
         raise OtherVolumeError(wrong)
-    volume_bytes, seconds = head.get("bytes"), head.get("seconds")
+    volume_bytes = head.get("bytes")
+    seconds = head.get("seconds")
     if (
         type(volume_bytes) is not int
         or type(seconds) is not int
@@ -173,7 +174,8 @@ def made_of(recordings: Sequence[Recording], written_blocks: int) -> HotSet:
     most_blocks = min(MOST_BLOCKS, int(written_blocks * LARGEST_SHARE))
     used = [recording for recording in recordings if recording.blocks]
     recent = set(chain.from_iterable(recording.blocks for recording in used[:RECENT] if most_blocks))
-    times, ranks = dict.fromkeys(recent, 0), dict.fromkeys(recent, 0.0)
+    times = dict.fromkeys(recent, 0)
+    ranks = dict.fromkeys(recent, 0.0)
     for recording in used:
         for rank, block in enumerate(recording.blocks):
             if block in recent:

@@ -152,7 +152,8 @@ def modify_command(volume_id: str, target: PerformanceSettings) -> str:
 
 def boost_refusal(volume: Volume, *, asked: bool) -> str | None:
     """Why the volume may not be boosted for its warm-up; None where request and owner allow it."""
-    name, tags = volume.volume_id, volume.settings.tags
+    name = volume.volume_id
+    tags = volume.settings.tags
     if not asked:
         return "the request does not allow it; source.existing.boost does, and rewarm warm --boost"
     if tags.get(MANAGED_TAG) != "true":
@@ -175,7 +176,8 @@ def parse_performance(text: str) -> PerformanceSettings:
     found = _TEXT.fullmatch(text)
     if found is None:
         raise ValueError(f'"{text}" is not written as {PerformanceSettings("gp3", 3_000, 125).as_text}')
-    iops, throughput = found["iops"], found["throughput"]
+    iops = found["iops"]
+    throughput = found["throughput"]
     return PerformanceSettings(
         found["type"], int(iops) if iops else None, int(throughput) if throughput else None
     )
@@ -248,7 +250,8 @@ def _check_type(volume: VolumeSettings, wanted: WantedVolume) -> None:
 
 def changed_limit(before: PerformanceSettings, after: PerformanceSettings, size_gib: int) -> Limit | None:
     """IOPS where they change, else throughput; None where neither does, or AWS's own default is meant."""
-    old, new = speed(_settings(before, size_gib)), speed(_settings(after, size_gib))
+    old = speed(_settings(before, size_gib))
+    new = speed(_settings(after, size_gib))
     if old.iops != new.iops:
         return Limit("IOPS", old.iops, new.iops)
     if old.sustained_mib_s != new.sustained_mib_s:

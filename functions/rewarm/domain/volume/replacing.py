@@ -176,7 +176,8 @@ def _root(found: tuple[str, str], instance: Instance, field: str) -> TargetNotUs
 
 def check_replaceable(volume: Volume, instance_id: str, device: str, *, field: str = "target.device") -> None:
     """Raises TargetNotUsableError where the volume is not simply attached to this one instance."""
-    name, attachments = volume.volume_id, living(volume)
+    name = volume.volume_id
+    attachments = living(volume)
     if volume.managed_by is not None:
         raise TargetNotUsableError(
             f"{name} at {device} belongs to {volume.managed_by}, which alone may detach it", field=field
@@ -234,7 +235,8 @@ def why_no_root(source: Volume, holders: Mapping[str, Instance], target: Instanc
         where = ", ".join(f"{attachment.device} on {attachment.instance_id}" for attachment in known)
         return f"{source.volume_id} is {where}, and no root volume" if known else None
     for name in ("platform", "architecture"):
-        own, other = getattr(holder, name), getattr(target, name)
+        own = getattr(holder, name)
+        other = getattr(target, name)
         if own != other:
             return f"{source.volume_id} boots {holder.instance_id}, which is {own}, and not {other}"
     return None

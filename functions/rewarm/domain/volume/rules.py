@@ -147,9 +147,11 @@ def choose(
     """
     taken: dict[str, list[Adoptable]] = {}
     later: dict[str, str] = {}
-    usd, count = used.usd_today, 0
+    usd = used.usd_today
+    count = 0
     for volume in candidates:
-        own, beside = taken.get(volume.instance_id, []), used.requests_on.get(volume.instance_id, 0)
+        own = taken.get(volume.instance_id, [])
+        beside = used.requests_on.get(volume.instance_id, 0)
         on_instance = used.on_instance.get(volume.instance_id, 0) + len(own)
         full = {
             USD: usd + volume.usd > limits.max_usd_per_day,
@@ -167,14 +169,14 @@ def choose(
             later[volume.volume_id] = why
             continue
         taken.setdefault(volume.instance_id, []).append(volume)
-        usd, count = usd + volume.usd, count + 1
-    starts = [
-        Batch(
-            name, tuple(volume.volume_id for volume in own), sum((volume.usd for volume in own), Decimal(0))
-        )
-        for name, own in taken.items()
-    ]
-    return starts, later
+        usd = usd + volume.usd
+        count = count + 1
+    return [_batch(instance_id, own) for instance_id, own in taken.items()], later
+
+
+def _batch(instance_id: str, own: list[Adoptable]) -> Batch:
+    usd = sum((volume.usd for volume in own), Decimal(0))
+    return Batch(instance_id, tuple(volume.volume_id for volume in own), usd)
 
 
 def is_new(volume: Volume, written_at: datetime, now: datetime) -> bool:

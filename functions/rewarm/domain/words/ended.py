@@ -43,7 +43,8 @@ class LeftVolume(Value):
     @property
     def deletion(self) -> str:
         """The command that deletes it, once nothing on the instance uses it."""
-        name, delete = self.volume_id, f"aws ec2 delete-volume --volume-id {self.volume_id}"
+        name = self.volume_id
+        delete = f"aws ec2 delete-volume --volume-id {self.volume_id}"
         if self.instance_id is None:
             return delete
         return (

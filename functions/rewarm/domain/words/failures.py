@@ -78,7 +78,9 @@ def _with_rest(found: Explanation, failure: Mapping[str, Any], depth: int) -> Ex
 
     These are the state that failed, why no other plan took over, and the causes of clean-ups that failed too.
     """
-    sentence, state, why = found.sentence, failure.get("state"), failure.get("noFallback")
+    sentence = found.sentence
+    state = failure.get("state")
+    why = failure.get("noFallback")
     if isinstance(why, str):
         sentence = f"{_ended(sentence)} {why}"
     causes = failure.get("cleanUps")

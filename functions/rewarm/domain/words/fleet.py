@@ -55,7 +55,8 @@ class FleetStart(Value):
 
 def planned(fleet_id: str, start: FleetStart) -> Message:
     """The message that the restores of a run begin, with the plan of all."""
-    deadline_at, plan = start.deadline_at, start.plan
+    deadline_at = start.deadline_at
+    plan = start.plan
     again = "" if start.run == 1 else " Volumes that are ready already are not restored again."
     until = f", to be ready by {clock_text(deadline_at)}" if deadline_at is not None else ""
     parallel = f", at most {start.at_once:,} at once" if start.at_once < start.restores else ""

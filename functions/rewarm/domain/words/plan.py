@@ -51,7 +51,8 @@ class PlanMessageFacts(Value):
 
 def plan(restore_id: str, facts: PlanMessageFacts) -> Message:
     """The message before anything is created, or instead of it where the request is a dry run."""
-    subject, made = subject_of(facts.volumes), facts.summary
+    subject = subject_of(facts.volumes)
+    made = facts.summary
     rebooted = sorted({volume.root_of for volume in facts.volumes if volume.root_of is not None})
     sentences = [f"{', '.join(rebooted)} will reboot, with a new root volume."] if rebooted else []
     sentences += [f"{facts.started_by} {facts.verb}: {subject}.", *plan_lines(facts.volumes, made.schedule)]
@@ -131,7 +132,8 @@ def _plan_line(volume: AnnouncedVolume, *, numbered: bool) -> str:
             f"{volume.adopts}, {size_text(volume.data_bytes)} to load at most: {volume.how}, full speed in "
             f"about {duration_text(volume.ready_p50_seconds)}, {usd_text(volume.cost_usd)}. {volume.why}"
         )
-    taken_at, size = clock_text(volume.snapshot_started_at), size_text(volume.data_bytes)
+    taken_at = clock_text(volume.snapshot_started_at)
+    size = size_text(volume.data_bytes)
     source = f"{volume.snapshot_id} of {taken_at}, {size} of data"
     start = f"{source}, to {volume.where}: " if numbered else f"{source}: "
     return (
@@ -213,7 +215,8 @@ class _Subject(NamedTuple):
 
 def _place(name: str, facts: ApprovalFacts) -> _Subject:
     if facts.volumes_of_fleet is None:
-        subject, lines = subject_of(facts.volumes), plan_lines(facts.volumes, facts.summary.schedule)
+        subject = subject_of(facts.volumes)
+        lines = plan_lines(facts.volumes, facts.summary.schedule)
         return _Subject("restore", f"/restores/{name}", "rewarm cancel", subject, lines)
     subject = f"{count_text(facts.volumes_of_fleet, 'volume')} of {name}"
     return _Subject("fleet", f"/fleets/{name}", "rewarm fleet cancel", subject, [facts.summary.why])

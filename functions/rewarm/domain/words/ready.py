@@ -116,7 +116,8 @@ def ready(restore_id: str, facts: ReadyFacts) -> Message:
     warnings, commands = _unreleased(facts)
     missing = next((left.missing for left in facts.left_out if left.missing), "")
     costs_on = bool(facts.left) or (facts.boost is not None and facts.boost.costs)
-    where, took = facts.volume.where, elapsed_text(facts.seconds)
+    where = facts.volume.where
+    took = elapsed_text(facts.seconds)
     lines = [
         f"{facts.volume_id} ({where}) was {speed} already; that was known {took} after the request arrived."
         if facts.was_warm
@@ -261,7 +262,8 @@ def _unreleased(facts: ReadyFacts) -> tuple[list[str], list[str]]:
     if unreleased is None:
         return [], []
     if unreleased.fast_restore is not None:
-        snapshot_id, zone = unreleased.fast_restore.snapshot_id, unreleased.fast_restore.availability_zone
+        snapshot_id = unreleased.fast_restore.snapshot_id
+        zone = unreleased.fast_restore.availability_zone
         warning = (
             f"Fast snapshot restore of {snapshot_id} in {zone} may still be on and cost money by the hour, "
             f"as it could not be disabled: {unreleased.reason} {TRIES_AGAIN}."
@@ -274,7 +276,8 @@ def _unreleased(facts: ReadyFacts) -> tuple[list[str], list[str]]:
         return [warning], [command]
     if unreleased.boost is not None:
         warning = f"{unreleased.boost.sentence} {TRIES_AGAIN}."
-        target, by_hand = unreleased.boost.target, unreleased.boost.command
+        target = unreleased.boost.target
+        by_hand = unreleased.boost.command
         return [warning], [f"If it stays boosted, lower {facts.volume_id} to {target}: {by_hand}"]
     return [], []
 

@@ -79,7 +79,8 @@ WAITS, PREPARES, LOADS, UNTIL_P90 = "░", "▒", "█", "▓"
 
 def bar(waits: float, loads_at: float, p50: float, p90: float, end: float) -> str:
     """`░░░▒████▓▓`, by the seconds until which it waits, prepares, loads and may take, of the whole plan."""
-    cells, drawn = BAR_CELLS / max(end, 1.0), ""
+    cells = BAR_CELLS / max(end, 1.0)
+    drawn = ""
     for until, mark in ((waits, WAITS), (loads_at, PREPARES), (p50, LOADS), (p90, UNTIL_P90)):
         drawn += mark * (round(until * cells) - len(drawn))
     return drawn or UNTIL_P90

@@ -103,7 +103,8 @@ def _speed(volume: AnnouncedVolume, at_once: str) -> str:
 
 
 def _replacement(volume_id: str, replaced: DetachedVolume, *, goes_back: bool) -> str:
-    old, mounts = replaced.volume_id, ", ".join(replaced.mount_points)
+    old = replaced.volume_id
+    mounts = ", ".join(replaced.mount_points)
     before = f" It was mounted at {mounts}." if mounts else ""
     back = f" If the restore fails, Rewarm puts {old} back and keeps {volume_id}." if goes_back else ""
     return f"It has taken the place of {old}, which is detached and kept.{before}{back}"

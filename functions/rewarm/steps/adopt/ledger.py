@@ -40,7 +40,8 @@ def with_ended(
     ledger: AdoptionLedger, table: RestoreTable, executions: RestoreExecutions, now: datetime
 ) -> AdoptionLedger:
     """Drops the adoptions that have ended. Their outcome becomes news, and the day counts their real cost."""
-    begun, news = dict(ledger.begun), dict(ledger.news)
+    begun = dict(ledger.begun)
+    news = dict(ledger.news)
     days = {name: day for name, day in ledger.days.items() if day.day == _day(now)}
     for restore_id, adoption in ledger.begun.items():
         record = RestoreNotes(table, restore_id).read()
@@ -51,7 +52,8 @@ def with_ended(
         if end is None:
             continue
         del begun[restore_id]
-        rule, day = adoption.rule, days.get(adoption.rule)
+        rule = adoption.rule
+        day = days.get(adoption.rule)
         news[rule] = _with_end(_news(news, rule, now, observes=adoption.observes), adoption, end)
         if day is not None and day.day == _day(adoption.at):
             days[rule] = day.model_copy(update={"usd": max(Decimal(0), day.usd - adoption.usd + end.usd)})
@@ -70,7 +72,8 @@ def _recorded_end(record: KnownRestore, adoption: BegunAdoption) -> _End | None:
     """By its record; None if it has not ended."""
     if record.goes_on:
         return None
-    indexes, named = range(len(adoption.volume_ids)), record.failure.named
+    indexes = range(len(adoption.volume_ids))
+    named = record.failure.named
     is_good = record.status in {Status.READY, Status.PLANNED}
     ready = len(indexes) if is_good else sum(record.settled(index) for index in indexes)
     why = "its record does not say why" if named is None else explain(named.error, named.cause).sentence
@@ -100,7 +103,8 @@ def _end_without_record(
 
 
 def _with_end(news: RuleNews, adoption: BegunAdoption, end: _End) -> RuleNews:
-    failed, count = Counter(news.failed), len(adoption.volume_ids) - end.ready
+    failed = Counter(news.failed)
+    count = len(adoption.volume_ids) - end.ready
     if count > 0:
         failed[grouped_reason(end.why)] += count
     return news.model_copy(
@@ -177,7 +181,8 @@ def _of_rule(
 def _use(ledger: AdoptionLedger, day: RuleDay, around: Around) -> Use:
     """What is in use, by rules and by others. Restores of others count whatever has started them."""
     others = [restore for restore in around.running if restore.restore_id not in ledger.begun]
-    volumes, requests = Counter[str](), Counter[str]()
+    volumes = Counter[str]()
+    requests = Counter[str]()
     for adoption in ledger.begun.values():
         volumes[adoption.instance_id] += len(adoption.volume_ids)
         requests[adoption.instance_id] += 1

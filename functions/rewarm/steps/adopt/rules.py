@@ -52,7 +52,8 @@ def put_rule(
         raise InvalidRequestError(
             f"found {MOST_RULES} other rules; at most {MOST_RULES} are allowed", field="name"
         )
-    trigger, what = asked_through_api(by), f"another rule {shown(name)}"
+    trigger = asked_through_api(by)
+    what = f"another rule {shown(name)}"
     store(table, (RULE, name), rule, trigger=trigger, replaces=replaces, what=what)
     return get_rule(name, table)
 

@@ -194,7 +194,8 @@ def record_news(
     """
     message: Message | None = None
     try:
-        index, restore = _index(event), RestoreNotes(table, event.restore_id)
+        index = _index(event)
+        restore = RestoreNotes(table, event.restore_id)
         record = _record(event, index, restore)
         if _is_sent(event, index, record):
             return None
@@ -261,7 +262,8 @@ def _note_sent(event: AnnounceEvent, table: RestoreTable, artifacts: Artifacts |
 
     For a volume, a failed write is ignored: the state continues, and the sweeper may repeat the message.
     """
-    index, restore = _index(event), RestoreNotes(table, event.restore_id)
+    index = _index(event)
+    restore = RestoreNotes(table, event.restore_id)
     if index is None:
         restore.note_message_sent(event.now)
     with suppress(RestoreError):

@@ -44,7 +44,8 @@ def claimed(
     is sent even if the table refuses the write. Raises ServiceUnavailableError if another sender has it.
     """
     # An execution that began with an earlier version names no sender.
-    message, sender = _name(event, index), str(event.details.get("sender") or "execution")
+    message = _name(event, index)
+    sender = str(event.details.get("sender") or "execution")
     try:
         is_ours = _claim(message, sender, table, wait)
     except RestoreError as error:

@@ -160,7 +160,8 @@ def _meanwhile(details: ReadyDetails) -> tuple[float, float] | None:
     found = agent.get("probeLatencyMs") if agent.get("probeReads") else None
     if details.volume.adopts is None or not isinstance(found, dict):
         return None
-    p50, p99 = found.get("p50"), found.get("p99")
+    p50 = found.get("p50")
+    p99 = found.get("p99")
     return (
         (float(p50), float(p99)) if isinstance(p50, (int, float)) and isinstance(p99, (int, float)) else None
     )
@@ -201,7 +202,9 @@ def _phases(details: ReadyDetails, ready_at: datetime) -> list[tuple[str, float 
 
 def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
     """What `Release` could not give back; None if it had no error."""
-    released, volume, plan = details.released, details.volume, details.plan
+    released = details.released
+    volume = details.volume
+    plan = details.plan
     if released is None or released.failure is None:
         return None
     reason = explain(released.failure.error, released.failure.cause).sentence
@@ -210,7 +213,8 @@ def _unreleased(details: ReadyDetails) -> words.Unreleased | None:
         return words.Unreleased(reason, fast_restore=place)
     if plan.boost is None or released.boost is not None:
         return words.Unreleased(reason)
-    boosted, target = performance_of(plan.boost), performance_of(volume.volume.settings())
+    boosted = performance_of(plan.boost)
+    target = performance_of(volume.volume.settings())
     command = modify_command(details.volume_id, target)
     outcome = BoostOutcome(
         "not-lowered", boosted.in_words, target.in_words, reason.rstrip("."), command=command

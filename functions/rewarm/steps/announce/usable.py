@@ -60,7 +60,8 @@ def _started(volume: VolumeAssignment, record: KnownRestore) -> StartedInstance 
 def _replaced(volume: VolumeAssignment, record: KnownRestore) -> DetachedVolume | None:
     if volume.replaces is None:
         return None
-    noted, old = record.volume(volume.index).replaced, volume.replaces
+    noted = record.volume(volume.index).replaced
+    old = volume.replaces
     return DetachedVolume(old.volume_id, old.size_gib, noted.unmounted, old.usd_per_month, noted.presence)
 
 
@@ -132,7 +133,8 @@ def announce_attached(event: AnnounceEvent, record: KnownRestore) -> tuple[Messa
 def announce_available(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a volume that was restored to a zone."""
     details = AvailableDetails.model_validate(event.details)
-    zone, planned = details.volume.availability_zone, planned_volume(details.volume, details.plan)
+    zone = details.volume.availability_zone
+    planned = planned_volume(details.volume, details.plan)
     message = words.available(event.restore_id, details.volume_id, zone, planned)
     return message, lambda restore: restore.advance(Status.INITIALIZING)
 
@@ -140,6 +142,7 @@ def announce_available(event: AnnounceEvent, _record: KnownRestore) -> tuple[Mes
 def announce_hot(event: AnnounceEvent, _record: KnownRestore) -> tuple[Message, Change]:
     """The message of a volume whose hot set is warm."""
     details = HotDetails.model_validate(event.details)
-    size, data = details.blocks * BLOCK_BYTES, details.volume.data_bytes
+    size = details.blocks * BLOCK_BYTES
+    data = details.volume.data_bytes
     warm = words.HotFacts(size, data, details.seconds, details.eta_seconds)
     return words.hot(event.restore_id, details.volume_id, warm), nothing

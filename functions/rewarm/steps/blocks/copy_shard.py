@@ -81,7 +81,8 @@ def copy_shard(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
 
 
 def _copied(event: CopyShardEvent, ports: CopyShardPorts) -> CopyShardResult:
-    delta, shard = event.delta, event.shard
+    delta = event.delta
+    shard = event.shard
     blocks = [ChangedBlock(index, token, None) for index, token in shard.blocks]
     lines: list[Line]
     if shard.samples:

@@ -45,7 +45,8 @@ class JoinPartsPorts(Value, kw_only=True):
 @state("Join Parts")
 def join_parts(event: JoinPartsEvent, ports: JoinPartsPorts) -> JoinPartsResult:
     """Counts what the parts have. Raises ShardFailedError, and PartMissingError after a redrive."""
-    delta, listed = event.delta, event.listed
+    delta = event.delta
+    listed = event.listed
     numbers = range(delta.first_shard_part, delta.first_shard_part + listed.shards)
     missing: list[int] = []
     packs = packed_bytes = 0

@@ -86,11 +86,13 @@ class _Lists:
 @state("List Blocks")
 def list_blocks(event: ListBlocksEvent, ports: ListBlocksPorts) -> ListBlocksResult:
     """Writes both. Raises SnapshotNotFoundError, SnapshotNotUsableError, AccessDeniedError."""
-    delta, lists = event.delta, _Lists()
+    delta = event.delta
+    lists = _Lists()
     rates = ports.lists.rates(delta.region or ports.region)
     items_key = block_list_key(event.restore_id, delta.index, delta.first_part)
     ports.packs.put_text(items_key, _lines(event, lists, ports))
-    zeros, logged = lists.own.zeros.block_count, lists.logged.block_count
+    zeros = lists.own.zeros.block_count
+    logged = lists.logged.block_count
     total = lists.own.changed.block_count + logged + (zeros if delta.whole else 0)
     blocks_total = total + lists.earlier.changed.block_count
     listed = ListBlocksResult(
@@ -117,7 +119,8 @@ def _lines(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> Ite
     delta = event.delta
     if delta.log is not None:
         found_packs = log_packs(delta.log, ports.packs)
-        lists.log, lists.relogged = list(shares(found_packs)), changed_between(found_packs)
+        lists.log = list(shares(found_packs))
+        lists.relogged = changed_between(found_packs)
         lists.logged = runs_of(sorted(index for share in lists.log for index in share.indices))
     if delta.log is None or delta.whole:
         rounds = ROUNDS if delta.whole else 1
@@ -171,7 +174,8 @@ def _samples(event: ListBlocksEvent, lists: _Lists, ports: ListBlocksPorts) -> l
     There are none behind the last written block. Most volumes are filled from the front, so missing samples
     are taken from there.
     """
-    delta, found = event.delta, dict[int, ChangedBlock]()
+    delta = event.delta
+    found = dict[int, ChangedBlock]()
 
     def look(places: Iterable[int], wanted: int) -> None:
         for listed in ports.lists.some(delta.snapshot_id, places, region=delta.region or ports.region):
@@ -193,7 +197,8 @@ def _write_end(event: ListBlocksEvent, lists: _Lists, total: int, ports: ListBlo
     parts = parts_of(
         _end_lines(delta, lists, ports), ADDRESSES_OF_A_PART if has_addresses else LINES_OF_A_PART
     )
-    number, lines = delta.first_shard_part + lists.shards, next(parts)
+    number = delta.first_shard_part + lists.shards
+    lines = next(parts)
     if delta.first_shard_part > delta.first_part:
         rest = next(parts, None)
         is_end = rest is None and not lists.shards

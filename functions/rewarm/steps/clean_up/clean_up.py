@@ -118,7 +118,8 @@ def clean_up(event: CleanUpEvent, ports: CleanUpPorts) -> CleanUpResult:
     IncompleteCleanUpError with the list of what stays and costs money.
     """
     unkept = _keep_story(event, ports.table)
-    sent, is_done = event.dispatch, event.request.is_drill and event.failure is None
+    sent = event.dispatch
+    is_done = event.request.is_drill and event.failure is None
     swap_began = event.volume.swaps_root and may_be_root(
         event.restore_id, event.volume.index, event.volume_id, ports.table
     )
@@ -185,7 +186,8 @@ def _lost_by_rewind(
     """
     if not remains.rewinds:
         return []
-    restore_id, index = remains.restore_id, remains.index
+    restore_id = remains.restore_id
+    index = remains.index
     rewind = record.rewind or Rewinding()
     with account.trying(f"snapshots that {restore_id} made of its volume"):
         made = ports.evidence.of_restore(restore_id, index)
@@ -273,7 +275,8 @@ def _cancel_commands(
 
 def _is_ending(remains: Remains, known: KnownRecording, ports: CleanUpPorts, account: CleanUpAccount) -> bool:
     """Whether a recording still ends by itself: a command that is cancelled uploads nothing more."""
-    until, status = remains.recording_until, None
+    until = remains.recording_until
+    status = None
     if until is not None and known.command_id and known.instance_id and ports.commands.time() < until:
         with account.trying("recording of reads"):
             status = ports.commands.status(known.command_id, known.instance_id)
@@ -317,7 +320,8 @@ def _volumes_made(
 def _plausible(others: Sequence[Volume], restore_id: str, ports: CleanUpPorts, now: datetime) -> list[Volume]:
     """Volumes with the stack's tag whose time of creation fits the restore."""
     record = RestoreNotes(ports.table, restore_id).read()
-    since, until = record.started_at, record.finished_at or now
+    since = record.started_at
+    until = record.finished_at or now
     return [
         volume
         for volume in others

@@ -120,7 +120,8 @@ def _volumes(ports: GaugePorts) -> Iterator[Gauge]:
 
 def _is_abandoned(volume: Volume, executions: RestoreExecutions) -> bool:
     tags = volume.settings.tags
-    restore_id, index = tags.get(RESTORE_TAG), tags.get(INDEX_TAG, "0")
+    restore_id = tags.get(RESTORE_TAG)
+    index = tags.get(INDEX_TAG, "0")
     return restore_id is None or executions.is_over(restore_id, int(index) if index.isdecimal() else 0)
 
 

@@ -158,7 +158,8 @@ def _result(
     known = kept_result(restore_id, record, index, ports.artifacts)
     if known.get("verdict") == "failed":
         return known
-    made, ended = record.volume(index).volume_id, {"error": failure.error, "cause": failure.cause}
+    made = record.volume(index).volume_id
+    ended = {"error": failure.error, "cause": failure.cause}
     return {"index": index, "verdict": "failed", "volumeId": made, **ended}
 
 

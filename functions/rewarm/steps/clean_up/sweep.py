@@ -194,7 +194,8 @@ def sweep_replaced(ports: SweepPorts) -> Iterator[SweptResource]:
     """Volumes that left their place for a restore that has ended without success."""
     found: dict[str, set[int]] = {}
     for old in ports.volumes.replaced(ports.stack_name):
-        restore_id, place = old.settings.tags.get(REPLACED_TAG), place_of(old.settings.tags)
+        restore_id = old.settings.tags.get(REPLACED_TAG)
+        place = place_of(old.settings.tags)
         if restore_id is None or place is None:
             continue
         record = RestoreNotes(ports.table, restore_id).read_with(place.index)
@@ -317,7 +318,8 @@ def _sweep_adopted_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
             if not ports.executions.is_over(noted.restore_id, noted.index):
                 continue
             outcome = lower_volume(noted, ports, now=ports.now)
-            state, reason = _STATES[outcome.state], outcome.reason
+            state = _STATES[outcome.state]
+            reason = outcome.reason
             if state == "left":
                 # EC2 takes the change once it has finished the raise; an alarm before that would be false.
                 state = "left" if noted.is_overdue(ports.now) else "ending"
@@ -329,7 +331,8 @@ def _sweep_adopted_boosts(ports: SweepPorts) -> Iterator[SweptResource]:
 
 def _lower_own(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
     """Lowers a volume only if its record calls it boosted, whatever its tags say."""
-    restore_id, index = volume.settings.tags.get(RESTORE_TAG), _index(volume)
+    restore_id = volume.settings.tags.get(RESTORE_TAG)
+    index = _index(volume)
     if restore_id is None:
         yield from name_boost(volume, ports)
         return

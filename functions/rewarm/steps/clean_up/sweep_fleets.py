@@ -70,7 +70,8 @@ def _running(ports: SweepPorts) -> list[Listed]:
 
 
 def _follow(entry: Listed, ports: SweepPorts) -> Iterator[SweptResource]:
-    fleet_id, record = entry.name, ports.table.get(entry.name) or {}
+    fleet_id = entry.name
+    record = ports.table.get(entry.name) or {}
     began = parsed_time(record.get("runStartedAt")) or datetime.fromisoformat(entry.at)
     _, volumes = kept_volumes(fleet_id, ports.pages.artifacts)
     before = int(record.get("readyBefore") or 0)

@@ -153,7 +153,8 @@ def _leave(
 ) -> SweptResource | None:
     """Sends what is missing and releases the devices; what fails here is found again by the next sweep."""
     for index in volumes_without_message(restore_id, record, ending, ports.pages):
-        pages, sender = ports.pages, ports.owner
+        pages = ports.pages
+        sender = ports.owner
         _announce(ready_news(restore_id, record, index, now=ports.now, sender=sender, pages=pages), ports)
     late = write_late_report(restore_id, record, ending, now=ports.now, ports=ports.pages)
     if late is None or late.state == "ended":
@@ -251,7 +252,9 @@ def _clear_instance(known: KnownRecording, ports: SweepPorts) -> None:
 
 def remains_of(restore_id: str, record: KnownRestore, index: int) -> Remains:
     """What there may be to remove of one volume, by the record."""
-    volume, request, drill = record.volume(index), record.request, record.is_drill
+    volume = record.volume(index)
+    request = record.request
+    drill = record.is_drill
     settled = record.settled(index) and not drill
     # A rewound or adopted volume was there before the restore.
     is_others = volume.rewind is not None or volume.adopted is not None or request.is_adoption

@@ -86,7 +86,8 @@ def name_boost(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
 
 def name_replaced(volume: Volume, ports: SweepPorts) -> Iterator[SweptResource]:
     """Names a volume that only its tags call replaced; they may name any place."""
-    name, tags = volume.volume_id, volume.settings.tags
+    name = volume.volume_id
+    tags = volume.settings.tags
     place = place_of(tags)
     if living(volume) or place is None or _failed_since(tags[REPLACED_TAG], place.index, ports) is None:
         return

@@ -88,7 +88,8 @@ def resolve_fleet(source: JsonObject, ports: FleetSourcePorts) -> list[FleetItem
     selector = {name: value for name, value in source.items() if name not in ("target", "volume")}
     members = parse_fleet_members({**parts, "source": selector})
     choice_of = _Choice(members.source, ports)
-    chosen, images = choice_of.made(), choice_of.images
+    chosen = choice_of.made()
+    images = choice_of.images
     snapshots = [choice.snapshot for choice in chosen]
     check_spread(snapshots, members.source.max_spread_seconds, field="source.maxSpreadSeconds")
     origins = [Origin(choice.device, images.get(choice.device or "")) for choice in chosen]

@@ -303,7 +303,8 @@ def _uses_agent(plan: VolumePlan) -> bool:
 def _share(
     planned_volume: VolumePlan, beside: list[int], ready_p90_at: datetime, *, is_late: bool
 ) -> FleetShare:
-    plan, nothing = planned_volume.plan, Decimal(0)
+    plan = planned_volume.plan
+    nothing = Decimal(0)
     return FleetShare(
         strategy=plan.strategy,
         initialization_rate_mib_s=plan.initialization_rate_mib_s,

@@ -239,7 +239,8 @@ def restores_of(
 
 def _group(place: int, item: Mapping[str, Any]) -> str:
     """A key that is the same for items of one restore: one instance, and the same settings for all."""
-    target, volume = _said(item["target"]), _said(item["volume"])
+    target = _said(item["target"])
+    volume = _said(item["volume"])
     if "instanceId" not in target or "mountPath" in target or ALONE & _without_none(item["snapshot"]).keys():
         return str(place)
     own = {name: value for name, value in target.items() if name != "device"}

@@ -31,6 +31,7 @@ from rewarm.domain.volume.performance import (
     PER_DAY,
     STACK_TAG,
     ModificationRule,
+    Slots,
     performance_of,
     settle_target,
 )
@@ -65,12 +66,11 @@ def start_performance_change(
     request = parse_performance_request(body)
     volume = the_volume(volume_id, ports.volumes)
     _check_volume(volume, ports)
-    original, target = performance_of(volume.settings), settle_target(volume.settings, request.wanted())
+    original = performance_of(volume.settings)
+    target = settle_target(volume.settings, request.wanted())
     latest = ports.modifications.latest(volume_id)
     free = known_slots(volume, latest, now=now, ports=ports)
-    if free.next_free_at is not None:
-        why = f"{volume_id} takes its next change at {iso(free.next_free_at)}: {free.reason}"
-        raise ModificationPostponedError(why, retry_at=free.next_free_at)
+    _check_free(volume_id, free)
     if target.fits(original):
         raise InvalidRequestError(f"{volume_id} is {original.in_words} already", field="request")
     accepted = AcceptedChange(
@@ -126,6 +126,14 @@ def _check_volume(volume: Volume, ports: StartPerformanceChangePorts) -> None:
             f"{volume.volume_id} is boosted for its warm-up by {noted.restore_id}, and lowered to "
             f"{noted.original.in_words} after it"
         )
+
+
+def _check_free(volume_id: str, free: Slots) -> None:
+    """Raises ModificationPostponedError."""
+    if free.next_free_at is None:
+        return
+    why = f"{volume_id} takes its next change at {iso(free.next_free_at)}: {free.reason}"
+    raise ModificationPostponedError(why, retry_at=free.next_free_at)
 
 
 def get_performance(

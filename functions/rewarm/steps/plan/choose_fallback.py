@@ -110,7 +110,8 @@ def _decided(event: ChooseFallbackEvent, rate_requests: Pace) -> ChooseFallbackR
 
 
 def _situation(event: ChooseFallbackEvent, spent: Decimal) -> Situation:
-    wanted, left = event.request.objective, event.deadline_at
+    wanted = event.request.objective
+    left = event.deadline_at
     phases = [event.plan.phases.get(phase, (0.0, 0.0)) for phase in (Phase.COPY, Phase.QUEUE)]
     expected, waits = (sum(phase[place] for phase in phases) for place in (0, 1))
     queued = Phase.QUEUE in event.plan.phases
@@ -151,7 +152,8 @@ def _spent(event: ChooseFallbackEvent) -> Decimal:
 def _option(plan: Plan) -> Option:
     """A plan without the copy of a foreign snapshot, which is complete by now."""
     p50, p90 = plan.phases.get(Phase.COPY, (0.0, 0.0))
-    usable, ready = max(0.0, plan.usable_seconds - p50), max(0.0, plan.ready_p90_seconds - p90)
+    usable = max(0.0, plan.usable_seconds - p50)
+    ready = max(0.0, plan.ready_p90_seconds - p90)
     return Option(plan.strategy, usable, ready, plan.decidable_usd)
 
 

@@ -118,7 +118,8 @@ def after_notes(request: RestoreRequest, times: ApplicationTimes | None) -> list
 
     `times` are those of earlier restores; without them nothing but the limits is known.
     """
-    after, left_out = request.after, [left.sentence for left in request.left_out]
+    after = request.after
+    left_out = [left.sentence for left in request.left_out]
     if after is None:
         return left_out
     usual = [f"{duration_text(part.p50)}, " for part in times.parts] if times else [""] * len(after.limits)
@@ -128,7 +129,8 @@ def after_notes(request: RestoreRequest, times: ApplicationTimes | None) -> list
     )
     about = ""
     if times is not None:
-        whole, p90 = duration_text(times.whole.p50), duration_text(times.whole.p90)
+        whole = duration_text(times.whole.p50)
+        p90 = duration_text(times.whole.p90)
         about = f" in about {whole} (P90 {p90}, as {times.restores} restores showed)"
     back = f"{request.target.instance_id} gets its application back{about}: {parts}."
     if after.when == "ready":

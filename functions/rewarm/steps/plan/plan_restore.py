@@ -114,7 +114,8 @@ def plan_answer(
     gathered = gather(request, volumes, ports, deadline_at=deadline_at, now=now)
     cases = [replace(case, objective=replace(case.objective, patience=patience)) for case in gathered]
     decided = plan_cases(cases, book, approval_rule(request), now=now)
-    offers, notes = _offers(_frontier(cases, book)), decided.summary.notes
+    offers = _offers(_frontier(cases, book))
+    notes = decided.summary.notes
     return PlanResult(
         request=request,
         plans=[
@@ -131,14 +132,17 @@ def plan_answer(
 
 
 def _frontier(cases: Sequence[Case], book: PriceBook) -> list[FrontierStep]:
-    facts, objective, source = [case.facts for case in cases], cases[0].objective, cases[0].copies
+    facts = [case.facts for case in cases]
+    objective = cases[0].objective
+    source = cases[0].copies
     if source is None:
         return frontier(facts, objective, book)
     return frontier_with_copies(facts, source, objective, book)
 
 
 def _facts(case: Case) -> PlanFacts:
-    volume, facts = case.volume, case.facts
+    volume = case.volume
+    facts = case.facts
     return PlanFacts(
         data_bytes=facts.data_bytes,
         data_bytes_from=volume.data_bytes_from,
@@ -160,7 +164,8 @@ def _facts(case: Case) -> PlanFacts:
 
 
 def _instance_limits(case: Case) -> InstanceLimits | None:
-    limits, instance_type = case.facts.instance_limits, case.volume.instance_type
+    limits = case.facts.instance_limits
+    instance_type = case.volume.instance_type
     if limits is None or instance_type is None:
         return None
     return InstanceLimits(

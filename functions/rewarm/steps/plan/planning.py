@@ -121,7 +121,8 @@ def gather(
 
     The number of calls does not grow with the number of volumes.
     """
-    records, priors = known_records(ports.history), known_priors(ports.history)
+    records = known_records(ports.history)
+    priors = known_priors(ports.history)
     objective = _objective(request, deadline_at, now)
     left = ports.quotas.left(now=now)
     enabled = _fast_restores(volumes, ports, now)
@@ -231,7 +232,9 @@ def with_approval(planned: PlannedVolumes, rule: ApprovalRule, book: PriceBook) 
 
 def _decided(cases: Sequence[Case], book: PriceBook) -> tuple[Sequence[Decision], int | None]:
     """The decisions, and the duration of the copies of foreign snapshots in minutes, if there are any."""
-    facts, objective, source = [case.facts for case in cases], cases[0].objective, cases[0].copies
+    facts = [case.facts for case in cases]
+    objective = cases[0].objective
+    source = cases[0].copies
     if source is None:
         return choose_all(facts, objective, book), None
     planned = choose_with_copies(facts, source, objective, book)
@@ -272,13 +275,11 @@ def _asking(planned: PlannedVolumes, usd: Decimal, rule: ApprovalRule, book: Pri
 
 
 def _facts(
-    request: RestoreRequest,
-    volume: VolumeAssignment,
-    ports: PlanningPorts,
-    left: UnusedQuotas,
+    request: RestoreRequest, volume: VolumeAssignment, ports: PlanningPorts, left: UnusedQuotas
 ) -> VolumeFacts:
-    settings, limits = volume.volume.settings(), _limits(volume, ports.instances)
-    agent_available = (volume.agent_available or limits is _NOT_KNOWN_YET) and bool(limits and limits.nvme)
+    settings = volume.volume.settings()
+    limits = _limits(volume, ports.instances)
+    agent_available = _agent_available(volume, limits)
     return VolumeFacts(
         data_bytes=0 if volume.warm_because else volume.data_bytes,
         written_bytes=volume.written_blocks * BLOCK_BYTES,
@@ -319,6 +320,12 @@ def _limits(volume: VolumeAssignment, instances: Instances) -> InstanceEbsLimits
     return None if volume.waits_because is None else _NOT_KNOWN_YET
 
 
+def _agent_available(volume: VolumeAssignment, limits: InstanceEbsLimits | None) -> bool:
+    """Whether an agent can read the volume on its instance, of which a stopped one may not be known yet."""
+    is_there = volume.agent_available or limits is _NOT_KNOWN_YET
+    return is_there and limits is not None and limits.nvme
+
+
 def _clone_source(volume: VolumeAssignment, left: UnusedQuotas) -> CloneSource | None:
     source = volume.living_source
     if source is None:
@@ -330,7 +337,8 @@ def _clone_source(volume: VolumeAssignment, left: UnusedQuotas) -> CloneSource |
 
 def _objective(request: RestoreRequest, deadline_at: datetime | None, now: datetime) -> PlanObjective:
     """The objective for all volumes together."""
-    wanted, existing = request.objective, request.source.existing
+    wanted = request.objective
+    existing = request.source.existing
     return PlanObjective(
         deadline_seconds=None if deadline_at is None else (deadline_at - now).total_seconds(),
         budget_usd=wanted.max_cost_usd,
@@ -437,7 +445,8 @@ def _summary(
     now: datetime,
     could_save_usd: Decimal,
 ) -> PlanSummary:
-    asked, deadline = cases[0].facts, cases[0].objective.deadline_seconds
+    asked = cases[0].facts
+    deadline = cases[0].objective.deadline_seconds
     slowest = max(plan.plan.ready_p90_seconds for plan in plans)
     late = 0 if deadline is None else max(0, ceil_seconds(slowest - max(0.0, deadline)))
     return PlanSummary(

@@ -98,7 +98,8 @@ def rewind_case(
     patience: Patience,
 ) -> RewindCase | str:
     """The case, or why there is none. Raises the errors of AWS."""
-    good, instance_id = ports.snapshots.get(assigned.snapshot_id), attached_to(volume)
+    good = ports.snapshots.get(assigned.snapshot_id)
+    instance_id = attached_to(volume)
     refusal = volume_refusal(volume, good, is_named=is_named(request))
     if refusal is not None or instance_id is None:
         return refusal or ""
@@ -145,7 +146,8 @@ def _listed(case: RewindCase, newest: Snapshot, ports: RewindFactsPorts, patienc
         since=_written(case.volume, newest, ports.metrics, patience.now),
         least=_undone(good, newest, ports, patience),
     )
-    sooner, least = None, facts.least
+    sooner = None
+    least = facts.least
     if least and case.rewound is not None and case.rewound["snapshotId"] == good.tags.get(EVIDENCE_TAG):
         sooner = _listed_alone(facts, least)
     return replace(case, newest=newest, facts=facts, sooner=sooner)
@@ -155,7 +157,8 @@ def _undoing(
     case: RewindCase, undone_id: str | None, assigned: VolumeAssignment, rewound: JsonObject
 ) -> RewindCase:
     """The case of undoing by a log: its blocks differ. A pack that nobody counted has at least one block."""
-    packs, blocks = assigned.undo_packs or 0, assigned.undo_blocks
+    packs = assigned.undo_packs or 0
+    blocks = assigned.undo_blocks
     ops = packs * (MOST_BLOCKS_OF_A_PACK - 1) if blocks is None else 0
     known = packs if blocks is None else blocks
     since = WrittenSince(ops, known * BLOCK_BYTES)
@@ -172,7 +175,8 @@ def _undoing(
 
 def _listed_alone(facts: RewindFacts, blocks: int) -> RewindFacts:
     """The facts if the volume equals a snapshot and only so many blocks have to be written."""
-    listed, since = ChangedCount(0, requests=pages(blocks)), WrittenSince(0, blocks * BLOCK_BYTES)
+    listed = ChangedCount(0, requests=pages(blocks))
+    since = WrittenSince(0, blocks * BLOCK_BYTES)
     return replace(facts, changed=listed, since=since, written_blocks=blocks, alone=True, is_equal=True)
 
 
@@ -249,7 +253,8 @@ def _sentence(way: RewindWay) -> str:
 
 def uncertain(case: RewindCase, chosen: RewindEstimate, sooner: RewindEstimate | None) -> list[str]:
     """What is uncertain in the figures, and how much faster it is if nothing was written since."""
-    found, facts = [], case.facts
+    found = []
+    facts = case.facts
     if case.newest is not None and facts.changed.listed_share < 1:
         found.append(
             f"The list of changed blocks was read for {facts.changed.listed_share:.0%} of the volume; the "
@@ -275,7 +280,8 @@ def _if_unwritten(volume_id: str, rewound: JsonObject, sooner: RewindEstimate | 
     """What happens if nothing was written since, which only the agent can find out."""
     takes = "it is sooner"
     if sooner is not None:
-        times, usd = sooner.seconds, usd_text(sooner.usd)
+        times = sooner.seconds
+        usd = usd_text(sooner.usd)
         blocks = count_text(sooner.expected.blocks, "block")
         takes = (
             f"just {blocks} are read and written: {duration_text(times.p50)} (P90 "

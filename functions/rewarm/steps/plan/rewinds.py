@@ -276,7 +276,9 @@ def _figures_of(estimate: RewindEstimate) -> dict[str, object]:
 
 def _with_chosen(found: _Found, chosen: RewindEstimate | None) -> RewindPlan:
     """The plan with the figures of the chosen way."""
-    plan, case, book = found.plan, found.case, found.book
+    plan = found.plan
+    case = found.case
+    book = found.book
     if chosen is None or case is None or book is None:
         return plan
     sooner = None if case.sooner is None else rewind(case.sooner, book, chosen.way)

@@ -81,7 +81,8 @@ def _grouped(plans: Sequence[VolumePlan], key: Callable[[VolumePlan], object]) -
 
 def _alike(plan: VolumePlan) -> object:
     """A key that is the same for alike volumes; prices that look the same count as equal."""
-    made, volume = plan.plan, plan.volume
+    made = plan.plan
+    volume = plan.volume
     return (
         volume.snapshot_id, volume.instance_id or volume.availability_zone, volume.data_bytes, made.strategy,
         made.initialization_rate_mib_s, made.boost, _start(made.phases), made.ready_p50_seconds,

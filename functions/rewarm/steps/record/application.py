@@ -21,7 +21,8 @@ def keep(application: Application, restore: RestoreNotes, was: Application | Non
 
     If DynamoDB's answer was lost, botocore's next try finds what the first one wrote, and is refused.
     """
-    before, after = None if was is None else was.to_json(), application.to_json()
+    before = None if was is None else was.to_json()
+    after = application.to_json()
     if restore.table.replace_value(restore.restore_id, _NAME, after, was=before):
         return True
     found = restore.read().application

@@ -50,7 +50,8 @@ class NotedBoost(Contract):
         """Whether the latest change of the volume is the raise."""
         if change is None or change.started_at is None or not self.boosted.fits(change.target):
             return False
-        earliest, latest = self.asked_at - CLOCKS, self.asked_at + ASKED_WITHIN + CLOCKS
+        earliest = self.asked_at - CLOCKS
+        latest = self.asked_at + ASKED_WITHIN + CLOCKS
         return earliest <= change.started_at <= latest
 
     def has_grown(self, change: VolumeModification) -> bool:
@@ -100,7 +101,8 @@ def noted_boosts(table: RestoreTable) -> Iterator[NotedBoost]:
     while more:
         entries, more = table.listed(BOOST, since=FIRST, until=LAST, after=after, limit=MOST_LISTED)
         for entry in entries:
-            after, noted = entry.place, _read(entry.record.get("request"))
+            after = entry.place
+            noted = _read(entry.record.get("request"))
             if noted is not None:
                 yield noted
 

@@ -27,7 +27,8 @@ def removed_and_kept(
     restore_id: str, results: Sequence[JsonObject], record: KnownRestore
 ) -> tuple[list[str], list[str]]:
     """What clean-up removed and what it left behind, by its account of each volume."""
-    removed, kept = list[str](), list[str]()
+    removed = list[str]()
+    kept = list[str]()
     for result in results:
         index = result.get("index", 0)
         if record.request.is_adoption:
@@ -39,7 +40,8 @@ def removed_and_kept(
             kept.append(f"volume {result.get('volumeId')} (ready)")
             continue
         # The execution was stopped after it had found the volume ready: nothing removes the volume.
-        is_settled, known = record.settled(index), record.last_volume(index)
+        is_settled = record.settled(index)
+        known = record.last_volume(index)
         volume = record.volume(index)
         account = volume.clean_up
         if is_settled and not any(f"volume {known}" in line for line in (account.kept if account else ())):
@@ -67,8 +69,11 @@ def left_by_rewind(rewind: Rewinding | None) -> list[str]:
     """What a rewind leaves, which is never removed."""
     if rewind is None:
         return []
-    evidence, volume_id, state = rewind.evidence, rewind.volume_id, rewind.evidence_state
-    became, is_open = _became(rewind), rewind.state == "writing"
+    evidence = rewind.evidence
+    volume_id = rewind.volume_id
+    state = rewind.evidence_state
+    became = _became(rewind)
+    is_open = rewind.state == "writing"
     if rewind.undo_log is not None:
         return _log_left(f"undo log of {rewind.undo_log.restore_id}", rewind, became)
     if not evidence:
@@ -86,7 +91,8 @@ def left_by_rewind(rewind: Rewinding | None) -> list[str]:
 
 def _log_left(name: str, rewind: Rewinding, became: str) -> list[str]:
     """The undo log; or if it is gone, the volume that is then mixed for good."""
-    volume_id, presence = rewind.volume_id, rewind.presence
+    volume_id = rewind.volume_id
+    presence = rewind.presence
     if presence.is_nowhere:
         lost = f"volume {volume_id} ({became}; there is no way back: the {name} {presence.reason})"
         return [lost] if rewind.state == "writing" else []
@@ -154,7 +160,8 @@ def things_left(
     found: list[LeftThing] = []
     for plan, result, report in zip(plans, results, volumes, strict=True):
         index = plan.volume.index
-        known, costs = record.volume(index), plan.keeping or Keeping()
+        known = record.volume(index)
+        costs = plan.keeping or Keeping()
         if result.get("verdict") != "ready" and plan.volume.adopts is None:
             found += _volumes_left(record, index, costs)
         if known.replaced.state == "replaced" and plan.volume.replaces is not None:
@@ -169,7 +176,8 @@ def things_left(
 
 
 def _volumes_left(record: KnownRestore, index: int, costs: Keeping) -> Iterator[LeftThing]:
-    account, settled = record.volume(index).clean_up, record.last_volume(index)
+    account = record.volume(index).clean_up
+    settled = record.last_volume(index)
     stays = account.stays if account else ()
     kind = "the volume of a drill" if record.is_drill else "a volume that is not ready"
     if record.settled(index) and settled is not None and settled not in {left.volume_id for left in stays}:
@@ -212,7 +220,8 @@ def _fast_restore_left(plan: VolumePlan, report: VolumeReport, costs: Keeping) -
         thing = f"what {report.strategy} needed for {report.volume_id}, which may still be on ({why})"
         yield _thing(thing, None, f"rewarm volume get {report.volume_id} shows it")
         return
-    snapshot_id, zone = plan.volume.snapshot_id, plan.volume.availability_zone
+    snapshot_id = plan.volume.snapshot_id
+    zone = plan.volume.availability_zone
     disable = "aws ec2 disable-fast-snapshot-restores"
     disable += f" --availability-zones {zone} --source-snapshot-ids {snapshot_id}"
     thing = f"fast snapshot restore of {snapshot_id} in {zone}, which may still be on ({why})"

@@ -50,7 +50,8 @@ def note_listed(event: ListBlocksEvent, listed: ListBlocksResult, table: Restore
 
 def copying_progress(restore_id: str, index: int, listed: JsonObject, artifacts: Artifacts) -> JsonObject:
     """What was listed, and what is copied of it now; only what was listed if S3 does not answer."""
-    first, shards = int(listed["firstPart"]), int(listed["shards"])
+    first = int(listed["firstPart"])
+    shards = int(listed["shards"])
     keys = {part_key(restore_id, index, number) for number in range(first, first + min(shards, MOST_PARTS))}
     started_at = datetime.fromisoformat(listed["startedAt"])
     with suppress(RestoreError):
@@ -107,7 +108,8 @@ def read_hot_map(restore_id: str, index: int, size_gib: int, artifacts: Artifact
 
 
 def _shares(key: str, blocks: int, artifacts: Artifacts) -> list[float]:
-    part, shares = blocks / MAP_PARTS, [0.0] * MAP_PARTS
+    part = blocks / MAP_PARTS
+    shares = [0.0] * MAP_PARTS
     with suppress(RestoreError, ValueError):
         text = artifacts.get_text(key, most_bytes=MOST_MAP_BYTES)
         for line in (text or "").splitlines():

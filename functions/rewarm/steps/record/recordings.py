@@ -74,7 +74,8 @@ def note_first_reads(notes: VolumeNotes, artifacts: Artifacts, commands: Command
     warm all the same.
     """
     with suppress(RestoreError):
-        volume, noted = notes.read(), JsonObject()
+        volume = notes.read()
+        noted = JsonObject()
         known = volume.recording
         with suppress(RestoreError):
             noted |= _outcome(known, commands)
@@ -121,7 +122,8 @@ def with_hot_sets(
 
     Raises NoStrategyFitsError where a strict request wants that to be warm sooner than it is.
     """
-    found, notes = list(plans), list(_learning(request, plans))
+    found = list(plans)
+    notes = list(_learning(request, plans))
     looked_at = MOST_LOOKED_AT if request.objective.hot_within_minutes is None else len(plans)
     for at, plan in enumerate(plans[:looked_at]):
         if plan.plan.strategy.reads_with_agent and plan.volume.warm_because is None:
@@ -144,7 +146,8 @@ def with_hot_sets(
 
 def _warm_seconds(plan: VolumePlan, hot: HotSet, quantile: int) -> int:
     """Seconds until the agent has read the hot set, at its planned rate; at most until full speed."""
-    chosen, data_bytes = plan.plan, max(1, plan.volume.data_bytes)
+    chosen = plan.plan
+    data_bytes = max(1, plan.volume.data_bytes)
     ready = (chosen.ready_p50_seconds, chosen.ready_p90_seconds)[quantile]
     whole = chosen.phases.get(Phase.READ, (ready - chosen.usable_seconds,) * 2)
     earlier = takewhile(lambda part: part[0] is not Phase.READ, chosen.phases.items())
@@ -169,7 +172,8 @@ def _lateness(request: RestoreRequest, plan: VolumePlan) -> list[str]:
 def _sentence(plan: VolumePlan, hot: HotPlan, *, several: bool) -> str:
     whose = f" of {plan.volume.lineage}" if several else ""
     of = f"{size_text(hot.bytes)} of {size_text(plan.volume.data_bytes)}"
-    when, seen = duration_text(hot.warm_seconds), count_text(hot.recordings, "recording")
+    when = duration_text(hot.warm_seconds)
+    seen = count_text(hot.recordings, "recording")
     return f"Hot set{whose}: {of}, warm after about {when} (by {seen})."
 
 
@@ -178,7 +182,8 @@ def _learning(request: RestoreRequest, plans: Sequence[VolumePlan]) -> Iterator[
     if learn is None:
         return
     for plan in plans:
-        volume, why = plan.volume, plan.volume.unlearned_because
+        volume = plan.volume
+        why = plan.volume.unlearned_because
         name = volume.adopts or volume.snapshot_id
         if volume.platform != "linux":
             why = "the agent records on Linux instances only"

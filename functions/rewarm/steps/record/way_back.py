@@ -47,7 +47,8 @@ def looked(record: KnownRestore, ports: WayBackPorts) -> KnownRestore:
 
 def in_words(volume: KnownVolume, *, is_ready: bool) -> str:
     """One sentence or several about the way back; empty if nothing was overwritten or replaced."""
-    rewind, replaced = volume.rewind, volume.replaced
+    rewind = volume.rewind
+    replaced = volume.replaced
     if rewind is not None:
         return _of_rewind(rewind)
     new_id = replaced.new_volume_id or volume.volume_id
@@ -66,7 +67,8 @@ def shown_way_back(record: KnownRestore, index: int) -> JsonObject:
 
 
 def _of_rewind(rewind: Rewinding) -> str:
-    volume_id, log = rewind.volume_id or "the volume", rewind.undo_log
+    volume_id = rewind.volume_id or "the volume"
+    log = rewind.undo_log
     if not rewind.has_written:
         return ""
     if log is not None:
@@ -87,7 +89,8 @@ class _LookAtAll:
 
     def volume(self, index: int, volume: KnownVolume) -> KnownVolume:
         """The volume's record with what is there."""
-        rewind, replaced = volume.rewind, volume.replaced
+        rewind = volume.rewind
+        replaced = volume.replaced
         changes: dict[str, object] = {}
         if rewind is not None and (rewind.undo_log or rewind.evidence):
             changes["rewind"] = self._rewind(index, rewind)
@@ -96,7 +99,8 @@ class _LookAtAll:
         return volume.model_copy(update=changes)
 
     def _rewind(self, index: int, rewind: Rewinding) -> Rewinding:
-        log, evidence_id = rewind.undo_log, rewind.evidence or ""
+        log = rewind.undo_log
+        evidence_id = rewind.evidence or ""
         if log is not None:
             return rewind.model_copy(
                 update={"presence": self._asked(lambda: self._log(log.restore_id, index))}

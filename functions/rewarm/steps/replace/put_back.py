@@ -185,7 +185,8 @@ class _Case(Value):
         return None
 
     def _attached(self, attachment: Attachment) -> PutBack:
-        name, where = self.old.volume_id, f"{attachment.device} on {attachment.instance_id}"
+        name = self.old.volume_id
+        where = f"{attachment.device} on {attachment.instance_id}"
         if attachment.state in LEAVING:
             waits = "EC2 waits until nothing on the instance uses it"
             return self._is("pending", f"{name} is still {attachment.state} at {where}: {waits}")
@@ -249,7 +250,8 @@ class _Case(Value):
             return None
         if use.is_open_only:
             return self._is("pending", f"{name} is still {use.in_words}")
-        old, where = self.old.volume_id, self.place.in_words
+        old = self.old.volume_id
+        where = self.place.in_words
         return self._is(
             "left",
             f"{name} is at {where}, {use.in_words}: {old} goes back there once {name} is unmounted and not "
@@ -257,7 +259,8 @@ class _Case(Value):
         )
 
     def _attach(self, instance: Instance) -> PutBack:
-        name, holder = self.old.volume_id, holder_of(self.place.device, instance.devices)
+        name = self.old.volume_id
+        holder = holder_of(self.place.device, instance.devices)
         if holder is not None and holder != name and not self._is_ours(holder):
             return self._is(
                 "left",

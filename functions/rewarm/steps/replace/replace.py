@@ -196,7 +196,8 @@ def _check_product_codes(volume_id: str, place: Place, why: str, field: str, por
 
 def _pending_look(event: ReplaceEvent) -> Look | None:
     """The question that this phase has sent; None before."""
-    pending, volume = event.pending, event.volume
+    pending = event.pending
+    volume = event.volume
     if pending is None or pending.phase != event.phase or pending.state != "looking":
         return None
     if pending.command_id is None or pending.asked_at is None or volume.replaces is None:

@@ -107,7 +107,8 @@ def _leaving(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -
 
     An instance that was rebooted meanwhile may run from it, because the copy has the root volume's labels.
     """
-    volume, pending = ports.volumes.get(new), event.pending
+    volume = ports.volumes.get(new)
+    pending = event.pending
     attached = living(volume)
     if not attached and volume.state == "available":
         return None
@@ -131,7 +132,8 @@ def _look(event: ReplaceEvent, new: str, place: Place, ports: ReplacePorts) -> R
     if pending is None or not known or pending.command_id is None or pending.asked_at is None:
         look = ask(new, place.instance_id, "boot", now=event.now, ports=ports.look)
         return _result(event, "looking", None, look)
-    look, since = Look(pending.command_id, place.instance_id, new, pending.asked_at), pending.started_at
+    look = Look(pending.command_id, place.instance_id, new, pending.asked_at)
+    since = pending.started_at
     use = answer(look, now=event.now, commands=ports.look.commands)
     if use is None:
         return _result(event, "looking", since, look)
@@ -217,7 +219,8 @@ def _is_in_place(
     event: ReplaceEvent, old: str, place: Place, noted: KnownReplaced, ports: ReplacePorts
 ) -> bool:
     """Whether EC2 has swapped it in, and the instance has booted from it."""
-    new, task = event.volume_id or "", str(noted.task_id)
+    new = event.volume_id or ""
+    task = str(noted.task_id)
     state = ports.roots.swaps(place.instance_id).get(task, "pending")
     if state == "failed":
         _not_begun(event, place, ports)
@@ -266,7 +269,8 @@ def _stop_if_late(
     if waited <= SWAP_PATIENCE:
         return
     _tag(event, old, ports)
-    new, long = event.volume_id, duration_text(waited.total_seconds())
+    new = event.volume_id
+    long = duration_text(waited.total_seconds())
     if _record(event, place, ports).read().replaced.state == "swapped":
         back = f"aws ec2 create-replace-root-volume-task --instance-id {place.instance_id} --volume-id {old}"
         raise VolumeFailedError(

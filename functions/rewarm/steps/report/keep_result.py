@@ -57,7 +57,8 @@ def keep_result(
 
     A volume at full speed is ready, even if its execution ended later without an account (results.py).
     """
-    result, index = event.result, int(event.result["index"])
+    result = event.result
+    index = int(event.result["index"])
     if result.get("error") == ENDED_BEFORE:
         result = _ended(result, volume_executions.ending(event.restore_id, index))
     if result.get("verdict") != "ready":

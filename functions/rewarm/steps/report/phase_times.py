@@ -113,7 +113,8 @@ def _until_usable(result: ReadyResult) -> dict[Phase, float | None]:
 
 
 def _until_initialized(result: ReadyResult) -> dict[Phase, float | None]:
-    at, finished_at = result.timeline, result.initialization.agent_finished_at
+    at = result.timeline
+    finished_at = result.initialization.agent_finished_at
     if result.plan.strategy.reads_with_agent:
         reading = _reading_seconds(result.initialization.signals.agent)
         sent = _seconds(result.dispatch.started_at if result.dispatch else None, finished_at)
@@ -153,7 +154,8 @@ def _seconds(since: datetime | None, until: datetime | None) -> float | None:
 
 def history_record(name: str, volume: VolumeAssignment, result: ReadyResult, sharers: int) -> Measured:
     """The record for the history; `sharers` is how many volumes wait for credits of this snapshot."""
-    times, plan = volume_times(volume, result), result.plan
+    times = volume_times(volume, result)
+    plan = result.plan
     step = max(1, -(-len(result.initialization.points) // MOST_POINTS))
     return Measured(
         name=name,

@@ -140,7 +140,8 @@ def report_of(event: ReportEvent, plans: list[VolumePlan], ports: AccountPorts) 
 
 
 def _facts(event: ReportEvent, plans: list[VolumePlan], ports: AccountPorts) -> _Facts:
-    record, artifacts = _record(event, ports.table), ports.artifacts
+    record = _record(event, ports.table)
+    artifacts = ports.artifacts
     if ports.way_back is not None:
         record = ports.way_back(record)
     whole = [whole_result(result, artifacts) for result in event.results]
@@ -233,7 +234,8 @@ def _remember(facts: _Facts, history: History) -> None:
     places = Counter((plan.volume.snapshot_id, plan.volume.availability_zone) for plan in facts.plans)
     records = []
     for plan, found in zip(facts.plans, facts.results, strict=True):
-        volume, ended = plan.volume, phase_times.ready_result(found)
+        volume = plan.volume
+        ended = phase_times.ready_result(found)
         # A volume that was warmed up again, that another plan took over, or that others use, does not show
         # how long its strategy takes.
         disturbed = volume.adopts or found.get("warmUps") or found.get("inPlace")
@@ -280,9 +282,11 @@ def _deadline_met(event: ReportEvent, volumes: list[VolumeReport]) -> bool | Non
 
 def _samples(facts: _Facts, artifacts: Artifacts) -> list[JsonObject]:
     """The samples of each volume, and where the blocks are that a recording said to read first."""
-    restore_id, found = facts.event.restore_id, []
+    restore_id = facts.event.restore_id
+    found = []
     for plan in facts.plans:
-        index, size_gib = plan.volume.index, plan.volume.volume.size_gib
+        index = plan.volume.index
+        size_gib = plan.volume.volume.size_gib
         samples = [list(sample) for sample in loading.read_samples(restore_id, index, artifacts)]
         entry: JsonObject = {"index": index, "samples": samples}
         if plan.hot is not None:
@@ -293,7 +297,8 @@ def _samples(facts: _Facts, artifacts: Artifacts) -> list[JsonObject]:
 
 def _document(facts: _Facts, result: ReportResult) -> JsonObject:
     """The report with everything that led to it, which is too large for a state's payload."""
-    event, record = facts.event, facts.record
+    event = facts.event
+    record = facts.record
     removed, kept = removed_and_kept(event.restore_id, facts.results, record)
     return {
         "restoreId": event.restore_id,

@@ -52,9 +52,10 @@ def volume_report(
     """The report of a volume, from its plan, the result of its execution and the restore's record."""
     ready = result.get("verdict") == "ready"
     carried_out = part_of(result, "plan") or plan.plan.to_json()
-    initialization, after = part_of(result, "initialization"), part_of(result, "after")
-    ready_result, parts = phase_times.ready_result(result), _billed_parts(carried_out, result)
-    times = phase_times.volume_times(plan.volume, ready_result) if ready_result is not None else None
+    initialization = part_of(result, "initialization")
+    after = part_of(result, "after")
+    ready_result = phase_times.ready_result(result)
+    parts = _billed_parts(carried_out, result)
     return VolumeReport(
         index=plan.volume.index,
         verdict="ready" if ready else "failed",
@@ -64,9 +65,7 @@ def volume_report(
         estimated_p50_seconds=carried_out["readyP50Seconds"],
         estimated_p90_seconds=carried_out["readyP90Seconds"],
         actual_seconds=_actual_seconds(result, ready_result, event) if ready else None,
-        since_plan_seconds=times.since_plan_seconds if times else None,
-        error_percent=times.error_percent if times else None,
-        phases=times.phases() if times else [],
+        **_times(plan, ready_result),
         cost_usd=_cost(carried_out, record, ready=ready) + Decimal(str(result.get("spentUsd") or 0)),
         billed_usd=total([part.billed_usd for part in parts]),
         cost_parts=parts,
@@ -114,11 +113,13 @@ def _actual_seconds(
 
 
 def _billed_parts(plan: JsonObject, result: JsonObject) -> list[BilledPart]:
-    strategy, lasted = Strategy(plan["strategy"]), _lasted(plan, result)
+    strategy = Strategy(plan["strategy"])
+    lasted = _lasted(plan, result)
     is_made = result.get("volumeId") is not None
     parts = []
     for part in plan.get("costParts") or []:
-        planned, seconds = Decimal(str(part["usd"])), part.get("seconds")
+        planned = Decimal(str(part["usd"]))
+        seconds = part.get("seconds")
         usd, how = billed(strategy, part["item"], planned, seconds, is_made=is_made, actual_seconds=lasted)
         parts.append(
             BilledPart(
@@ -130,10 +131,12 @@ def _billed_parts(plan: JsonObject, result: JsonObject) -> list[BilledPart]:
 
 def _lasted(plan: JsonObject, result: JsonObject) -> float | None:
     """Seconds between the calls that began and ended a cost by the hour; None if it has not ended."""
-    timeline, released = part_of(result, "timeline"), part_of(result, "released")
+    timeline = part_of(result, "timeline")
+    released = part_of(result, "released")
     if released.get("failure"):
         return None
-    boosted, state = plan["strategy"] == Strategy.BOOSTED_WARM_UP, part_of(released, "boost").get("state")
+    boosted = plan["strategy"] == Strategy.BOOSTED_WARM_UP
+    state = part_of(released, "boost").get("state")
     if boosted and state == "not-raised":
         return 0.0
     if boosted and state != "lowered":
@@ -155,6 +158,17 @@ def _cost(plan: JsonObject, record: KnownRestore, *, ready: bool) -> Decimal:
 def _latency(measurement: JsonObject) -> JsonObject | None:
     found = part_of(measurement, "result").get("latencyMs")
     return found if isinstance(found, dict) else None
+
+
+def _times(plan: VolumePlan, ready_result: phase_times.ReadyResult | None) -> JsonObject:
+    if ready_result is None:
+        return {"since_plan_seconds": None, "error_percent": None, "phases": []}
+    times = phase_times.volume_times(plan.volume, ready_result)
+    return {
+        "since_plan_seconds": times.since_plan_seconds,
+        "error_percent": times.error_percent,
+        "phases": times.phases(),
+    }
 
 
 def _recorded(known: KnownVolume, *, ready: bool) -> JsonObject:

@@ -25,7 +25,8 @@ _SUPPRESSED_BY = "actionsSuppressedBy"
 def alarm_trigger(event: JsonObject) -> Trigger:
     """Returns which alarm went off. Raises InvalidRequestError if none did, or if it has no name."""
     detail = _object(event.get("detail"))
-    name, value = detail.get("alarmName"), _object(detail.get("state")).get("value")
+    name = detail.get("alarmName")
+    value = _object(detail.get("state")).get("value")
     if not isinstance(name, str) or not name:
         raise InvalidRequestError(
             f"found {shown(name)}; allowed is the alarm's name", field="detail.alarmName"
@@ -61,13 +62,15 @@ def _by_rule(detail: JsonObject) -> str | None:
         return None
     if not isinstance(muted, dict) or not muted:
         raise _not_known("detail.muteDetail", muted, "an object that names a mute rule", detail)
-    arn, end = muted.get("mutedByArn"), muted.get("muteWindowEnd")
+    arn = muted.get("mutedByArn")
+    end = muted.get("muteWindowEnd")
     rule = f"the mute rule {cut(arn.rpartition(':')[2])}" if isinstance(arn, str) else "a mute rule"
     return f"{rule} mutes it" + (f" until {cut(end)}" if isinstance(end, str) else "")
 
 
 def _by_alarm(detail: JsonObject) -> str | None:
-    state, configuration = _object(detail.get("state")), _object(detail.get("configuration"))
+    state = _object(detail.get("state"))
+    configuration = _object(detail.get("configuration"))
     kind = state.get(_SUPPRESSED_BY)
     if kind is None and state.get("actionsSuppressedReason") is None:
         return None

@@ -81,7 +81,8 @@ def _has_ended(record: KnownRestore) -> bool:
 
 def _meant(restore_id: str, record: KnownRestore, asked_at: datetime | None) -> Approval:
     """The restore's approval, given or not. Raises RestoreEndedError, NotAwaitingApprovalError."""
-    status, approval = _status(record), approval_of(record)
+    status = _status(record)
+    approval = approval_of(record)
     if _has_ended(record):
         raise RestoreEndedError(f"{restore_id} has ended: it is {status}; nothing is left to approve")
     if approval is None:

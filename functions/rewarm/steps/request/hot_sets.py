@@ -30,7 +30,8 @@ def list_hot_sets(ports: HotSetPorts) -> JsonObject:
     lines = []
     for lineage, group in groupby(named, key=lambda pair: pair[0][0]):
         kept = list(group)
-        newest, size = max(found[1] for found, _ in kept), sum(entry.size_bytes for _, entry in kept)
+        newest = max(found[1] for found, _ in kept)
+        size = sum(entry.size_bytes for _, entry in kept)
         lines.append(HotSetLine(lineage=lineage, recordings=len(kept), newest_at=newest, bytes=size))
     return HotSetList(hot_sets=lines).to_json()
 

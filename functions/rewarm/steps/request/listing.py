@@ -168,7 +168,8 @@ def _merged(lanes: Sequence[_Lane]) -> Iterator[Listed]:
 
 
 def _fits(entry: Listed, asked: RestoresQuery) -> bool:
-    record, at = KnownRestore.model_validate(entry.record), datetime.fromisoformat(entry.at)
+    record = KnownRestore.model_validate(entry.record)
+    at = datetime.fromisoformat(entry.at)
     alarm_name = record.trigger.alarm_name if record.trigger else None
     return (
         not record.is_change

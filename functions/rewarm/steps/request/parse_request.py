@@ -93,11 +93,11 @@ def parse_request(
 
     Raises InvalidRequestError, PartLeftOutError, RunbookNotFoundError, TooManyRestoresError.
     """
-    table, cooldown = ports.keeper.table, ports.cooldown
+    table = ports.keeper.table
+    cooldown = ports.cooldown
     look_at = parsed_time(event.input.get("lookAt"))
     if look_at is not None:
-        seconds = seconds_until(look_at, event.now)
-        return ParseRequestResult(outcome="look", trigger=Trigger(kind="rule"), wait_seconds=seconds)
+        return _later_look(look_at, event)
     if event.input.get("source") == ALARM_SOURCE:
         trigger = alarm_trigger(event.input)
         _check_origin(event, trigger, ports)
@@ -111,7 +111,8 @@ def parse_request(
         earlier = _earlier_run(event, trigger, ports.keeper)
     if earlier is not None:
         return _ignored(event, trigger, earlier, table)
-    record, since = RestoreNotes(table, event.restore_id), event.started_at
+    record = RestoreNotes(table, event.restore_id)
+    since = event.started_at
     held_until = event.now + cooldown if trigger.kind == "alarm" else None
     request = _request(event, trigger, held_until, record, ports.parts)
     deadline_at = trigger.deadline_at or _deadline(request, since)
@@ -230,6 +231,11 @@ def _earlier_run(event: ParseRequestEvent, trigger: Trigger, keeper: Keeper) -> 
         return None
     key = f"schedule {trigger.schedule_name} {at}"
     return earlier_delivery(key[:MAX_EVENT_KEY], event.restore_id, keeper)
+
+
+def _later_look(look_at: datetime, event: ParseRequestEvent) -> ParseRequestResult:
+    seconds = seconds_until(look_at, event.now)
+    return ParseRequestResult(outcome="look", trigger=Trigger(kind="rule"), wait_seconds=seconds)
 
 
 def _ignored(

@@ -79,7 +79,8 @@ def start_restore(
     Raises TargetBusyError, TooManyRestoresError, and every error that names a field of the request.
     """
     record = RestoreNotes(ports.keeper.table, restore_id)
-    known, trigger = record.read(), asked_through_api(by)
+    known = record.read()
+    trigger = asked_through_api(by)
     if known.status == Status.READY:
         # The first answer was lost, and the restore was quick.
         return _accepted(restore_id)

@@ -183,7 +183,8 @@ def _within(parts: Parts, runbook: JsonObject, asked: JsonObject) -> JsonObject:
     source, target, objective = (runbook.get(name) or {} for name in ("source", "target", "objective"))
     kept = dict(runbook)
     found: list[LeftOut | None] = []
-    brings_back, of_application = runbook.get("after") and asked.get("after") is None, Part.APPLICATIONS
+    brings_back = runbook.get("after") and asked.get("after") is None
+    of_application = Part.APPLICATIONS
     # A new volume changes nothing that is there, but only a rewind can undo a rewind.
     may_attach = target.get("mode") == "rewind" and not asked.get("target") and not source.get("undoOf")
     if may_attach and parts.lacks(Part.REWINDS):

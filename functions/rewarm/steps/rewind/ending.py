@@ -64,7 +64,8 @@ def stop(
 
 def stopped(event: RewindEvent, pending: RewindResult, writer: Writer, ports: RewindPorts) -> RewindResult:
     """Waits for the agent's end, and raises `outcome` then."""
-    waited, sent = event.now - (pending.asked_at or event.now), pending.dispatch
+    waited = event.now - (pending.asked_at or event.now)
+    sent = pending.dispatch
     if writer.ended is None and waited <= STOP_PATIENCE:
         if waited > END_PATIENCE and sent is not None:
             ports.commands.cancel(sent.command_id, sent.instance_id)
@@ -123,7 +124,8 @@ def _note(
 
 
 def _mixed(event: RewindEvent, written: BlocksWritten) -> str:
-    volume_id, log = event.written_id, undone_log(event)
+    volume_id = event.written_id
+    log = undone_log(event)
     became = f"those of {event.volume.snapshot_id}" if log is None else f"as before {log.restore_id}"
     if not written.blocks:
         return (

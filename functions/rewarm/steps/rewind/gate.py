@@ -81,7 +81,8 @@ def other_instances(event: RewindEvent, ports: RewindPorts) -> list[str]:
 
 def check_alone(event: RewindEvent, ports: RewindPorts) -> None:
     """Raises TargetNotUsableError unless the volume is attached to its instance only."""
-    volume_id, instance_id = event.written_id, event.volume.instance_id
+    volume_id = event.written_id
+    instance_id = event.volume.instance_id
     if attached_to(ports.volumes.get(volume_id)) != instance_id:
         raise TargetNotUsableError(f"{volume_id} is not attached to {instance_id} alone any more")
 
@@ -141,7 +142,8 @@ def end_manifest(event: RewindEvent, pending: RewindResult, ports: RewindPorts) 
 
     So the agent ends by itself, and its result says what it wrote. A cancelled agent is killed.
     """
-    index, first = event.volume.index, (pending.gate_part or 0) + 1
+    index = event.volume.index
+    first = (pending.gate_part or 0) + 1
     there = ports.artifacts.written(parts_prefix(event.restore_id, index), most=MOST_PARTS)
     missing = (number for number in count(first) if part_key(event.restore_id, index, number) not in there)
     _put_empty(event, pending, next(missing), ports, following=None)

@@ -124,7 +124,8 @@ def _with_copied(event: RewindEvent, pending: RewindResult) -> RewindResult:
         raise BlocksUnavailableError(f"blocks of {event.volume.snapshot_id} could not be copied: {why}")
     if event.copied is None or pending.delta is None:
         return pending
-    counts, next_part = pending.counts.plus(event.copied), event.copied.next_part
+    counts = pending.counts.plus(event.copied)
+    next_part = event.copied.next_part
     changes = {"next_part": next_part, "counts": counts, "delta": None}
     return _with_progress_now(event, pending.model_copy(update=changes))
 
@@ -135,7 +136,8 @@ def _look(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rewi
     Waits for an instance that is away, for example because it restarts.
     """
     stop_if_cancelled(ports.table, event.restore_id)
-    volume_id, instance_id = event.written_id, event.volume.instance_id or ""
+    volume_id = event.written_id
+    instance_id = event.volume.instance_id or ""
     if pending.look_id is None:
         since = pending.asked_at or event.now
         if not is_reachable(ports.instances.get(instance_id), away=event.now - since):
@@ -297,7 +299,8 @@ def _write(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> Rew
     total = count_text(pending.counts.blocks, "block")
     doing = "compared, and written where they differ" if compares_device(event) else "written and read back"
     reason = f"{total} of {target_in_words(event)} are being {doing}"
-    left, spent = agent_output.figures(writer.account).eta_seconds, event.now - sent_at(pending, event.now)
+    left = agent_output.figures(writer.account).eta_seconds
+    spent = event.now - sent_at(pending, event.now)
     # The agent's estimate is too long at first, because it counts the time without blocks to write.
     wait = min(2 * pending.wait_seconds, agent_wait_seconds(left, spent.total_seconds()))
     return progress(event, pending, writer, [reason]).model_copy(update={"wait_seconds": wait})
@@ -326,7 +329,8 @@ def _snapshot(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> 
     """The attempt's snapshot; none is made if an earlier snapshot equals the volume."""
     if pending.equal_id is not None:
         return ports.snapshots.get(pending.equal_id)
-    volume, volume_id = event.volume, event.written_id
+    volume = event.volume
+    volume_id = event.written_id
     wanted = Wanted(
         event.restore_id,
         volume.index,
@@ -336,7 +340,8 @@ def _snapshot(event: RewindEvent, pending: RewindResult, ports: RewindPorts) -> 
         known_id=pending.compared_id,
         is_way_back=pending.written.is_none,
     )
-    table, name = ports.table, ports.stack_name
+    table = ports.table
+    name = ports.stack_name
     return evidence(wanted, snapshots=ports.evidence, table=table, stack_name=name, now=event.now)
 
 

@@ -49,7 +49,8 @@ def done(event: RewindEvent, pending: RewindResult, writer: Writer, ports: Rewin
 
 def _written(event: RewindEvent, pending: RewindResult, writer: Writer) -> str:
     """What was written, and what proves that the rest of the volume is the same."""
-    account, compares = writer.account, compares_device(event)
+    account = writer.account
+    compares = compares_device(event)
     figures = agent_output.figures(account)
     blocks = (figures.blocks_written if compares else figures.blocks_done) or 0
     blocks += pending.written.blocks
@@ -60,7 +61,8 @@ def _written(event: RewindEvent, pending: RewindResult, writer: Writer) -> str:
 
 def _rest(event: RewindEvent, pending: RewindResult, account: JsonObject | None) -> Iterator[str]:
     """What is known of the unwritten blocks; only a comparison of the device has read all of them."""
-    log, relogged = undone_log(event), pending.counts.relogged
+    log = undone_log(event)
+    relogged = pending.counts.relogged
     figures = agent_output.figures(account)
     samples = figures.samples or 0
     if samples:
@@ -83,7 +85,8 @@ def progress(
     event: RewindEvent, pending: RewindResult, writer: Writer, reasons: list[str], *, ready: bool = False
 ) -> RewindResult:
     """The bytes that are written and read back, in the form of a new volume's initialization."""
-    earlier, figures = pending.initialization, agent_output.figures(writer.account)
+    earlier = pending.initialization
+    figures = agent_output.figures(writer.account)
     done_bytes = figures.bytes_done or 0
     total = max(done_bytes, pending.counts.blocks * BLOCK_BYTES)
     moved = earlier is None or done_bytes != earlier.bytes_done or ready
@@ -139,7 +142,8 @@ def _standing(event: RewindEvent, result: RewindResult, record: VolumeNotes) -> 
 
 def _billed(event: RewindEvent, pending: RewindResult) -> Plan:
     """The plan with the price of the blocks that were read, which it could only estimate."""
-    plan, each = event.plan, event.plan.block_usd_per_thousand
+    plan = event.plan
+    each = event.plan.block_usd_per_thousand
     if each is None:
         return plan
     counts = pending.counts

@@ -27,7 +27,8 @@ def compares_device(event: RewindEvent) -> bool:
 
 def undone_log(event: RewindEvent) -> UndoLogId | None:
     """The undo log that is laid over the snapshot; None if the volume becomes the snapshot itself."""
-    undone_id, index = event.request.source.undo_of, event.volume.undo_index
+    undone_id = event.request.source.undo_of
+    index = event.volume.undo_index
     if undone_id is None or index is None:
         return None
     return UndoLogId(restore_id=undone_id, index=index, packs=event.volume.undo_packs or 0)
@@ -46,7 +47,8 @@ def delta(event: RewindEvent, pending: RewindResult, *, against: str | None, is_
     snapshot compares that with the last rewind's. A rewind that stopped halfway is undone by its log's blocks
     only, because the volume's other blocks are not those of the snapshot.
     """
-    compares, log = compares_device(event), undone_log(event)
+    compares = compares_device(event)
+    log = undone_log(event)
     is_known = pending.equal_id is not None or (log is not None and event.volume.undo_alone)
     return Delta(
         snapshot_id=event.volume.snapshot_id,

@@ -87,7 +87,9 @@ def send(event: RewindEvent, attempt: int, first_part: int, ports: AgentPorts) -
 
     Raises AgentUnreachableError, TargetNotUsableError.
     """
-    restore_id, index, instance_id = event.restore_id, event.volume.index, event.volume.instance_id or ""
+    restore_id = event.restore_id
+    index = event.volume.index
+    instance_id = event.volume.instance_id or ""
     record = VolumeNotes(ports.table, restore_id, index)
     known = record.read()
     noted = known.command
@@ -132,7 +134,8 @@ def _of_volume(volume_id: str, account: JsonObject | None, ended: CommandStatus 
 
 def failure(writer: Writer, event: RewindEvent, *, writing: bool) -> RestoreError:
     """Why the agent ended without having put the volume back; `writing` if blocks may be written."""
-    status, instance_id = writer.ended, event.volume.instance_id
+    status = writer.ended
+    instance_id = event.volume.instance_id
     if writer.wrong is not None:
         return AgentFailedError(f"what the agent on {instance_id} says counts for nothing: {writer.wrong}")
     if status is None:
@@ -203,7 +206,8 @@ def so_far(pending: RewindResult, writer: Writer) -> BlocksWritten:
         return BlocksWritten()
     account = writer.account or {}
     figures = agent_output.figures(account)
-    count, resumed = figures.blocks_written, figures.blocks_resumed or 0
+    count = figures.blocks_written
+    resumed = figures.blocks_resumed or 0
     seen = pending.seen
     return BlocksWritten(
         blocks=max(seen.blocks, (count or 0) + resumed),
@@ -248,7 +252,8 @@ def note_rewound(event: RewindEvent, account: JsonObject, artifacts: Artifacts) 
     Kernels before 5.15 do not distinguish two attachments of a volume. Their counts prove nothing, so the
     agent gives none.
     """
-    boot_id, count = account.get("bootId"), account.get("writeCount")
+    boot_id = account.get("bootId")
+    count = account.get("writeCount")
     if not isinstance(boot_id, str) or not _BOOT_ID.fullmatch(boot_id) or not isinstance(count, dict):
         return
     left: JsonObject = {

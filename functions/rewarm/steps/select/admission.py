@@ -173,7 +173,8 @@ def _instance_in_use(volumes: list[VolumeAssignment], restore_id: str, holds: Ho
 
     Raises TargetNotUsableError if they have moved since the request came.
     """
-    instance_id, entry = volumes[0].instance_id, holds.entry(restore_id)
+    instance_id = volumes[0].instance_id
+    entry = holds.entry(restore_id)
     if entry is None or instance_id is None or entry.instance_id == instance_id:
         return instance_id
     if entry.instance_id is not None:

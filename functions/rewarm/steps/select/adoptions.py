@@ -57,7 +57,8 @@ def adopted_volumes(
 
     A volume that cannot be adopted is left out; if the request names it, the request is refused.
     """
-    volumes, waits = _named(existing, ports), bool(existing.wait_for_attachment_minutes)
+    volumes = _named(existing, ports)
+    waits = bool(existing.wait_for_attachment_minutes)
     found = {volume.volume_id: volume_in_use_refusal(volume) for volume in volumes}
     obstacles = {name: obstacle for name, obstacle in found.items() if obstacle is not None}
     waiting = {name: obstacle.reason for name, obstacle in obstacles.items() if waits and obstacle.may_pass}

@@ -62,7 +62,9 @@ def going_back(going: AskedRewind, volumes: Mapping[str, Volume], ports: RewindC
     """The volume that goes back; None if nothing is rewound. Raises TargetNotUsableError and
     InvalidRequestError, with the field, for all that would be refused later.
     """
-    request, choice, instance = going.request, going.choice, going.instance
+    request = going.request
+    choice = going.choice
+    instance = going.instance
     if request.target.mode != "rewind" or instance is None:
         return None
     volume = volumes.get(named_volume(request, choice) or choice.snapshot.volume_id or "")
@@ -91,7 +93,8 @@ def _device(volume: Volume, instance_id: str) -> str:
 def _check(
     request: RestoreRequest, choice: Chosen, volume: Volume, instance: Instance, ports: RewindChecks
 ) -> None:
-    good, is_named = choice.snapshot, named_volume(request, choice) is not None
+    good = choice.snapshot
+    is_named = named_volume(request, choice) is not None
     foreign = lineage_refusal(volume, good) if request.target.compare == "snapshots" else None
     if foreign is not None:
         raise TargetNotUsableError(
@@ -151,10 +154,12 @@ def _undone(
     restore_id: str, index: int, head: JsonObject, snapshots: SnapshotCatalog, artifacts: Artifacts
 ) -> Chosen | None:
     """The volume of one log, by the log's head; None if the rewind ended before it overwrote a block."""
-    volume_id, completed = str(head["volumeId"]), head.get("completedAt") is not None
+    volume_id = str(head["volumeId"])
+    completed = head.get("completedAt") is not None
     keys = artifacts.written(undo_prefix(restore_id, index), most=MOST_COUNTED)
     attempts = [attempt for key in keys if (attempt := undo_pack_attempt(key)) is not None]
-    found, packs = len(attempts), int(head.get("packs") or 0)
+    found = len(attempts)
+    packs = int(head.get("packs") or 0)
     if completed and found < min(packs, MOST_COUNTED - 1):
         raise InvalidRequestError(
             f"found {restore_id}, whose undo log of {volume_id} has {found:,} of {packs:,} packs left: the "

@@ -118,14 +118,16 @@ def select_snapshot(
 
 def _wait(event: SelectSnapshotEvent) -> tuple[datetime, datetime | None]:
     """Since when and until when volumes are waited for; None where the request waits for none."""
-    existing, since = event.request.source.existing, event.started_at or event.now
+    existing = event.request.source.existing
+    since = event.started_at or event.now
     minutes = existing.wait_for_attachment_minutes if existing is not None else None
     return since, None if minutes is None else since + timedelta(minutes=minutes)
 
 
 def _selected(event: SelectSnapshotEvent, ports: SelectSnapshotPorts) -> Selected:
     """As assign_and_hold; once the wait for volumes is over, those that are not attached are refused."""
-    request, (_, until) = event.request, _wait(event)
+    request = event.request
+    (_, until) = _wait(event)
     select = partial(assign_and_hold, restore_id=event.restore_id, now=event.now, ports=ports)
     if until is None or event.now < until:
         return select(request)
@@ -198,7 +200,8 @@ def _note_volumes(
     event: SelectSnapshotEvent, chosen: Sequence[VolumeAssignment], table: RestoreTable
 ) -> None:
     """Notes how many volumes there are, and those that are there already."""
-    record, existing = RestoreNotes(table, event.restore_id), event.request.source.existing
+    record = RestoreNotes(table, event.restore_id)
+    existing = event.request.source.existing
     record.note_volume_count(len(chosen))
     named = (existing and existing.volume_ids) or []  # `Parse Request` has noted these.
     for volume_id in (each.adopts or each.rewinds for each in chosen):
@@ -221,7 +224,8 @@ def _note_document(
     except TEMPORARY:
         raise
     except RestoreError as error:
-        found, problem = None, str(error)
+        found = None
+        problem = str(error)
     note_document(found, problem, RestoreNotes(ports.keeper.table, event.restore_id))
 
 
@@ -287,7 +291,8 @@ def _with_changed_blocks(
     """
     if not _wants_what_changed(event.request):
         return list(volumes)
-    found, pages_left = list(volumes), MOST_CHANGED_PAGES
+    found = list(volumes)
+    pages_left = MOST_CHANGED_PAGES
     known: dict[str, tuple[str, Runs] | None] = {}
     for at, volume in enumerate(volumes):
         if not _may_be_read_first(volume) or (pages_left <= 0 and volume.snapshot_id not in known):
@@ -309,7 +314,8 @@ def _with_changed_blocks(
 
 def _wants_what_changed(request: RestoreRequest) -> bool:
     """Whether an agent may read, the order is not switched off, and the snapshots are in this Region."""
-    order, strategy = request.warm_up.order, request.objective.strategy
+    order = request.warm_up.order
+    strategy = request.objective.strategy
     is_read = strategy == "auto" or Strategy(strategy).reads_with_agent
     return is_read and (order is None or "changed" in order) and request.source.region is None
 

@@ -157,7 +157,8 @@ def known_volumes(
     assignments = []
     for index, snapshot in enumerate(snapshots):
         asked = request.source.volumes[index] if request.source.volumes else None
-        choice, source = Chosen(snapshot, "", asked=asked), sources.get(snapshot.volume_id or "")
+        choice = Chosen(snapshot, "", asked=asked)
+        source = sources.get(snapshot.volume_id or "")
         made = _assignment(index, "", choice, _settle(request, choice, source), _Place(zone, instance), None)
         assignments.append(made.model_copy(update={"living_source": _living_source(source, zone)}))
     return assignments
@@ -172,7 +173,9 @@ def _device(
     ports: SelectionPorts,
 ) -> tuple[str | None, ReplacedVolume | None]:
     """The device name, and the volume to replace, if any; `kept` is the name that is held already."""
-    instance, own, preferred = place.instance, choice.device, kept or choice.device
+    instance = place.instance
+    own = choice.device
+    preferred = kept or choice.device
     asked = choice.asked.device if choice.asked is not None else request.target.device
     if instance is None:
         return None, None
@@ -343,7 +346,8 @@ def _check_online(
     request: RestoreRequest, place: _Place, assignments: list[VolumeAssignment], instances: Instances
 ) -> None:
     """Only Windows has offline disks, and each volume needs its own drive letter."""
-    target, instance = request.target, place.instance
+    target = request.target
+    instance = place.instance
     if not target.bring_online or instance is None:
         return
     if instance.platform != "windows":
@@ -448,7 +452,8 @@ def _assignment(
     place: _Place,
     device: str | None,
 ) -> VolumeAssignment:
-    snapshot, instance = chosen.snapshot, place.instance
+    snapshot = chosen.snapshot
+    instance = place.instance
     known = snapshot.full_size_bytes
     data_bytes = known if known is not None else snapshot.size_gib * GIB
     return VolumeAssignment(

@@ -133,7 +133,8 @@ class _Limits:
     def __init__(
         self, targets: Mapping[str, BenchmarkTarget], instance_type: str, ports: BenchmarkPorts
     ) -> None:
-        self._targets, self._ports = targets, ports
+        self._targets = targets
+        self._ports = ports
         self._volumes: dict[str, Provisioned] = {}
         self._cards: dict[str, int] = {}
         self._instance: InstanceEbsLimits | None = None
@@ -145,7 +146,8 @@ class _Limits:
 
     def of(self, output: BenchmarkOutput) -> tuple[Provisioned, InstanceEbsLimits | None]:
         """The target's own limits, and for EBS volumes those of the instance, or of the volume's EBS card."""
-        target, volume_id = self._targets[output.target], self.volume_id(output)
+        target = self._targets[output.target]
+        volume_id = self.volume_id(output)
         found = self._of_volume(volume_id) if volume_id else Provisioned()
         own = Provisioned(target.iops or found.iops, target.throughput_mib_s or found.throughput_mib_s)
         if volume_id is None or self._instance is None:
@@ -265,7 +267,8 @@ def _deadline(started: StartedBenchmark) -> datetime:
 
 
 def _started(event: VerifyVolumeEvent, ports: BenchmarkPorts) -> StartedBenchmark:
-    verify, volume = event.request.verify, event.volume
+    verify = event.request.verify
+    volume = event.volume
     instance = ports.instances.get(volume.instance_id or "")
     request = BenchmarkRequest(
         instance_id=instance.instance_id,

@@ -74,7 +74,8 @@ def _expected(event: ConfirmReadinessEvent, artifacts: Artifacts) -> list[Confir
 
 def _of_volume(result: JsonObject, event: ConfirmReadinessEvent, artifacts: Artifacts) -> Confirmation | None:
     """The confirmation to wait for; None if nothing was measured or no agent has read."""
-    dispatch, after = result.get("dispatch"), result.get("after") or {}
+    dispatch = result.get("dispatch")
+    after = result.get("after") or {}
     ready_at = parsed_time(result.get("readyAt"))
     if not dispatch or not after.get("result") or ready_at is None:
         return None

@@ -76,7 +76,8 @@ def fio_parameters(
     request: BenchmarkRequest, benchmark_id: str, instance: Instance, artifacts: Artifacts
 ) -> dict[str, str]:
     """The parameters of the document for Linux. Raises TargetNotUsableError."""
-    wanted, seconds = _patterns(request), execution_seconds(request)
+    wanted = _patterns(request)
+    seconds = execution_seconds(request)
     limits = [pattern.limit_seconds(request.runtime_seconds) for pattern in wanted]
     jobs = [
         f"{pattern.name} {pattern.scratch_mib} {' '.join(pattern.arguments(request.runtime_seconds))}"

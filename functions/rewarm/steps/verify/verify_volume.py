@@ -163,7 +163,8 @@ def _samples(event: VerifyVolumeEvent) -> int:
 def _look(
     event: VerifyVolumeEvent, pending: VerifyVolumeResult, ports: agent_command.AgentPorts
 ) -> VerifyVolumeResult:
-    command_id, instance_id = pending.command_id or "", event.volume.instance_id or ""
+    command_id = pending.command_id or ""
+    instance_id = event.volume.instance_id or ""
     status = ports.commands.status(command_id, instance_id)
     if status is None or not status.finished:
         silence = event.now - (pending.started_at or event.now)
@@ -200,7 +201,8 @@ def _later(pending: VerifyVolumeResult, measured: _Measured) -> VerifyVolumeResu
 
 
 def _still_slow(event: VerifyVolumeEvent, pending: VerifyVolumeResult, measured: _Measured) -> str:
-    volume_id, snapshot_id = event.volume_id, event.volume.snapshot_id
+    volume_id = event.volume_id
+    snapshot_id = event.volume.snapshot_id
     numbers = (
         f"measured {pending.measurements} times: {measured.result.in_words}; p99 of at most "
         f"{_limit_ms(event):g} ms is allowed"

@@ -54,7 +54,8 @@ def never_raised(volume: VolumeAssignment, plan: Plan) -> BoostOutcome | None:
     """What a plan with a boost says of a volume that EC2 was never asked to raise; None for other plans."""
     if plan.boost is None or volume.adopts is None:
         return None
-    boosted, original = performance_of(plan.boost), performance_of(volume.volume.settings())
+    boosted = performance_of(plan.boost)
+    original = performance_of(volume.volume.settings())
     return BoostOutcome("not-raised", boosted.in_words, original.in_words, NOT_NEEDED)
 
 

@@ -54,7 +54,8 @@ def attach_volume(event: AttachVolumeEvent, ports: AttachVolumePorts) -> AttachV
     RestoreCancelledError.
     """
     stop_if_cancelled(ports.table, event.restore_id)
-    instance_id, device = event.volume.instance_id, event.volume.device
+    instance_id = event.volume.instance_id
+    device = event.volume.device
     if instance_id is None or device is None:
         raise TargetNotUsableError("the volume has no target instance", field="target.instanceId")
     if event.previous is None and _attached_at_once(event.volume, event.volume_id, device, ports.volumes):

@@ -113,7 +113,8 @@ def _known(event: CreateVolumeEvent, record: VolumeNotes) -> KnownVolume:
 
     `Announce Plan` writes the plan, and a restore continues if that failed.
     """
-    strategy, boost = event.plan.strategy, event.plan.boost
+    strategy = event.plan.strategy
+    boost = event.plan.boost
     origins = {Strategy.DIRECT_WRITE: None, Strategy.VOLUME_CLONE: event.volume.source_volume_id}
     known = record.begin_creation(
         event.attempt,

@@ -67,7 +67,8 @@ def copy_snapshot(
     stack_name: str,
 ) -> Copying:
     """Starts the copy, or looks how far it is. Raises SnapshotNotUsableError."""
-    index, record = event.volume.index, VolumeNotes(table, event.restore_id, event.volume.index)
+    index = event.volume.index
+    record = VolumeNotes(table, event.restore_id, event.volume.index)
     noted = record.read().snapshot_copy
     found_copies = copies.of_restore(event.restore_id, index) if noted.asked_at else []
     made = own(found_copies, event.restore_id, index, noted)

@@ -100,7 +100,8 @@ def _prepared(event: PrepareSnapshotEvent, ports: PrepareSnapshotPorts) -> Prepa
     _stop_if_overdue(since, event)
     ready, wait_seconds = _judge(found, volume.snapshot_size_gib, event.now)
     if ready and not _take_credit(event, found, ports.table):
-        ready, wait_seconds = False, TURN_SECONDS
+        ready = False
+        wait_seconds = TURN_SECONDS
     return PrepareSnapshotResult(
         ready=ready,
         wait_seconds=wait_seconds,

@@ -171,10 +171,12 @@ def _release_boost(
         return None
     target = performance_of(event.volume.volume.settings())
     outcome = lower(event.volume_id, target.as_text, volumes=volumes, modifications=modifications)
-    state, reason = outcome.state, outcome.reason
+    state = outcome.state
+    reason = outcome.reason
     waited = event.now - _first_tried_at(event)
     if state == "lowering" and waited >= PATIENCE:
-        state, reason = "not-lowered", f"not within {duration_text(waited.total_seconds())}: {reason}"
+        state = "not-lowered"
+        reason = f"not within {duration_text(waited.total_seconds())}: {reason}"
     return BoostOutcome(
         state=state,
         boosted=performance_of(event.plan.boost).in_words,

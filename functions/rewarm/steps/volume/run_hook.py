@@ -127,7 +127,9 @@ def run_hook(event: RunHookEvent, ports: RunHookPorts) -> RunHookResult:
 
 def _begun(run: _Run) -> Application | None:
     """The application as noted now, perhaps by a faster call; None if not all volumes are there."""
-    event, known, after = run.event, run.known, run.event.request.after
+    event = run.event
+    known = run.known
+    after = run.event.request.after
     if after is None or not known.indexes or known.cancel_requested:
         return None
     for index in known.indexes:
@@ -170,7 +172,8 @@ def _stopped(run: _Run, application: Application) -> Application | None:
         return application
     for part in parts:
         if part.state == "unknown":
-            state, reason = "unknown", f"{reason}, and {part.reason}"
+            state = "unknown"
+            reason = f"{reason}, and {part.reason}"
         elif part.state == "running" and part.command_id is not None:
             _cancelled(run, part.command_id)
     over = {"state": state, "reason": reason, "finished_at": run.event.now}
@@ -197,7 +200,9 @@ def _continued(run: _Run, application: Application) -> Application:
 
 
 def _send(run: _Run, application: Application, position: int) -> Application:
-    event, ports, part = run.event, run.ports, application.parts[position]
+    event = run.event
+    ports = run.ports
+    part = application.parts[position]
     try:
         if not ports.instances.is_online(run.instance_id):
             return _kept(run, application, position, _unreached(event.now, run.instance_id, part))
@@ -255,7 +260,9 @@ def _patience(part: HookPart) -> timedelta:
 
 def _found(run: _Run, part: HookPart, position: int, *, is_end: bool) -> HookPart:
     """The part whose answer was lost; at the end also one that was cancelled, and none is sent again."""
-    request, hooks, since = run.event.request, run.ports.hooks, part.since or run.event.now
+    request = run.event.request
+    hooks = run.ports.hooks
+    since = part.since or run.event.now
     document = document_name(request, position, run.ports.hook_document)
     sent = [
         command
@@ -275,7 +282,9 @@ def _found(run: _Run, part: HookPart, position: int, *, is_end: bool) -> HookPar
 
 
 def _followed(run: _Run, part: HookPart) -> HookPart:
-    now, command_id, since = run.event.now, part.command_id or "", part.since or run.event.now
+    now = run.event.now
+    command_id = part.command_id or ""
+    since = part.since or run.event.now
     outcome = run.ports.hooks.outcome(command_id, run.instance_id)
     if outcome is not None and outcome.finished:
         return _judged(part, outcome, now)

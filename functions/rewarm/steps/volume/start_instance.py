@@ -107,7 +107,8 @@ def start_instance(event: StartInstanceEvent, ports: StartInstancePorts) -> Star
 
 def _known(event: StartInstanceEvent, record: RestoreNotes) -> KnownRestore:
     """The record. Where it is lost, this execution writes again that it has seen the start."""
-    known, seen = record.read(), event.pending
+    known = record.read()
+    seen = event.pending
     if known.instance.state is None and seen is not None and seen.started_at is not None:
         up = {"state": "up", "upAt": iso(seen.up_at)} if seen.up_at else {"state": "started"}
         again = {"instanceId": event.volume.instance_id, "startedAt": iso(seen.started_at), **up}

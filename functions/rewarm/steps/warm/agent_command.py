@@ -104,7 +104,8 @@ def send(command: AgentCommand, target: AgentTarget, ports: AgentPorts) -> str:
 
     Raises AgentUnreachableError, InstanceAwayError, TargetNotUsableError.
     """
-    volume, comment = target.volume, target.comment(command.action)
+    volume = target.volume
+    comment = target.comment(command.action)
     standing = VolumeNotes(ports.table, target.restore_id, volume.index).read().sending
     known = sent_before(standing, comment, ports.commands)
     return known if known is not None else _send(command, target, comment, ports)
@@ -112,7 +113,9 @@ def send(command: AgentCommand, target: AgentTarget, ports: AgentPorts) -> str:
 
 def _send(command: AgentCommand, target: AgentTarget, comment: str, ports: AgentPorts) -> str:
     volume = target.volume
-    instance_id, platform, architecture = volume.instance_id, volume.platform, volume.architecture
+    instance_id = volume.instance_id
+    platform = volume.platform
+    architecture = volume.architecture
     if instance_id is None or platform is None or architecture is None:
         raise TargetNotUsableError(
             "there is no instance on which the agent could run", field="target.instanceId"

@@ -23,16 +23,19 @@ def observe(
     request: RestoreRequest, target: AgentTarget, now: datetime, ports: AgentPorts
 ) -> DispatchWarmerResult:
     """Sends the command once; a later call finds the first one. Notes an error before it raises it."""
-    volume, learn = target.volume, request.warm_up.learn
+    volume = target.volume
+    learn = request.warm_up.learn
     seconds = 60 * learn.minutes if learn is not None else 0
     whose = volume.lineage or target.volume_id
     key = recording_key(whose, now, target.restore_id, volume.index, target.volume_id)
-    has_map, seconds_left = volume.warm_because is None, seconds + ENDING_SECONDS
+    has_map = volume.warm_because is None
+    seconds_left = seconds + ENDING_SECONDS
     command = AgentCommand("observe", f"--seconds {seconds}", seconds_left, key, has_map=has_map)
     notes = VolumeNotes(ports.table, target.restore_id, volume.index)
     noted = notes.read().recording
     known = noted if noted.volume_id == target.volume_id else KnownRecording()
-    command_id, key = known.command_id, known.key or key
+    command_id = known.command_id
+    key = known.key or key
     if not known.key:
         # A retried state names the same object, to which the command uploads whose answer was lost.
         notes.note_recording(target.volume_id, key=key)

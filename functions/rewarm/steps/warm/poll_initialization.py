@@ -137,7 +137,8 @@ def _check_in_place(event: PollInitializationEvent, ports: PollInitializationPor
 
 def _warm_already(event: PollInitializationEvent) -> Readiness | None:
     """The verdict on an adopted volume that need not be read; None while nothing shows that it is warm."""
-    volume, first = event.volume, event.before
+    volume = event.volume
+    first = event.before
     if volume.adopts is None or event.dispatch is not None:
         return None
     reasons = () if volume.warm_because is None else (volume.warm_because,)
@@ -318,7 +319,8 @@ def _check_everything_was_read(event: PollInitializationEvent, account: JsonObje
         raise AgentFailedError(f"the warm-up agent on {event.volume.instance_id} read nothing here: {wrong}")
     read = agent_output.figures(account)
     done = read.bytes_done or 0
-    needed, asked = bytes_to_read(event.request, event.volume), event.request.warm_up.scope
+    needed = bytes_to_read(event.request, event.volume)
+    asked = event.request.warm_up.scope
     if asked is Scope.USED and reported(account.get("scope"), Scope.WRITTEN) is Scope.USED:
         needed = min(needed, read.bytes_total or 0)
     if done < needed:
@@ -368,7 +370,8 @@ def _first_polled_at(event: PollInitializationEvent) -> datetime:
 def _result(
     event: PollInitializationEvent, seen: Observation, verdict: Readiness, account: JsonObject | None
 ) -> PollInitializationResult:
-    previous, status = event.previous, seen.initialization
+    previous = event.previous
+    status = seen.initialization
     read = is_read(seen.read_activity, seen.read_ops_before, seen.now)
     completed = status is not None and status.state == "completed"
     moved = previous is None or verdict.bytes_done > previous.bytes_done or verdict.ready or read

@@ -83,16 +83,22 @@ class Dual:
 
     def raised(self, known_usd: float) -> None:
         """Raise the bound, towards the price of a known mix."""
-        prices, length, patience = self._prices_at_first or self._first(), 1.0, 0
+        prices = self._prices_at_first or self._first()
+        length = 1.0
+        patience = 0
         for _ in range(self._most_steps()):
             found = self.relaxed(prices)
             if found.usd > self.bound or not self.seen:
-                self.bound, self.prices, patience = max(self.bound, found.usd), prices, 0
+                self.bound = max(self.bound, found.usd)
+                self.prices = prices
+                patience = 0
                 self.seen.append(found)
             else:
                 patience += 1
             if patience == PATIENCE:
-                length, patience, prices = length / 2, 0, self.prices
+                length = length / 2
+                patience = 0
+                prices = self.prices
                 found = self.relaxed(prices)
             over = {name: found.mib.get(name, 0.0) - room for name, room in self._room.items()}
             over_held = 0.0 if self._room_for_rate is None else found.held - self._room_for_rate
@@ -221,7 +227,8 @@ class Dual:
             for count, price in enumerate(self._model.fast_usd[place][: len(found)], start=1):
                 saved += found[count - 1][0]
                 if saved - price - enabled > best:
-                    best, count_of_best = saved - price - enabled, count
+                    best = saved - price - enabled
+                    count_of_best = count
             if count_of_best:
                 total -= best
                 fast[place] = [index for _, index in found[:count_of_best]]

@@ -64,7 +64,8 @@ def fits(tasks: Sequence[Task]) -> bool | None:
     count = len(loads)
     near = False
     for task in tasks:
-        own, mib = task.own_mib_s, task.mib
+        own = task.own_mib_s
+        mib = task.mib
         left = count - 1 - int(instance / own)
         level = min(mib, loads[left]) if left >= 0 else 0.0
         place = bisect_right(loads, level)
@@ -143,7 +144,8 @@ class _Filling:
         """What the kinds from here on can save at most: the last one that fits counts in part."""
         value = 0.0
         for kind in self._kinds[place:]:
-            mib, count = kind.tasks[0].mib, self._left[kind.pool]
+            mib = kind.tasks[0].mib
+            count = self._left[kind.pool]
             if mib * count > room:
                 return value + kind.value * room / mib
             value += kind.value * count
@@ -157,7 +159,8 @@ class _Filling:
         if place == len(self._kinds) or self._is_over():
             return
         kind = self._kinds[place]
-        mib, pool = kind.tasks[0].mib, kind.pool
+        mib = kind.tasks[0].mib
+        pool = kind.pool
         # The tasks of a pool have the same order, so those at its end are still free.
         free = kind.tasks[len(kind.tasks) - self._left[pool] :]
         count = self._most_of(free, taken)

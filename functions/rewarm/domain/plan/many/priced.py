@@ -73,7 +73,8 @@ class Model:
         return found
 
     def _take(self, index: int, volume: PricedVolume, penalty: float) -> None:
-        facts, solo = volume.facts, volume.solo
+        facts = volume.facts
+        solo = volume.solo
         self.snapshots.setdefault(facts.snapshot_id, []).append(index)
         apart = volume.apart
         if apart is not None:
@@ -95,7 +96,8 @@ class Model:
 
     def tasks(self, index: int, *, is_open: bool) -> list[Task]:
         """What the agent could do for it; to write is of no use where it reads for nothing."""
-        agent, write = self.agent.get(index), self.write.get(index)
+        agent = self.agent.get(index)
+        write = self.write.get(index)
         found = [] if agent is None else [agent]
         if write is not None and is_open and (agent is None or agent.usd > 0):
             found.append(write)

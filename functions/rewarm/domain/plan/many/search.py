@@ -124,7 +124,8 @@ class Search:
 
     def _worth(self, members: Iterable[int], opened: set[str]) -> float:
         """What these volumes would cost, at the dual's prices."""
-        volumes, guide = self._volumes, self._guide
+        volumes = self._volumes
+        guide = self._guide
         return sum(
             self._dual.worth(index, guide, is_open=volumes[index].facts.snapshot_id in opened)[0]
             for index in members
@@ -169,7 +170,8 @@ class Search:
         usd += sum(after.values()) - sum(state.on_instance[name] for name in after)
         if usd >= -BETTER:
             return False
-        state.open, state.served = set(opened), served
+        state.open = set(opened)
+        state.served = served
         state.on_instance.update(after)
         state.usd += usd
         for place, members in change.fast.items():
@@ -206,10 +208,13 @@ class Search:
         """The volumes in time that cost most otherwise: none, all, or about as many as the dual suggests."""
         opened = state.open
         worth = {index: self._worth([index], opened) for index in self._model.places[place]}
-        served, prices = state.fast.get(place, ()), self._model.fast_usd[place]
+        served = state.fast.get(place, ())
+        prices = self._model.fast_usd[place]
         ordered = sorted(worth, key=lambda index: (-worth[index], self._ease(index), index))
         most = min(len(ordered), len(prices))
-        saved, best, promises = 0.0, (0.0, 0), False
+        saved = 0.0
+        best = (0.0, 0)
+        promises = False
         for count, (index, price) in enumerate(zip(ordered, prices, strict=False), start=1):
             saved += worth[index]
             best = max(best, (saved - price, count))
