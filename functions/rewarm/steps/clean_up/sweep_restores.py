@@ -88,7 +88,7 @@ def end_restore(
         return None
     if record.status is None:
         # Nobody knows whether its volumes were announced.
-        _give_back(restore_id, ports)
+        _give_back(restore_id, record, ports)
         return None
     running = [index for index in record.indexes if ports.executions.volume_runs(restore_id, index)]
     if running:
@@ -158,7 +158,7 @@ def _leave(
         _announce(ready_news(restore_id, record, index, now=ports.now, sender=sender, pages=pages), ports)
     late = write_late_report(restore_id, record, ending, now=ports.now, ports=ports.pages)
     if late is None or late.state == "ended":
-        _give_back(restore_id, ports)
+        _give_back(restore_id, record, ports)
     return late
 
 
@@ -331,9 +331,9 @@ def _failure(record: KnownRestore, ending: ExecutionEnd, *, cancelled: bool) -> 
     )
 
 
-def _give_back(restore_id: str, ports: SweepPorts) -> None:
+def _give_back(restore_id: str, record: KnownRestore, ports: SweepPorts) -> None:
     """Comes last: the next restore must not find this restore's volume on the device."""
     try:
-        give_back(restore_id, holds=ports.holds)
+        give_back(restore_id, record.instance_id, holds=ports.holds)
     except RestoreError:
         return  # the next sweep, or whoever needs the device, does it

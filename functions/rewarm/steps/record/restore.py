@@ -243,6 +243,15 @@ class KnownRestore(Item):
         return bool(self.request.drill.runbook)
 
     @property
+    def instance_id(self) -> str | None:
+        """The instance that has its devices; the request of an adoption may name just volumes or tags."""
+        volumes = (self.volume(index) for index in self.indexes)
+        of_volumes = (volume.command.dispatch or volume.made for volume in volumes)
+        return self.request.target.instance_id or next(
+            (found.instance_id for found in of_volumes if found.instance_id), None
+        )
+
+    @property
     def indexes(self) -> list[int]:
         """The indexes of its volumes; empty before their number is known."""
         return list(range(self.volume_count))

@@ -318,7 +318,8 @@ def earlier_alarm(
             ends = last.cooldown_ends(cooldown, digest)
             if now < ends:
                 return Earlier("suppressed", last.restore_id, f"the cooldown ends at {ends:%H:%M:%S} UTC")
-            if not keeper.is_over(Running(last.restore_id, last.at), now):
+            is_noted = keeper.holds.entry(last.restore_id) is not None
+            if is_noted and not keeper.is_over(Running(last.restore_id, last.at), now):
                 return Earlier("suppressed", last.restore_id, "it still runs")
         if keeper.holds.keep_alarm(alarm_name, last, AlarmStart(restore_id, now, digest)):
             return None

@@ -113,7 +113,7 @@ def _given_back_after_errors(
         raise
     except RestoreError:
         with suppress(RestoreError):
-            give_back(restore_id, holds=keeper.holds)
+            give_back(restore_id, None, holds=keeper.holds)
         raise
 
 

@@ -40,8 +40,8 @@ ROOT = -1
 class Keeper(Value):
     """What is needed to hold something, and to see which restores have ended.
 
-    `executions` is None for steps of the state machine: only the sweeper and the API check whether a restore
-    that is noted as running does run.
+    `executions` is None for steps of the state machine: only the API asks whether a restore still runs whose
+    record does not say that it has ended.
     """
 
     holds: Holds
@@ -50,13 +50,15 @@ class Keeper(Value):
     executions: RestoreExecutions | None = None
 
     def is_over(self, running: Running, now: datetime) -> bool:
-        """Whether the record says so, the restore is not noted as running, or its execution does not run."""
+        """Whether the record says so, or Step Functions says that the execution does not run.
+
+        A missing entry says nothing, because somebody may have deleted it. What nobody here can ask is not
+        over. Raises RestoreError if a look failed.
+        """
         if self.table.standing(running.restore_id).status in FINISHED:
             return True
         if now - running.since <= START_GRACE:
             return False
-        if self.holds.entry(running.restore_id) is None:
-            return True
         return self.executions is not None and self.executions.is_over(running.restore_id, 0)
 
 

@@ -15,6 +15,9 @@ from rewarm.steps.registration import state
 class ReleaseTargetEvent(StepEvent):
     """Asks to let others restore to the target."""
 
+    instance_id: str | None = Field(
+        default=None, description="Where its devices are, should the table not say so any more."
+    )
     has_unsent_messages: bool = Field(
         default=False,
         description="No channel accepted the message of a volume at full speed; the sweeper sends it.",
@@ -36,17 +39,26 @@ def release_target(event: ReleaseTargetEvent, *, holds: Holds) -> ReleaseTargetR
     """
     if event.has_unsent_messages:
         return ReleaseTargetResult(released=[])
-    return ReleaseTargetResult(released=give_back(event.restore_id, holds=holds))
+    return ReleaseTargetResult(released=give_back(event.restore_id, event.instance_id, holds=holds))
 
 
-def give_back(restore_id: str, *, holds: Holds) -> list[str]:
-    """Releases the devices of a restore that has ended, and returns them. Does nothing the second time."""
+def give_back(restore_id: str, instance_id: str | None, *, holds: Holds) -> list[str]:
+    """Releases the devices of a restore that has ended, and returns them. Does nothing the second time.
+
+    They are on the instance of its entry. Somebody may have deleted that, so the caller says where else to
+    look.
+    """
     entry = holds.entry(restore_id)
-    if entry is None:
-        return []
-    released = _release(restore_id, entry.instance_id, holds) if entry.instance_id is not None else ()
-    holds.leave(restore_id)
-    return [f"{device} on {entry.instance_id}" for device in released]
+    places = dict.fromkeys((entry.instance_id if entry else None, instance_id))
+    released = [
+        f"{device} on {place}"
+        for place in places
+        if place is not None
+        for device in _release(restore_id, place, holds)
+    ]
+    if entry is not None:
+        holds.leave(restore_id)
+    return released
 
 
 def _release(restore_id: str, instance_id: str, holds: Holds) -> Iterable[str]:

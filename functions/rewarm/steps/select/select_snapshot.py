@@ -63,6 +63,9 @@ class SelectSnapshotResult(Contract):
         default=None, description="The restore that works on the device, so that an alarm starts no other."
     )
     volumes_key: str | None = None
+    instance_id: str | None = Field(
+        default=None, description="The instance whose devices the restore holds now; null without one."
+    )
     volume_count: int
     volumes: list[VolumeAssignment] = Field(
         default_factory=list, description="The same for readers, where they have at most 64 KiB."
@@ -111,6 +114,7 @@ def select_snapshot(
     return SelectSnapshotResult(
         request=selected.request,
         volumes_key=write_volumes(event.restore_id, chosen, ports.artifacts),
+        instance_id=next((each.instance_id for each in chosen if each.instance_id), None),
         volume_count=len(chosen),
         volumes=chosen if is_small(chosen) else [],
     )

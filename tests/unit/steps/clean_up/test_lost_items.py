@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rewarm.domain.model import FastSnapshotRestore
+from rewarm.domain.volume.holds import TargetHolds
 from rewarm.domain.volume.leftovers import ExecutionStart
 from rewarm.ports import JsonObject
 from rewarm.steps.record.bucket import sent_key
@@ -87,6 +88,27 @@ class TestRestore:
         world.sweep()
         (message,) = world.messages.sent
         assert [name for name in made if f"snapshot {name} (its rewind made it" in message["text"]] == made
+
+    @pytest.mark.parametrize("known", [{}, {"status": "failed", "toldAt": "2026-11-21T03:10:00Z"}])
+    @pytest.mark.parametrize("is_named", [True, False])
+    def test_one_whose_entry_is_deleted_gives_its_devices_back(
+        self,
+        world: SweepWorld,
+        is_named: bool,  # noqa: FBT001
+        known: JsonObject,
+    ) -> None:
+        """The request of an adoption need not name the instance, and a volume's item does."""
+        asked = request().to_json()
+        if not is_named:
+            asked["target"]["instanceId"] = None
+        world.begun(request=asked, **known)
+        empty = TargetHolds(INSTANCE_ID)
+        world.holds.keep(empty, empty.with_devices(RESTORE_ID, {0: "/dev/sdf"}, at(0)))
+        world.holds.leave(RESTORE_ID)
+        world.ended("ABORTED")
+        begin(world, "ABORTED")
+        world.sweep()
+        assert world.holds.targets == {}
 
     def test_one_that_was_known_again_while_it_ran_names_the_volume_of_a_lost_item(
         self, world: SweepWorld

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from rewarm.domain.errors import (
     DeviceInUseError,
     ServiceUnavailableError,
     TargetBusyError,
+    ThrottledError,
     TooManyRestoresError,
 )
 from rewarm.domain.volume.holds import TargetHolds
@@ -62,7 +64,7 @@ class TestDevices:
         world.instances.add(instance(devices={"/dev/sdf": "vol-00000000000000009"}))
         with pytest.raises(TargetBusyError, match="first"):
             hold(world, "second", TO_DEVICE)
-        give_back("first", holds=world.holds)
+        give_back("first", None, holds=world.holds)
         world.holds.targets.clear()
         with pytest.raises(DeviceInUseError, match="vol-00000000000000009"):
             hold(world, "second", TO_DEVICE)
@@ -152,10 +154,36 @@ class TestWhoIsOver:
         with pytest.raises(TargetBusyError):
             hold(world, "second", TO_DEVICE, minutes=5, executions=FakeRestoreExecutions())
 
-    def test_one_that_the_sweeper_has_swept_is_over_for_everybody(self) -> None:
+    @pytest.mark.parametrize("status", ["restoring", None])
+    @pytest.mark.parametrize("is_noted", [True, False])
+    @pytest.mark.parametrize(
+        ("executions", "found"),
+        [
+            pytest.param(None, TargetBusyError, id="nobody can ask"),
+            pytest.param(
+                FakeRestoreExecutions(failure=ThrottledError("slow down")), ThrottledError, id="look failed"
+            ),
+            pytest.param(FakeRestoreExecutions(running={("first", 0)}), TargetBusyError, id="it runs"),
+            pytest.param(FakeRestoreExecutions(), None, id="it is over"),
+        ],
+    )
+    def test_only_one_that_is_known_to_be_over_loses_its_device(
+        self,
+        executions: FakeRestoreExecutions | None,
+        found: type[Exception] | None,
+        is_noted: bool,  # noqa: FBT001
+        status: str | None,
+    ) -> None:
+        """Somebody may have deleted the entry of a restore that runs."""
         world = World()
         hold(world, "first", TO_DEVICE)
-        assert hold(world, "second", TO_DEVICE, minutes=6)
+        if is_noted:
+            world.holds.enter("first", instance_id=INSTANCE_ID, now=NOW)
+        if status is not None:
+            world.table.update("first", {"status": status})
+        with pytest.raises(found) if found else nullcontext():
+            hold(world, "second", TO_DEVICE, minutes=60, executions=executions)
+        assert devices(world) == {"/dev/sdf": "first" if found else "second"}
 
     def test_an_instance_full_of_dead_restores_has_room(self) -> None:
         world = World()

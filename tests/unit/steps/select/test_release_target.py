@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rewarm.domain.volume.holds import TargetHolds
 from rewarm.steps.select.release_target import ReleaseTargetEvent, release_target
 from tests.support.builders import INSTANCE_ID, NOW, RESTORE_ID
@@ -25,6 +27,19 @@ def test_gives_back_every_device_of_the_restore_and_no_other() -> None:
     assert released == [f"/dev/sdf on {INSTANCE_ID}", f"/dev/sdg on {INSTANCE_ID}"]
     assert holds.on_target(INSTANCE_ID).others(RESTORE_ID) == ["/dev/sdh"]
     assert holds.entries == {}
+
+
+@pytest.mark.parametrize("noted", [INSTANCE_ID, None])
+def test_an_entry_that_was_deleted_or_names_no_instance_keeps_no_device(noted: str | None) -> None:
+    holds = holding()
+    holds.leave(RESTORE_ID)
+    if noted is None:
+        holds.enter(RESTORE_ID, instance_id=None, now=NOW)
+    event = EVENT.model_copy(update={"instance_id": INSTANCE_ID})
+    released = release_target(event, holds=holds).released
+    assert released == [f"/dev/sdf on {INSTANCE_ID}", f"/dev/sdg on {INSTANCE_ID}"]
+    assert holds.on_target(INSTANCE_ID).restore_ids == ["another"]
+    assert (holds.entries, release_target(event, holds=holds).released) == ({}, [])
 
 
 def test_a_restore_whose_message_is_owed_stays_where_the_sweeper_finds_it() -> None:
