@@ -153,7 +153,7 @@ class TestPermissions:
             "look_artifacts": "s3:", "announce_artifacts": "s3:",
             "tagged_snapshots": "ec2:DeleteSnapshot", "fleets": "states:StopExecution",
             "states": "ec2:St", "copies": "ec2:DescribeSnapshots",
-            "evidence": "ec2:CreateSnapshot", "roots": "ec2:CreateReplaceRootVolumeTask",
+            "evidence": "ec2:DescribeSnapshots", "roots": "ec2:CreateReplaceRootVolumeTask",
             "holds": "dynamodb:", "keeper": "dynamodb:", "pace": "dynamodb:",
             "inventory": "states:ListExecutions",
             "links": "dynamodb:", "rate_requests": "dynamodb:",
