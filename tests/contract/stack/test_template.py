@@ -32,9 +32,10 @@ NOT_IN_DRILLS = {
     "DrillReleaseFunction": {"fast_restores", "copies", "modifications"},
     "DrillCleanUpFunction": {
         "fast_restores", "copies", "modifications", "instances", "states", "look_commands", "look_artifacts",
+        "evidence",
     },
 }  # fmt: skip
-"""A drill has no fast snapshot restore and no boost, copies no snapshot, and starts and replaces nothing."""
+"""A drill has no fast snapshot restore, no boost, and copies, starts, replaces or rewinds nothing."""
 NOT_CALLED = {**NOT_IN_DRILLS, "RulesFunction": {"late_artifacts"}}
 """Rules ask which agents there are, and the package says that, not the bucket."""
 EVENTS = ROOT / "events/aws"
