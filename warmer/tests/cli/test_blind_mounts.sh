@@ -73,19 +73,19 @@ use_by env
 mount --bind $unreadable /proc/swaps
 run "$WARMER" unmount --volume=$volume
 umount /proc/swaps
-expect_kept swap_that_cannot_be_read 75 "looking at /proc/swaps failed: Input/output error; nothing was ended, so unmount it"
+expect_kept swap_that_cannot_be_read 75 "looking at /proc/swaps failed: I[^ ]* error; nothing was ended, so unmount it"
 end_use
 
 use_by env
 mount --bind $unreadable /proc/$copier/mountinfo
 run "$WARMER" unmount --volume=$volume
 umount /proc/$copier/mountinfo
-expect_kept mounts_of_another_that_cannot_be_read 75 "looking at /proc/$copier/mountinfo failed: Input/output error"
+expect_kept mounts_of_another_that_cannot_be_read 75 "looking at /proc/$copier/mountinfo failed: I[^ ]* error"
 end_use
 
 use_by env
 run without_own_mounts "$WARMER" unmount --volume=$volume
-expect_kept own_mounts_that_cannot_be_read 75 "looking at /proc/self/mountinfo failed: Input/output error"
+expect_kept own_mounts_that_cannot_be_read 75 "looking at /proc/self/mountinfo failed: I[^ ]* error"
 end_use
 
 # shellcheck disable=SC2086  # several words
@@ -109,7 +109,7 @@ mount --bind $unreadable /etc/fstab
 run "$WARMER" mount --volume=$volume --path=/mnt/new
 umount /etc/fstab
 expect_true a_cut_fstab_is_refused test "$status" -eq 69
-expect_true a_cut_fstab_is_said grep -qF "could not read all of /etc/fstab: Input/output error" err
+expect_true a_cut_fstab_is_said grep -q "could not read all of /etc/fstab: I[^ ]* error" err
 expect_true a_cut_fstab_mounts_nothing test "$(grep -c ' /mnt/new ' /proc/self/mountinfo)" -eq 0
 
 # blkid has one status for a disk with nothing on it and for one that it cannot read.
@@ -119,7 +119,7 @@ if [ "$status" -eq 77 ]; then
     skip_refusals "a disk that cannot be read"
 else
     expect_true a_disk_that_cannot_be_read_is_refused test "$status" -eq 69
-    expect_true a_disk_that_cannot_be_read_is_said grep -qF "could not be read: Input/output error" err
+    expect_true a_disk_that_cannot_be_read_is_said grep -q "could not be read: I[^ ]* error" err
 fi
 
 # A btrfs may have devices that blkid does not find.
