@@ -17,6 +17,8 @@ IMAGE = SnapshotImage("snap-0123456789abcdef0", 1, ((0, 2_048),), None)
 TRACING = "/sys/kernel/tracing"
 UPLOAD = "http://127.0.0.1/progress"
 READ = f"dd if={LINK} of=/dev/null iflag=direct bs=4096 count=2 2>/dev/null skip="
+OF_FILE_SYSTEMS = {*range(4), 128, *range(2_040, 2_048)}
+"""Blocks in which superblocks are looked for: at the beginning, at 64 MiB (btrfs), and at the end."""
 BEFORE_BLOCK_9, IN_BLOCK_1200 = 9 * 128 - 1, 1_200 * 128
 
 
@@ -36,16 +38,22 @@ def observe(recording: Path) -> str:
     return script("observe", "--seconds 5", recording.as_uri())
 
 
+def own_reads(recording: Path) -> dict[int, int]:
+    """Block -> how often the test's application read it. Tools of other tests look for file systems."""
+    lines = recording.read_text("ascii").splitlines()[1:]
+    reads = {int(block): int(count) for block, count, _second in map(str.split, lines)}
+    return {block: count for block, count in reads.items() if block not in OF_FILE_SYSTEMS}
+
+
 def test_what_an_application_reads_is_recorded_and_uploaded(machine: Machine, tmp_path: Path) -> None:
     recording = tmp_path / "recording"
     loop = f"while :; do {READ}{BEFORE_BLOCK_9}; {READ}{IN_BLOCK_1200}; sleep 0.1; done"
     machine.run_command(INSTANCE, loop, environment={})
     status, output, errors = run(machine, observe(recording))
     assert (status, json.loads(output)["verdict"]) == (0, "recorded"), errors
-    head, *lines = recording.read_text("ascii").splitlines()
-    told = json.loads(head)
+    told = json.loads(recording.read_text("ascii").splitlines()[0])
     assert (told["volumeId"], told["bytes"], told["complete"]) == (VOLUME, 1 << 30, True)
-    reads = {int(block): int(count) for block, count, _second in map(str.split, lines)}
+    reads = own_reads(recording)
     assert set(reads) == {8, 9, 1_200}
     assert abs(reads[8] - reads[9]) <= 1
     left = run(machine, 'ls "$TMPDIR"; pgrep -l warmer')[1]
@@ -63,9 +71,8 @@ def test_a_recording_whose_volume_is_detached_ends_and_uploads_what_it_has(
     assert run(machine, f"{READ}{IN_BLOCK_1200} && sleep 5")[0] == 0
     machine.detach_volume(VOLUME, INSTANCE)
     assert command.wait(300) == 1, "the device disappeared"
-    head, *lines = recording.read_text("ascii").splitlines()
-    assert [line.split()[0] for line in lines] == ["1200"]
-    assert json.loads(head)["complete"] is False
+    assert set(own_reads(recording)) == {1_200}
+    assert json.loads(recording.read_text("ascii").splitlines()[0])["complete"] is False
 
 
 def left(machine: Machine) -> list[str]:
@@ -96,6 +103,7 @@ def test_beside_a_warm_up_it_says_how_many_first_reads_were_cold(machine: Machin
     machine.run_command(INSTANCE, loop, environment={})
     status, output, errors = run(machine, observe(recording))
     told = json.loads(output)
-    assert (status, told["blocks"]) == (0, 3), errors
-    assert 1 <= told["coldBlocks"] <= 3
+    assert status == 0, errors
+    assert set(own_reads(recording)) == {8, 9, 1_200}
+    assert 1 <= told["coldBlocks"] <= told["blocks"]
     assert json.loads(recording.read_text("ascii").splitlines()[0])["coldBlocks"] == told["coldBlocks"]
