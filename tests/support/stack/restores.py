@@ -95,6 +95,7 @@ class RestoreUser:
         self._machines = lab.outputs["RestoreStateMachineArn"], lab.outputs["RestoreVolumeStateMachineArn"]
         self._marked = self.region.inventory()
         self._before = self._marked if before is None else before
+        self._alarms: list[str] = []
 
     # ------------------------------------------------------------------------------------ what there is
     @property
@@ -122,7 +123,8 @@ class RestoreUser:
         return self.region.add_instance(**fields)
 
     def runbook(self, alarm: str, request: Json) -> None:
-        """What to restore when the alarm goes off."""
+        """What to restore when the alarm goes off, until the user leaves."""
+        self._alarms.append(alarm)
         answer = self.call("PUT", f"/runbooks/{alarm}", request)
         assert answer.status == 200, answer
 
@@ -264,6 +266,13 @@ class RestoreUser:
         self._end_commands()
         self._remove_volumes()
         self._end_fast_restores()
+        self._forget_runbooks()
+
+    def _forget_runbooks(self) -> None:
+        """A runbook whose instance is gone is a problem for whoever checks all of them."""
+        for alarm in self._alarms:
+            key = {"pk": {"S": f"runbook#{alarm}"}}
+            self.lab.client("dynamodb").delete_item(TableName=self.lab.outputs["RestoresTable"], Key=key)
 
     def mark(self) -> None:
         """Remember what there is now, for `left`."""
